@@ -1,0 +1,199 @@
+"""The error tree.
+
+::
+
+    TideateError                     every error that a person may see
+    ├── ConfigError                  a configuration file or `setup()` is wrong
+    │   └── UntrustedConfig          a project's file may run or send something and was not trusted
+    ├── AdapterError                 what answers prompts did not
+    │   ├── AdapterUnavailable       unreachable, not installed, or the server failed       (retryable)
+    │   ├── AuthenticationFailed     no key, or the provider refused it
+    │   ├── RateLimited              the provider asks to wait                              (retryable)
+    │   ├── ContextTooLong           the prompt does not fit the model
+    │   ├── InvalidReply             an answer that is not what was asked for
+    │   └── UnknownAdapter           no adapter has this name
+    ├── WorkspaceError               files and edits
+    │   ├── OutsideRoot              a path leaves the project, or is never written
+    │   ├── NotText                  binary, or not UTF-8
+    │   ├── EditConflict             the text changed where the edit goes
+    │   ├── UnusableAnswer           a model's answer from which no edit can be made
+    │   └── RollbackConflict         what a rollback would restore was changed since
+    ├── WorkflowError                a run cannot start or go on
+    │   ├── UnknownWorkflow          no workflow has this name
+    │   ├── InvalidDefinition        a definition or registration is wrong
+    │   ├── InvalidInput             a run was started with unusable input
+    │   ├── MissingStepHandler       a step has nothing that runs it
+    │   ├── StepFailed               a step's handler reported an error
+    │   └── RunNotFound              no run has this id
+    ├── InvalidTransition            a lifecycle was asked for a step it does not have
+    └── FrontEndGone                 the editor or the terminal that started the run went away
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AdapterError",
+    "AdapterUnavailable",
+    "AuthenticationFailed",
+    "ConfigError",
+    "ContextTooLong",
+    "EditConflict",
+    "FrontEndGone",
+    "InvalidDefinition",
+    "InvalidInput",
+    "InvalidReply",
+    "InvalidTransition",
+    "MissingStepHandler",
+    "NotText",
+    "OutsideRoot",
+    "RateLimited",
+    "RollbackConflict",
+    "RunNotFound",
+    "StepFailed",
+    "TideateError",
+    "UnknownAdapter",
+    "UnknownWorkflow",
+    "UntrustedConfig",
+    "UnusableAnswer",
+    "WorkflowError",
+    "WorkspaceError",
+    "did_you_mean",
+]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty string."""
+    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+class TideateError(Exception):
+    """The root of everything that may be shown to a person; `code` is what tools match on."""
+
+    @property
+    def code(self) -> str:
+        """The class name: stable, and the `error_code` of a result."""
+        return type(self).__name__
+
+
+class ConfigError(TideateError):
+    """A configuration file or `setup()` is wrong."""
+
+
+class UntrustedConfig(ConfigError):
+    """A project's file may run or send something and its content was not trusted."""
+
+
+class AdapterError(TideateError):
+    """What answers prompts did not; the provider's own words are kept in the message."""
+
+
+class AdapterUnavailable(AdapterError):
+    """Unreachable, not installed, or failing on its side. May pass: retryable."""
+
+
+class AuthenticationFailed(AdapterError):
+    """There is no key, or the provider refused it."""
+
+
+class RateLimited(AdapterError):
+    """The provider asks to wait. Retryable.
+
+    :param retry_after: seconds the provider asked for, None if it did not say.
+    """
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ContextTooLong(AdapterError):
+    """The prompt does not fit the model."""
+
+
+class InvalidReply(AdapterError):
+    """An answer that is not what was asked for: cut off, empty, or not of the schema."""
+
+
+class UnknownAdapter(AdapterError):
+    """No adapter has this name."""
+
+
+class WorkspaceError(TideateError):
+    """Files and edits."""
+
+
+class OutsideRoot(WorkspaceError):
+    """A path leaves the project's root, or is one that a workflow never writes."""
+
+
+class NotText(WorkspaceError):
+    """Binary, or not in the encoding it claims."""
+
+
+class EditConflict(WorkspaceError):
+    """The text changed where the edit goes; nothing was written."""
+
+
+class UnusableAnswer(WorkspaceError):
+    """A model's answer from which no edit can be made; the message tells the model why."""
+
+
+class RollbackConflict(WorkspaceError):
+    """What a rollback would restore was changed since."""
+
+
+class WorkflowError(TideateError):
+    """A run cannot start or go on."""
+
+
+class UnknownWorkflow(WorkflowError):
+    """No workflow has this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(
+            f"unknown workflow {name!r}{did_you_mean(name, known)} (known: {', '.join(known) or 'none'})"
+        )
+
+
+class InvalidDefinition(WorkflowError):
+    """A definition or a registration is wrong."""
+
+
+class InvalidInput(WorkflowError):
+    """A run was started with input that it cannot use."""
+
+
+class MissingStepHandler(WorkflowError):
+    """A step has nothing that runs it (REQ-WORK-005)."""
+
+    def __init__(self, step: str, workflow: str) -> None:
+        super().__init__(
+            f"Missing step handler: {step} (workflow {workflow!r} lists this step, but no handler of that name)"
+        )
+
+
+class StepFailed(WorkflowError):
+    """A step's handler reported an error."""
+
+
+class RunNotFound(WorkflowError):
+    """No run has this id."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__(f"no run has the id {execution_id!r}; `:Workflow status` lists the running ones")
+
+
+class InvalidTransition(TideateError):
+    """A lifecycle was asked for a step it does not have."""
+
+
+class FrontEndGone(TideateError):
+    """The editor or the terminal that started the run went away."""

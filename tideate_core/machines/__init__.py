@@ -1,0 +1,20 @@
+"""Lifecycles: one machine, many tables. No I/O, and no other package of ours but the errors."""
+
+from tideate_core.machines.core import PREVIOUS, Choice, StateMachine, StateTransition
+from tideate_core.machines.execution import (
+    EXECUTION_TABLE,
+    ExecutionEvent,
+    ExecutionMachine,
+    ExecutionState,
+)
+
+__all__ = [
+    "EXECUTION_TABLE",
+    "PREVIOUS",
+    "Choice",
+    "ExecutionEvent",
+    "ExecutionMachine",
+    "ExecutionState",
+    "StateMachine",
+    "StateTransition",
+]

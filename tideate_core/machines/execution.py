@@ -1,0 +1,120 @@
+"""The lifecycle of a workflow's execution: document 5's 14 states, with its corrections as data."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.machines.core import PREVIOUS, Choice, StateMachine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.machines.core import Guard, Table, Target
+
+__all__ = ["EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionState"]
+
+
+class ExecutionState(StrEnum):
+    """Where an execution stands; the values are those of the store and of document 5."""
+
+    IDLE = "idle"
+    PARSING = "parsing"
+    VALIDATING_WORKFLOW = "validating_workflow"
+    BUILDING_DEPENDENCY_GRAPH = "building_dependency_graph"
+    SCHEDULING_STEPS = "scheduling_steps"
+    EXECUTING_STEPS = "executing_steps"
+    AWAITING_COMPLETION = "awaiting_completion"
+    CREATING_CHECKPOINT = "creating_checkpoint"
+    RESTORING_FROM_CHECKPOINT = "restoring_from_checkpoint"
+    AGGREGATING_RESULTS = "aggregating_results"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    PAUSED = "paused"
+    CANCELLED = "cancelled"
+
+
+class ExecutionEvent(StrEnum):
+    """What moves an execution."""
+
+    INITIATE_WORKFLOW = "initiate_workflow"
+    WORKFLOW_PARSED = "workflow_parsed"
+    PARSE_FAILED = "parse_failed"
+    WORKFLOW_VALID = "workflow_valid"
+    WORKFLOW_INVALID = "workflow_invalid"
+    GRAPH_BUILT = "graph_built"
+    GRAPH_INVALID = "graph_invalid"
+    STEPS_SCHEDULED = "steps_scheduled"
+    EXECUTE_STEP_BATCH = "execute_step_batch"
+    STEP_COMPLETED = "step_completed"
+    STEP_FAILED = "step_failed"
+    BATCH_COMPLETED = "batch_completed"
+    ALL_STEPS_COMPLETED = "all_steps_completed"
+    CREATE_CHECKPOINT = "create_checkpoint"
+    CHECKPOINT_CREATED = "checkpoint_created"
+    RESTORE_CHECKPOINT = "restore_checkpoint"
+    CHECKPOINT_RESTORED = "checkpoint_restored"
+    RESULTS_AGGREGATED = "results_aggregated"
+    WORKFLOW_FAILED = "workflow_failed"
+    PAUSE_WORKFLOW = "pause_workflow"
+    RESUME_WORKFLOW = "resume_workflow"
+    CANCEL_WORKFLOW = "cancel_workflow"
+    RESET = "reset"
+
+
+_S = ExecutionState
+_E = ExecutionEvent
+
+_FLOW: Final[Table[ExecutionState, ExecutionEvent]] = {
+    _S.IDLE: {
+        _E.INITIATE_WORKFLOW: _S.PARSING,
+        _E.RESTORE_CHECKPOINT: _S.RESTORING_FROM_CHECKPOINT,
+    },
+    _S.PARSING: {_E.WORKFLOW_PARSED: _S.VALIDATING_WORKFLOW, _E.PARSE_FAILED: _S.FAILED},
+    _S.VALIDATING_WORKFLOW: {
+        _E.WORKFLOW_VALID: Choice("has_steps", _S.BUILDING_DEPENDENCY_GRAPH),
+        _E.WORKFLOW_INVALID: _S.FAILED,
+    },
+    _S.BUILDING_DEPENDENCY_GRAPH: {_E.GRAPH_BUILT: _S.SCHEDULING_STEPS, _E.GRAPH_INVALID: _S.FAILED},
+    _S.SCHEDULING_STEPS: {_E.STEPS_SCHEDULED: Choice("has_graph", _S.EXECUTING_STEPS)},
+    _S.EXECUTING_STEPS: {
+        _E.EXECUTE_STEP_BATCH: _S.AWAITING_COMPLETION,
+        _E.CREATE_CHECKPOINT: _S.CREATING_CHECKPOINT,
+        _E.PAUSE_WORKFLOW: _S.PAUSED,
+    },
+    _S.AWAITING_COMPLETION: {
+        _E.STEP_COMPLETED: _S.AWAITING_COMPLETION,
+        _E.STEP_FAILED: _S.AWAITING_COMPLETION,
+        _E.BATCH_COMPLETED: Choice("has_more_batches", _S.EXECUTING_STEPS, _S.AGGREGATING_RESULTS),
+        _E.ALL_STEPS_COMPLETED: Choice(
+            "has_fatal_failure", _S.FAILED, Choice("all_settled", _S.AGGREGATING_RESULTS)
+        ),
+        _E.CREATE_CHECKPOINT: _S.CREATING_CHECKPOINT,
+        _E.PAUSE_WORKFLOW: _S.PAUSED,
+    },
+    _S.CREATING_CHECKPOINT: {_E.CHECKPOINT_CREATED: PREVIOUS},
+    _S.RESTORING_FROM_CHECKPOINT: {_E.CHECKPOINT_RESTORED: Choice("has_graph", _S.EXECUTING_STEPS)},
+    _S.AGGREGATING_RESULTS: {_E.RESULTS_AGGREGATED: _S.COMPLETED},
+    _S.PAUSED: {_E.RESUME_WORKFLOW: PREVIOUS, _E.CREATE_CHECKPOINT: _S.CREATING_CHECKPOINT},
+}
+_TERMINAL: Final = (_S.COMPLETED, _S.FAILED, _S.CANCELLED)
+_ENDS: Final[Mapping[ExecutionEvent, Target[ExecutionState]]] = {
+    _E.WORKFLOW_FAILED: _S.FAILED,
+    _E.CANCEL_WORKFLOW: _S.CANCELLED,
+}
+
+EXECUTION_TABLE: Final[Table[ExecutionState, ExecutionEvent]] = {
+    **{state: {**row, **_ENDS} for state, row in _FLOW.items()},
+    **{state: {_E.RESET: _S.IDLE} for state in _TERMINAL},
+}
+"""Every non-terminal state may fail or be cancelled; every terminal one may be reset (corrections 2, 3)."""
+
+
+class ExecutionMachine(StateMachine[ExecutionState, ExecutionEvent]):
+    """The execution table with its guards.
+
+    :param guards: `has_steps`, `has_graph`, `has_more_batches`, `has_fatal_failure`, `all_settled`.
+    """
+
+    def __init__(self, guards: Mapping[str, Guard]) -> None:
+        super().__init__(EXECUTION_TABLE, ExecutionState.IDLE, guards=guards)
