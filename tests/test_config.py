@@ -1,0 +1,180 @@
+"""Three sources, one schema, and what a project's file may not do unasked."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.config import Config, load
+from tideate_core.errors import ConfigError
+from tideate_core.project import Trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FAKE = '[adapters.fake]\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n'
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path
+
+
+@pytest.fixture
+def own(home: Path) -> Path:
+    path = home / "config/tideate/config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+@pytest.fixture
+def project(home: Path) -> Path:
+    path = home / "project/.tideate/config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def root_of(project: Path) -> Path:
+    return project.parent.parent
+
+
+def test_without_any_source_everything_has_a_default(home: Path) -> None:
+    loaded = load(home / "project")
+    assert loaded.config == Config()
+    assert loaded.config.adapter == "local"
+    assert loaded.config.limits.attempts == 3
+    assert (loaded.sources, loaded.notices) == ([], [])
+
+
+def test_later_sources_win_key_by_key(own: Path, project: Path) -> None:
+    own.write_text('[ui]\noutput = "tab"\nborder = "single"\n[limits]\nattempts = 5\n')
+    project.write_text('[ui]\noutput = "split"\n')
+    loaded = load(root_of(project), {"ui": {"notify": False}})
+    ui = loaded.config.ui
+    assert (ui.output, ui.border, ui.notify) == ("split", "single", False)
+    assert loaded.config.limits.attempts == 5
+    assert loaded.sources == [own, project]
+
+
+def test_a_workflow_has_its_own_adapter_or_the_default(own: Path) -> None:
+    own.write_text(f'adapter = "fake"\n[workflows.refactor]\nadapter = "openai:gpt-5"\n{FAKE}')
+    config = load(None).config
+    assert config.adapter_for("refactor") == "openai:gpt-5"
+    assert config.adapter_for("ask") == "fake"
+
+
+def test_an_adapter_is_replaced_whole(own: Path) -> None:
+    own.write_text(FAKE + 'api_key_env = "SECRET"\n')
+    other = {"base_url": "http://127.0.0.1:2/v1", "model": "n"}
+    config = load(None, {"adapters": {"fake": other}}).config
+    assert config.adapters["fake"].api_key_env is None  # the key of one server is not sent to another
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('adaptor = "x"\n', "unknown key 'adaptor'; did you mean 'adapter'"),
+        ('[ui]\noutptu = "tab"\n', "unknown key 'ui.outptu'; did you mean 'output'"),
+        (FAKE + 'api_key_enf = "X"\n', "unknown key 'adapters.fake.api_key_enf'; did you mean 'api_key_env'"),
+        ("[workflows.ask]\nconfirm = true\n", "unknown key 'workflows.ask.confirm'"),
+        ('[ui]\noutput = "popup"\n', "ui.output: input should be 'float', 'split', 'vsplit' or 'tab'"),
+        ("[limits]\nattempts = 0\n", "limits.attempts: input should be greater than or equal to 1"),
+        ('[adapters.fake]\nmodel = "m"\n', "adapters.fake.base_url: this key is required"),
+        ('[adapters.fake]\nbase_url = "x"\nmodel = "m"\n', "adapters.fake.base_url"),
+        (FAKE + 'api_key_env = "A"\napi_key_command = ["b"]\n', "give api_key_env or api_key_command"),
+        (FAKE.replace("fake", "local"), "'local' is the bundled model"),
+        (FAKE.replace("adapters.fake", 'adapters."a:b"'), "'a:b' has a colon"),
+        ("adapter = \n", "not valid TOML.*line 1"),
+    ],
+)
+def test_a_wrong_file_is_named_with_its_key_and_what_to_do(own: Path, text: str, said: str) -> None:
+    own.write_text(text)
+    with pytest.raises(ConfigError, match=said) as caught:
+        load(None)
+    assert str(own) in str(caught.value)
+
+
+def test_a_file_that_is_not_text_is_named(own: Path) -> None:
+    own.write_bytes(b"adapter = \xff\n")
+    with pytest.raises(ConfigError, match="not UTF-8 at byte 10"):
+        load(None)
+
+
+def test_a_directory_in_the_place_of_a_file_is_named(own: Path) -> None:
+    own.mkdir()
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(None)
+
+
+@pytest.mark.parametrize(
+    ("setup", "said"),
+    [
+        ({"ui": {"boarder": "x"}}, "setup.*unknown key 'ui.boarder'; did you mean 'border'"),
+        ({"ui": "float"}, r"setup\(\): ui:"),
+        ({"adapters": ["fake"]}, r"setup\(\): adapters:"),
+    ],
+)
+def test_a_wrong_setup_is_named(setup: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load(None, setup)
+
+
+# trust
+
+RISKY = f'adapter = "fake"\n[workflows.ask]\nadapter = "fake"\nrequire_confirmation = true\n{FAKE}'
+
+
+def test_an_untrusted_project_does_not_decide_where_code_is_sent(project: Path) -> None:
+    project.write_text(RISKY + '[ui]\noutput = "tab"\n')
+    loaded = load(root_of(project))
+    assert loaded.config.adapter_for("ask") == "local"
+    assert loaded.config.adapters == {}
+    assert loaded.config.workflows["ask"].require_confirmation is True
+    assert loaded.config.ui.output == "tab"
+    (notice,) = loaded.notices
+    assert str(project) in notice
+    assert "adapter, adapters, workflows.ask.adapter" in notice
+    assert "tideate trust" in notice
+
+
+def test_an_untrusted_project_does_not_take_a_confirmation_away(own: Path, project: Path) -> None:
+    own.write_text("[workflows.ask]\nrequire_confirmation = true\n")
+    project.write_text("[workflows.ask]\nrequire_confirmation = false\n")
+    loaded = load(root_of(project))
+    assert loaded.config.workflows["ask"].require_confirmation is True
+    assert "workflows.ask.require_confirmation" in loaded.notices[0]
+
+
+def test_a_trusted_project_is_followed(project: Path) -> None:
+    project.write_text(RISKY)
+    Trust().trust(project)
+    loaded = load(root_of(project))
+    assert loaded.config.adapter_for("ask") == "fake"
+    assert loaded.notices == []
+
+
+def test_a_change_after_trust_is_left_out_again(project: Path) -> None:
+    project.write_text(RISKY)
+    Trust().trust(project)
+    project.write_text(RISKY.replace(":1/", ":6666/"))
+    assert load(root_of(project)).config.adapters == {}
+
+
+def test_a_harmless_project_file_needs_no_trust(project: Path) -> None:
+    project.write_text("[limits]\nattempts = 2\n")
+    assert load(root_of(project)).notices == []
+
+
+def test_reading_the_configuration_imports_no_model_library() -> None:
+    program = (
+        "import sys, tideate_core.config as c; c.load(None)\n"
+        "print(sorted({'pydantic_ai', 'openai', 'httpx', 'httpx2', 'pynvim'} & sys.modules.keys()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

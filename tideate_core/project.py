@@ -1,0 +1,168 @@
+"""Where a project begins, where private files live, and what a person has trusted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from tideate_core.errors import ConfigError
+
+__all__ = ["Trust", "config_dir", "find_root", "private_dir", "state_dir"]
+
+REPOSITORY_MARKERS = (".tideate", ".git")
+PROJECT_FILES = (
+    "pyproject.toml",
+    "setup.py",
+    "package.json",
+    "Cargo.toml",
+    "go.mod",
+    "Makefile",
+    "CMakeLists.txt",
+    "meson.build",
+    "build.gradle",
+    "build.gradle.kts",
+    "pom.xml",
+    "composer.json",
+    "Gemfile",
+    "mix.exs",
+    "deno.json",
+)
+TEAM_FILES = ("config.toml", "context.json", "workflows/", "agents/", "prompts/")
+
+
+def _xdg(variable: str, default: str) -> Path:
+    value = os.environ.get(variable, "")
+    # the XDG specification: a relative path is invalid and ignored
+    return Path(value) if Path(value).is_absolute() else Path.home() / default
+
+
+def state_dir() -> Path:
+    """Return `$XDG_STATE_HOME/tideate`; it may not exist yet."""
+    return _xdg("XDG_STATE_HOME", ".local/state") / "tideate"
+
+
+def config_dir() -> Path:
+    """Return `$XDG_CONFIG_HOME/tideate`; it may not exist."""
+    return _xdg("XDG_CONFIG_HOME", ".config") / "tideate"
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest ancestor that is a project, None outside of any.
+
+    A project has `.tideate/`, `.git` or a project file. The home directory and `/` need one of the first two:
+    a stray `package.json` there would make everything a person owns one project.
+
+    :param start: a file or directory; it need not exist.
+    """
+    start = start.expanduser().resolve()
+    home = Path.home().resolve()
+    for directory in (start, *start.parents):
+        if any((directory / marker).exists() for marker in REPOSITORY_MARKERS):
+            return directory
+        if directory in (home, Path(directory.anchor)):
+            continue
+        if any((directory / name).is_file() for name in PROJECT_FILES):
+            return directory
+    return None
+
+
+def private_dir(root: Path | None) -> Path:
+    """Return the directory of a project's private files, made if it is missing.
+
+    It is `ROOT/.tideate`, with a `.gitignore` that leaves only the team's files to git, or `state_dir()`.
+
+    :raises ConfigError: `.tideate` leads out of the project, or cannot be made.
+    """
+    directory = state_dir() if root is None else root / ".tideate"
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if root is not None:
+            if not directory.resolve().is_relative_to(root.resolve()):
+                raise ConfigError(f"{directory} is a link out of the project; remove it, nothing was written")
+            _write_gitignore(directory)
+    except OSError as error:
+        raise ConfigError(f"{directory} cannot be used for private files: {error.strerror}") from error
+    return directory
+
+
+def _write_gitignore(directory: Path) -> None:
+    lines = ["# what belongs to the team; everything else here is private", "*"]
+    for name in TEAM_FILES:
+        lines.append(f"!/{name}")
+        if name.endswith("/"):
+            lines.append(f"!/{name}**")
+    try:
+        with (directory / ".gitignore").open("x", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+    except FileExistsError:
+        pass  # the person's, or ours from before
+
+
+class Trust:
+    """Which files of projects a person trusts, by their content: a change asks again."""
+
+    def __init__(self, file: Path | None = None) -> None:
+        self._file = file or state_dir() / "trust.json"
+
+    def is_trusted(self, path: Path, content: bytes) -> bool:
+        """Tell whether exactly this content was trusted at this path.
+
+        :param content: what the caller read and is about to use, so that nothing can change in between.
+        :raises ConfigError: the store cannot be read.
+        """
+        return self._load().get(_key(path)) == _digest(content)
+
+    def trust(self, path: Path) -> None:
+        """Trust a file's present content.
+
+        :raises ConfigError: the file cannot be read or the store cannot be written.
+        """
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+        self._save(self._load() | {_key(path): _digest(content)})
+
+    def revoke(self, path: Path) -> bool:
+        """Stop trusting a file; return False if it was not trusted."""
+        entries = self._load()
+        known = entries.pop(_key(path), None)
+        if known is not None:
+            self._save(entries)
+        return known is not None
+
+    def paths(self) -> list[Path]:
+        """Return every trusted path, sorted; its content may have changed since."""
+        return [Path(name) for name in sorted(self._load())]
+
+    def _load(self) -> dict[str, str]:
+        try:
+            entries = json.loads(self._file.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{self._file} cannot be read ({error}); remove it to trust nothing") from error
+        if not isinstance(entries, dict) or not all(isinstance(value, str) for value in entries.values()):
+            raise ConfigError(f"{self._file} is not a trust store; remove it to trust nothing")
+        return entries
+
+    def _save(self, entries: dict[str, str]) -> None:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=self._file.parent, prefix=".trust-")
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(entries, file, indent=1, sort_keys=True)
+            Path(name).replace(self._file)
+        except OSError as error:
+            raise ConfigError(f"{self._file} cannot be written: {error.strerror}") from error
+
+
+def _key(path: Path) -> str:
+    return str(path.expanduser().resolve())
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
