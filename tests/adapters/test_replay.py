@@ -1,0 +1,155 @@
+"""A run that was recorded once gives the same answers again, without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import BaseModel
+
+from tests.adapters.conftest import LIMIT, MakeAdapter
+from tideate_core.adapters import AdapterPool, Prompt, Turn, Usage
+from tideate_core.adapters.replay import RecordingAdapter, ReplayAdapter
+from tideate_core.config import Config
+from tideate_core.errors import AdapterUnavailable, InvalidReply
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.model_server import ModelServer
+
+
+class Answer(BaseModel):
+    value: int
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "recordings" / "run.jsonl"
+
+
+@pytest.fixture
+def recording(make_adapter: MakeAdapter, path: Path) -> RecordingAdapter:
+    return RecordingAdapter(make_adapter(), path)
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def replay(path: Path) -> ReplayAdapter:
+    return ReplayAdapter(f"replay:{path}", path)
+
+
+async def test_an_exchange_is_replayed_as_it_streamed(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("greet", "one two\u2028three", pieces=["one ", "two\u2028", "three"])
+    live: list[str] = []
+    asked = await recording.ask(Prompt("greet", system="s"), on_token=live.append)
+    tokens: list[str] = []
+    replayed = await replay(path).ask(Prompt("greet", system="s"), on_token=tokens.append)
+    assert live == tokens == ["one ", "two\u2028", "three"]
+    assert replayed == asked
+    assert replayed.usage == Usage(2, 3)
+
+
+async def test_a_typed_exchange_is_replayed(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("count", {"value": 3})
+    await recording.ask(Prompt("count"), schema=Answer)
+    assert (await replay(path).ask(Prompt("count"), schema=Answer)).parsed == Answer(value=3)
+
+
+async def test_answers_to_one_prompt_come_in_order_and_the_last_stays(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    for text in ("first", "second"):
+        server.answers("greet", text, times=1)
+        await recording.ask(Prompt("greet"))
+    player = replay(path)
+    assert [(await player.ask(Prompt("greet"))).text for _ in range(3)] == ["first", "second", "second"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Prompt("greet!"), Prompt("greet", system="s"), Prompt("greet", history=(Turn("a", "b"),))],
+    ids=["text", "instructions", "history"],
+)
+async def test_a_prompt_that_was_not_recorded_says_how_to_record_it(
+    server: ModelServer, recording: RecordingAdapter, path: Path, other: Prompt
+) -> None:
+    server.answers("greet", "hello")
+    await recording.ask(Prompt("greet"))
+    with pytest.raises(InvalidReply, match="TIDEATE_RECORD="):
+        await replay(path).ask(other)
+
+
+async def test_a_failed_exchange_is_not_recorded(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.cuts("greet", 5)
+    with pytest.raises(AdapterUnavailable):
+        await recording.ask(Prompt("greet"))
+    assert not await asyncio.to_thread(path.exists)
+
+
+async def test_a_recording_is_for_the_person_alone(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("greet", "hello")
+    await recording.ask(Prompt("greet"))
+    assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
+
+
+async def test_a_missing_recording_is_named(tmp_path: Path) -> None:
+    with pytest.raises(AdapterUnavailable, match=r"absent.jsonl cannot be read"):
+        await replay(tmp_path / "absent.jsonl").ask(Prompt("greet"))
+
+
+async def test_a_damaged_recording_names_the_line(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("greet", "hello")
+    await recording.ask(Prompt("greet"))
+    append(path, '{"key": 1}\n')
+    with pytest.raises(AdapterUnavailable, match=r"run\.jsonl:2"):
+        await replay(path).ask(Prompt("greet"))
+
+
+async def test_a_replay_can_be_cancelled_between_tokens(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("greet", "one two three")
+    await recording.ask(Prompt("greet"))
+    tokens: list[str] = []
+    began = asyncio.Event()
+
+    def first(token: str) -> None:
+        tokens.append(token)
+        began.set()
+
+    async with asyncio.timeout(LIMIT):
+        task = asyncio.create_task(replay(path).ask(Prompt("greet"), on_token=first))
+        await began.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    assert len(tokens) < 3
+
+
+async def test_a_variable_turns_recording_on(
+    server: ModelServer, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEATE_RECORD", str(path))
+    server.answers("greet", "hello")
+    adapters = {"fake": {"base_url": server.base_url, "model": "scripted"}}
+    pool = AdapterPool(Config.model_validate({"adapters": adapters}))
+    await pool.get("fake").ask(Prompt("greet"))
+    await pool.aclose()
+    assert (await pool.get(f"replay:{path}").ask(Prompt("greet"))).text == "hello"
+    assert len(server.requests) == 1

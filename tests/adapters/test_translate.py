@@ -1,0 +1,66 @@
+"""Every error of the model libraries has a place in our tree."""
+
+from __future__ import annotations
+
+import httpx2
+import openai
+import pydantic_ai.exceptions
+import pytest
+
+from tideate_core.adapters.translate import LONGEST_WORDS, NEVER_RAISED, TABLE, Origin, translate
+from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed, RateLimited
+
+ORIGIN = Origin("fake", "http://127.0.0.1/v1", "$FAKE_KEY", "sk-secret")
+
+
+def exported_errors(module: object, names: list[str]) -> set[str]:
+    found = {name: getattr(module, name) for name in names}
+    return {
+        name
+        for name, kind in found.items()
+        if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning)
+    }
+
+
+@pytest.mark.parametrize("module", [pydantic_ai.exceptions, openai], ids=lambda module: str(module.__name__))
+def test_no_error_of_a_library_is_forgotten(module: object) -> None:
+    errors = exported_errors(module, list(getattr(module, "__all__")))  # noqa: B009
+    assert errors - TABLE.keys() - NEVER_RAISED == set()
+
+
+def test_the_table_names_only_errors_that_exist() -> None:
+    known = exported_errors(pydantic_ai.exceptions, list(pydantic_ai.exceptions.__all__))
+    known |= exported_errors(openai, list(openai.__all__)) | {"HTTPError", "TimeoutException"}
+    assert TABLE.keys() | NEVER_RAISED == known
+
+
+def test_a_new_subclass_is_found_by_its_base() -> None:
+    class Newer(pydantic_ai.exceptions.ModelRateLimitError):
+        pass
+
+    assert isinstance(translate(Newer("scripted", "slow down"), ORIGIN), RateLimited)
+
+
+def test_an_error_of_our_own_code_is_left_alone() -> None:
+    assert translate(OSError("disk full"), ORIGIN) is None
+    assert translate(KeyError("x"), ORIGIN) is None
+
+
+def test_a_transport_error_that_a_library_lets_through_is_translated() -> None:
+    translated = translate(httpx2.ReadTimeout("too slow"), ORIGIN)
+    assert isinstance(translated, AdapterUnavailable)
+    assert "did not answer in time" in str(translated)
+
+
+def test_a_key_never_gets_into_a_message() -> None:
+    error = pydantic_ai.exceptions.ModelAuthenticationError("scripted", "bad key sk-secret")
+    translated = translate(error, ORIGIN)
+    assert isinstance(translated, AuthenticationFailed)
+    assert "sk-secret" not in str(translated)
+    assert "$FAKE_KEY" in str(translated)
+
+
+def test_a_whole_page_of_words_is_shortened() -> None:
+    translated = translate(pydantic_ai.exceptions.ModelAPIError("scripted", "x " * 5000), ORIGIN)
+    assert isinstance(translated, AdapterError)
+    assert len(str(translated)) < LONGEST_WORDS + 200

@@ -1,0 +1,49 @@
+"""Questions put to a test's Neovim, and what was answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+__all__ = ["answers", "ask", "focused", "gate", "plan", "wait_focused"]
+
+ASK = """
+local kind, message, details, payload = ...
+_G.answers = _G.answers or {}
+_G.asked = (_G.asked or 0) + 1
+local id = 'question' .. _G.asked
+require('tideate.ui').confirm(id, {
+  execution_id = ('0123456789abcdef'):rep(2), workflow = 'refactor', step = 'analyze',
+  kind = kind, message = message, details = details, payload = payload,
+}, function(answer) table.insert(_G.answers, answer) end)
+return id
+"""
+
+
+def ask(editor: Editor, kind: str, *, message: str = "Go on?", details: str = "", payload: Any = None) -> str:
+    """Put a question; returns its id."""
+    return str(editor.lua(ASK, kind, message, details, payload or {}))
+
+
+def gate(editor: Editor, message: str = "Go on?") -> str:
+    return ask(editor, "gate", message=message)
+
+
+def plan(editor: Editor, files: list[dict[str, Any]]) -> str:
+    return ask(editor, "plan", message="These files would be touched.", payload={"files": files})
+
+
+def answers(editor: Editor) -> list[dict[str, Any]]:
+    """What was answered so far."""
+    return list(editor.lua("return _G.answers"))
+
+
+def focused(editor: Editor) -> bool:
+    """Whether the next key goes to the question."""
+    return bool(editor.lua("local p = require('tideate.ui').pending()[1] return p ~= nil and p.focused"))
+
+
+def wait_focused(editor: Editor) -> None:
+    editor.wait_for(lambda: focused(editor), "the question has the focus")

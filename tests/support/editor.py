@@ -1,0 +1,242 @@
+"""A real Neovim for tests: private directories, driven from outside, gone without a trace at the end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pynvim
+
+from tests.support.processes import Brood
+from tests.support.screen import Screen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["REPOSITORY", "Editor", "find_nvim"]
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+POLL = 0.005
+"""Seconds between two looks at the editor."""
+INHERITED = ("PATH", "LANG", "LC_ALL", "TERM", "TMPDIR", "VIMRUNTIME")
+
+
+def find_nvim() -> str:
+    """`$TIDEATE_NVIM`, else the one of the virtual environment, else the one on the PATH."""
+    named = os.environ.get("TIDEATE_NVIM")
+    ours = REPOSITORY / ".venv" / "bin" / "nvim"
+    found = named or (str(ours) if ours.exists() else shutil.which("nvim"))
+    if not found:
+        raise FileNotFoundError("no Neovim: set TIDEATE_NVIM, or `make install`")
+    return found
+
+
+class Editor:
+    """One headless Neovim with the plugin on its runtimepath.
+
+    Never a blocking call while Neovim waits for a key: `wait` and `feed` look at its mode first.
+    """
+
+    def __init__(
+        self,
+        home: Path,
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        args: tuple[str, ...] = (),
+        ui: tuple[int, int] | None = None,
+    ) -> None:
+        """Start it.
+
+        :param home: an empty directory for HOME and all XDG directories.
+        :param cwd: where Neovim starts; `home/project` by default.
+        :param env: set on top of a bare environment; no key of the person's gets in.
+        :param ui: columns and rows of an attached screen, None for no UI.
+        """
+        self.home = home
+        self.cwd = cwd or home / "project"
+        self.cwd.mkdir(parents=True, exist_ok=True)
+        self.brood = Brood()
+        # a socket's path is limited to about 100 bytes, so not under pytest's long directories
+        self._socket_dir = tempfile.TemporaryDirectory(prefix="tideate-")
+        self.socket = Path(self._socket_dir.name) / "nvim"
+        self._log = (home / "nvim.log").open("wb")
+        command = [find_nvim(), "--headless", "-u", "NORC", "-i", "NONE", "-n"]
+        command += ["--cmd", f"set runtimepath^={REPOSITORY}", "--listen", str(self.socket), *args]
+        self.process = subprocess.Popen(
+            command,
+            cwd=self.cwd,
+            env=self._environment(env or {}),
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            start_new_session=True,
+        )
+        try:
+            self.nvim = self._attach()
+            self.ui = Screen(self.socket, *ui) if ui else None
+        except BaseException:
+            self._end()
+            raise
+
+    def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        own = {"HOME": str(self.home), "TIDEATE_PYTHON": sys.executable}
+        for name in ("CONFIG", "DATA", "STATE", "CACHE", "RUNTIME"):
+            folder = self.home / name.lower()
+            folder.mkdir(mode=0o700, exist_ok=True)
+            own[f"XDG_{name}_{'DIR' if name == 'RUNTIME' else 'HOME'}"] = str(folder)
+        return kept | own | dict(extra) | self.brood.environment()
+
+    def _attach(self) -> pynvim.Nvim:
+        end = time.monotonic() + 20
+        while self.process.poll() is None and time.monotonic() < end:
+            with contextlib.suppress(OSError):
+                return pynvim.attach("socket", path=str(self.socket))
+            time.sleep(POLL)
+        raise RuntimeError(f"Neovim did not start: {self.output()}")
+
+    # -- doing ------------------------------------------------------------------------------------
+
+    def lua(self, code: str, *args: Any) -> Any:
+        """Run Lua and return its value; `args` are `...` there."""
+        return self.nvim.request("nvim_exec_lua", code, list(args))
+
+    def command(self, command: str) -> None:
+        self.nvim.command(command)
+
+    def feed(self, keys: str) -> None:
+        """Type keys as a person would (`<CR>` and the like are translated), and let them be handled."""
+        self.nvim.input(keys)
+        self.settle()
+
+    def edit(self, path: Path | str, text: str | bytes | None = None) -> int:
+        """Open a file, written first if `text` is given; returns the buffer's number."""
+        path = self.cwd / path
+        if text is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return int(
+            self.lua("vim.cmd.edit(vim.fn.fnameescape(...)) return vim.api.nvim_get_current_buf()", str(path))
+        )
+
+    def set_lines(self, lines: list[str], buf: int = 0) -> None:
+        self.nvim.api.buf_set_lines(buf, 0, -1, True, lines)
+
+    # -- seeing -----------------------------------------------------------------------------------
+
+    def lines(self, buf: int = 0) -> list[str]:
+        return list(self.nvim.api.buf_get_lines(buf, 0, -1, True))
+
+    def mode(self) -> str:
+        return str(self.nvim.api.get_mode()["mode"])
+
+    def blocked(self) -> bool:
+        """Whether Neovim waits for a key in the middle of a command, so that calls would wait too."""
+        return bool(self.nvim.api.get_mode()["blocking"])
+
+    def messages(self) -> str:
+        """What `:messages` shows."""
+        return str(self.nvim.api.exec2("messages", {"output": True})["output"])
+
+    def screen(self) -> list[str]:
+        """What a person sees, line by line; needs `ui`."""
+        assert self.ui, "start the Editor with ui=(columns, rows)"
+        return self.ui.lines()
+
+    def output(self) -> str:
+        """What Neovim itself wrote to its terminal."""
+        self._log.flush()
+        return Path(self._log.name).read_text(errors="replace")
+
+    # -- waiting ----------------------------------------------------------------------------------
+
+    def wait(self, expression: str, timeout: float = 10, *args: Any) -> Any:
+        """Wait until a Lua expression is neither nil nor false, and return its value.
+
+        :param timeout: seconds.
+        :raises AssertionError: it did not become true; says what Neovim shows instead.
+        """
+        return self.wait_for(lambda: self.lua(f"return {expression}", *args), expression, timeout)
+
+    def wait_screen(self, text: str, timeout: float = 10) -> list[str]:
+        """Wait until a line of the screen contains `text`."""
+        assert self.ui, "start the Editor with ui=(columns, rows)"
+        end = time.monotonic() + timeout
+        while not any(text in line for line in self.screen()):
+            left = end - time.monotonic()
+            if left <= 0:
+                raise AssertionError(
+                    f"not on the screen within {timeout} s: {text}\n" + "\n".join(self.screen())
+                )
+            self.ui.wait_flush(min(left, 0.2))
+        return self.screen()
+
+    def wait_for(self, look: Callable[[], Any], what: str, timeout: float = 10) -> Any:
+        """Wait until `look` returns something true; it is not called while Neovim waits for a key."""
+        end = time.monotonic() + timeout
+        while True:
+            if not self.blocked():
+                value = look()
+                if value:
+                    return value
+            if time.monotonic() > end:
+                raise AssertionError(f"not within {timeout} s: {what}\n{self._state()}")
+            time.sleep(POLL)
+
+    def settle(self) -> None:
+        """Wait until typed keys were handled, or Neovim waits for more of them."""
+        # Neovim takes keys before calls, and looks for calls only when it has no key left
+        if not self.blocked() and not self.blocked():
+            self.lua("return true")
+
+    def _state(self) -> str:
+        if self.blocked():
+            return f"Neovim waits for a key in mode {self.mode()!r}\n" + self.output()
+        return f"mode {self.mode()!r}; messages:\n{self.messages()}"
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    def children(self) -> set[int]:
+        """The processes that this Neovim started, directly or not."""
+        return self.brood.pids() - {self.process.pid}
+
+    def quit(self, within: float = 5) -> None:
+        """Leave as a person does, `:qall!`, and wait for the process."""
+        self._close_ui()
+        with contextlib.suppress(OSError, EOFError):
+            self.nvim.api.command("qall!", async_=True)
+        self.process.wait(within)
+
+    def close(self) -> None:
+        """End Neovim.
+
+        :raises AssertionError: a process that it started is still there two seconds later.
+        """
+        if self.process.poll() is None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.quit()
+        survivors = [] if self.brood.gone(2) else self.brood.commands()
+        self._end()
+        assert not survivors, f"still running after Neovim ended: {survivors}"
+
+    def _close_ui(self) -> None:
+        if getattr(self, "ui", None):
+            self.ui.close()  # type: ignore[union-attr]  # just seen
+            self.ui = None
+
+    def _end(self) -> None:
+        self._close_ui()
+        self.brood.kill()
+        self.process.wait(5)
+        with contextlib.suppress(AttributeError, OSError):
+            self.nvim.close()
+        self._log.close()
+        self._socket_dir.cleanup()

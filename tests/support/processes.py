@@ -1,0 +1,60 @@
+"""Finds the processes that a test started, by a mark in their environment; ends exactly those."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+import uuid
+from pathlib import Path
+
+__all__ = ["Brood"]
+
+MARK = "TIDEATE_TEST_BROOD"
+
+
+class Brood:
+    """All processes that inherit this brood's environment, however deep and whoever adopted them."""
+
+    def __init__(self) -> None:
+        self._mark = f"{MARK}={uuid.uuid4().hex}"
+
+    def environment(self) -> dict[str, str]:
+        """What a process must be started with to belong here; its children inherit it."""
+        name, value = self._mark.split("=")
+        return {name: value}
+
+    def pids(self) -> set[int]:
+        """The living members. Zombies are dead: whoever started them has only not asked yet."""
+        wanted = self._mark.encode()
+        found = set()
+        for folder in Path("/proc").glob("[0-9]*"):
+            # a process may end between the listing and the look
+            with contextlib.suppress(OSError):
+                if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                    found.add(int(folder.name))
+        return found
+
+    def gone(self, within: float) -> bool:
+        """Wait until no member lives, at most `within` seconds."""
+        end = time.monotonic() + within
+        while self.pids():
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def commands(self) -> list[str]:
+        """The command lines of the living, for a message."""
+        lines = []
+        for pid in sorted(self.pids()):
+            with contextlib.suppress(OSError):
+                argv = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+                lines.append(f"{pid}: {argv.decode(errors='replace').strip()}")
+        return lines
+
+    def kill(self) -> None:
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,113 @@
+"""Runs a command on a pseudo-terminal of its own, as a person would, and reads what it shows."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Terminal"]
+
+LIMIT = 30.0
+"""Seconds that any wait takes at most."""
+
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\r")
+
+
+class Terminal:
+    """A command with the terminal as stdin, stdout and stderr; Ctrl-C reaches its process group."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: Path,
+        columns: int = 100,
+        rows: int = 30,
+        stdout: int | None = None,
+    ) -> None:
+        self._own, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.process = subprocess.Popen(
+            argv,
+            env=dict(env),
+            cwd=cwd,
+            stdin=theirs,
+            stdout=theirs if stdout is None else stdout,
+            stderr=theirs,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(theirs)
+        self._raw = ""
+        self._seen = 0
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def raw(self) -> str:
+        """Everything that came, escape sequences included."""
+        with self._changed:
+            return self._raw
+
+    @property
+    def text(self) -> str:
+        """Everything that came, as text; redrawn lines stand there again and again."""
+        return ESCAPES.sub("", self.raw)
+
+    def wait_for(self, words: str, within: float = LIMIT) -> None:
+        """Wait until the words appear after what was waited for before."""
+        with self._changed:
+            found = self._changed.wait_for(lambda: self._find(words) >= 0, within)
+            text = ESCAPES.sub("", self._raw)
+            assert found, f"not shown within {within} s: {words!r}; shown:\n{text[self._seen :]}"
+            self._seen = text.index(words, self._seen) + len(words)
+
+    def type(self, text: str) -> None:
+        os.write(self._own, text.encode())
+
+    def wait_exit(self, within: float = LIMIT) -> int:
+        """Return the exit status, after all output was read."""
+        status = self.process.wait(within)
+        self._reader.join(within)
+        return status
+
+    def close(self) -> None:
+        """End the command if it still runs."""
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self._reader.join(LIMIT)
+        os.close(self._own)
+
+    def _find(self, words: str) -> int:
+        return ESCAPES.sub("", self._raw).find(words, self._seen)
+
+    def _read(self) -> None:
+        pending = b""
+        while True:
+            try:
+                data = os.read(self._own, 1 << 16)
+            except OSError:
+                break  # how Linux says that the other side was closed
+            if not data:
+                break
+            pending += data
+            # a character may come in two parts
+            text = pending.decode(errors="ignore")
+            with self._changed:
+                self._raw += text
+                pending = pending[len(text.encode()) :]
+                self._changed.notify_all()

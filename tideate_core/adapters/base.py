@@ -1,0 +1,98 @@
+"""What answers a prompt, as everything above sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import BaseModel
+
+__all__ = ["Adapter", "Prompt", "Reply", "Turn", "Usage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier exchange of the same conversation, sent before the prompt (corrections need it)."""
+
+    user: str
+    assistant: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a model is asked."""
+
+    user: str
+    system: str = ""
+    max_tokens: int | None = None
+    """Longest answer in tokens; None = the adapter's own limit."""
+    history: tuple[Turn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer took."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    """US dollars, None where the price is not known."""
+
+    def __add__(self, other: Usage) -> Usage:
+        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            sum(known) if known else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer: `parsed` is an instance of the schema that was asked for."""
+
+    text: str
+    model: str
+    parsed: BaseModel | None = None
+    usage: Usage = field(default_factory=Usage)
+    truncated: bool = False
+    """The model stopped at its length limit."""
+
+
+class Adapter(Protocol):
+    """What answers prompts: a provider's model, the bundled one, a recording."""
+
+    name: str
+    demonstration: bool
+    """True: its answers show how things work and are not to be relied on."""
+    context_tokens: int | None
+    """Tokens that prompt and answer share, None where the model's limit is not known."""
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        """Answer a prompt; cancelling the task closes the request.
+
+        :param on_token: called with each piece of text as it streams, on the caller's event loop.
+        :param schema: the answer is validated against it and returned as `Reply.parsed`.
+        :raises AdapterError: one of its subclasses, for every failure of the provider.
+        """
+        ...
+
+    async def check(self) -> str:
+        """Return one line on what would answer, for `doctor` and `:checkhealth`.
+
+        :raises AdapterError: nothing would.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Free connections and child processes; the adapter can be used again afterwards."""
+        ...

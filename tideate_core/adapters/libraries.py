@@ -1,0 +1,36 @@
+"""Loads the model libraries late and off the event loop: it takes half a second."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+
+from tideate_core.errors import AdapterUnavailable
+
+__all__ = ["load_libraries"]
+
+MODULES = (
+    "httpx2",
+    "pydantic_ai",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai_compatible",
+)
+
+
+async def load_libraries() -> None:
+    """Import what every model adapter needs; the second time costs nothing.
+
+    :raises AdapterUnavailable: the environment is broken or incomplete.
+    """
+    try:
+        await asyncio.to_thread(_import_all)
+    except ImportError as error:
+        raise AdapterUnavailable(
+            f"the model library cannot be imported ({error}): run :Workflow install, or "
+            "`pip install tideate` in the environment of the plugin"
+        ) from error
+
+
+def _import_all() -> None:
+    for name in MODULES:
+        importlib.import_module(name)

@@ -1,0 +1,65 @@
+"""The bundled model's server process; run as a program, it imports nothing of this package.
+
+It reads one JSON line with its settings from stdin, prints one JSON line when it is ready, and ends when
+stdin does. A server inside the host would take the host down with it: the library can crash on odd input.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import signal
+import sys
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent(parent: int) -> None:
+    """Ask Linux to kill this process when its parent ends, even if the parent was killed itself."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)  # the parent was gone before the kernel knew
+
+
+def start(settings: dict[str, Any]) -> Any:
+    sys.path.extend(settings["path"])
+    xllamacpp: Any = importlib.import_module("xllamacpp")
+    params = xllamacpp.CommonParams()
+    params.model.path = settings["model"]
+    params.model_alias = {settings["alias"]}
+    params.api_keys = [settings["key"]]
+    params.cors_origins = "null.invalid"  # the library's default lets any web page on this machine in
+    params.cors_credentials = False
+    params.ui = False
+    params.endpoint_slots = False
+    params.offline = True
+    params.verbosity = -1
+    params.port = 0
+    params.n_ctx = settings["context"]
+    params.n_batch = params.n_ubatch = 128
+    params.n_parallel = 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+    return xllamacpp.Server(params)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    answers = os.dup(1)
+    os.dup2(2, 1)  # whatever the library prints must not mix with the ready line
+    settings = json.loads(sys.stdin.readline())
+    end_with_parent(settings["parent"])
+    server = start(settings)
+    os.write(answers, json.dumps({"url": server.listening_address}).encode() + b"\n")
+    while sys.stdin.read(1):
+        pass
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

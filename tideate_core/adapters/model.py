@@ -1,0 +1,229 @@
+"""An adapter for whatever pydantic-ai can ask: streaming, typed answers, usage, our errors."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.adapters.base import Prompt, Reply, Usage
+from tideate_core.adapters.libraries import load_libraries
+from tideate_core.adapters.retry import Backoff, retrying
+from tideate_core.adapters.translate import Origin, translate
+from tideate_core.errors import AuthenticationFailed, InvalidReply
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterable, Callable
+
+    from pydantic import BaseModel
+    from pydantic_ai.messages import AgentStreamEvent, ModelMessage
+    from pydantic_ai.output import OutputSpec
+    from pydantic_ai.run import AgentRunResult
+    from pydantic_ai.settings import ModelSettings
+
+    from tideate_core.adapters.sources import ModelSource, OpenModel
+
+__all__ = ["ModelAdapter"]
+
+
+@dataclass(slots=True)
+class _Stream:
+    """Passes tokens on and counts them; a typed answer is validated only when it is whole."""
+
+    on_token: Callable[[str], None] | None
+    characters: int = 0
+    """Of the answer that is streaming."""
+    shown: bool = False
+    """Something of any answer arrived."""
+
+    async def follow(self, _: object, events: AsyncIterable[AgentStreamEvent]) -> None:
+        from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
+
+        self.characters = 0
+        async for event in events:
+            if isinstance(event, PartStartEvent):
+                self._pass_on(_text_of(event.part))
+            elif isinstance(event, PartDeltaEvent):
+                self._pass_on(_text_of(event.delta))
+
+    def _pass_on(self, text: str) -> None:
+        if not text:
+            return
+        self.characters += len(text)
+        self.shown = True
+        if self.on_token:
+            self.on_token(text)
+
+
+def _text_of(part: object) -> str:
+    """Return what a part of a stream says: answer text, or the arguments that carry a typed answer."""
+    from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
+
+    match part:
+        case TextPart(content=text) | TextPartDelta(content_delta=text):
+            return text
+        case ToolCallPart(args=str(text)) | ToolCallPartDelta(args_delta=str(text)):
+            return text
+        case _:
+            return ""
+
+
+class ModelAdapter:
+    """Asks one model.
+
+    :param attempts: how often the model may try to give a typed answer that validates.
+    :param temperature: None leaves it to the provider.
+    :param max_tokens: the longest answer where the prompt does not say; None leaves it to the provider.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        source: ModelSource,
+        *,
+        attempts: int = 3,
+        context_tokens: int | None = None,
+        demonstration: bool = False,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        backoff: Backoff | None = None,
+    ) -> None:
+        self.name = name
+        self.demonstration = demonstration
+        self.context_tokens = context_tokens
+        self._source = source
+        self._attempts = attempts
+        self._temperature = temperature
+        self._max_tokens = max_tokens
+        self._backoff = backoff or Backoff()
+        self._opened: OpenModel | None = None
+        self._opening = asyncio.Lock()
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        stream = _Stream(on_token)
+        return await retrying(
+            lambda: self._ask_once(prompt, stream, schema),
+            # what could not even be opened (no library, no process) does not come by itself
+            may_retry=lambda: self._opened is not None and not stream.shown,
+            backoff=self._backoff,
+        )
+
+    async def check(self) -> str:
+        opened = await self._open()
+        try:
+            return await self._source.check(opened)
+        except Exception as error:
+            translated = translate(error, opened.origin)
+            if translated is None:
+                raise
+            raise translated from error
+
+    async def aclose(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.close()
+
+    async def _open(self) -> OpenModel:
+        async with self._opening:
+            if self._opened is None or not self._opened.alive():
+                await self.aclose()
+                await load_libraries()
+                self._opened = await self._source.open()
+            return self._opened
+
+    async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None) -> Reply:
+        opened = await self._open()
+        try:
+            result = await self._run(opened, prompt, stream, schema)
+        except Exception as error:
+            if schema and opened.typed == "native" and _refuses_schemas(error):
+                self._opened = replace(opened, typed="prompted")
+                return await self._ask_once(prompt, stream, schema)
+            translated = translate(error, opened.origin, streamed=stream.characters)
+            if translated is None:
+                raise
+            if isinstance(translated, AuthenticationFailed):
+                await self.aclose()  # a key command is asked again next time: its key may have expired
+            raise translated from error
+        return _reply(result, schema, opened.origin)
+
+    async def _run(
+        self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None
+    ) -> AgentRunResult[Any]:
+        from pydantic_ai import Agent
+
+        agent = Agent(
+            opened.model,
+            output_type=_output_type(schema, opened.typed),
+            retries={"output": self._attempts - 1},
+        )
+        return await agent.run(
+            prompt.user,
+            instructions=prompt.system or None,
+            message_history=_history(prompt),
+            model_settings=self._settings(prompt, opened),
+            event_stream_handler=stream.follow,
+            infer_name=False,
+        )
+
+    def _settings(self, prompt: Prompt, opened: OpenModel) -> ModelSettings:
+        # retries are ours: the libraries' own would hide a Retry-After from the person
+        settings: ModelSettings = {"timeout": opened.timeout, "max_retries": 0}
+        max_tokens = prompt.max_tokens or self._max_tokens
+        if max_tokens is not None:
+            settings["max_tokens"] = max_tokens
+        if self._temperature is not None:
+            settings["temperature"] = self._temperature
+        return settings
+
+
+def _output_type(schema: type[BaseModel] | None, typed: str) -> OutputSpec[Any]:
+    if schema is None:
+        return str
+    from pydantic_ai import NativeOutput, PromptedOutput
+
+    if typed == "auto":
+        return schema
+    return NativeOutput(schema) if typed == "native" else PromptedOutput(schema)
+
+
+def _refuses_schemas(error: Exception) -> bool:
+    """Tell whether a server answered that it does not know typed answers, as older ones do."""
+    from pydantic_ai.exceptions import ModelRequestRejectedError
+
+    said = str(error)
+    return isinstance(error, ModelRequestRejectedError) and (
+        "response_format" in said or "json_schema" in said
+    )
+
+
+def _history(prompt: Prompt) -> list[ModelMessage]:
+    from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart
+
+    messages: list[ModelMessage] = []
+    for turn in prompt.history:
+        messages.append(ModelRequest.user_text_prompt(turn.user))
+        messages.append(ModelResponse(parts=[TextPart(turn.assistant)]))
+    return messages
+
+
+def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: Origin) -> Reply:
+    response = result.response
+    used = result.usage
+    cost = None if used.cost is None else float(used.cost)
+    text = response.text or ("" if schema is None else result.output.model_dump_json())
+    if not text.strip():
+        raise InvalidReply(f"adapter {origin.name!r} ({origin.address}) gave an empty answer")
+    return Reply(
+        text=text,
+        model=response.model_name or "",
+        parsed=result.output if schema is not None else None,
+        usage=Usage(used.input_tokens, used.output_tokens, cost),
+        truncated=response.finish_reason == "length",
+    )

@@ -1,0 +1,81 @@
+"""From an adapter's name to the adapter."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tideate_core.adapters.replay import RecordingAdapter, ReplayAdapter
+from tideate_core.adapters.sources import PROVIDERS, ProviderSource, ServerSource
+from tideate_core.errors import UnknownAdapter, did_you_mean
+
+if TYPE_CHECKING:
+    from tideate_core.adapters.base import Adapter
+    from tideate_core.config import Config
+
+__all__ = ["AdapterPool"]
+
+RECORD_VARIABLE = "TIDEATE_RECORD"
+
+
+class AdapterPool:
+    """Makes adapters by name and keeps them until it is closed.
+
+    Names are `local` (the bundled model), `replay:FILE`, a name of `[adapters]`, and `PROVIDER:MODEL`.
+
+    :param record: a file that every exchange is appended to, for `replay:FILE`; `$TIDEATE_RECORD` if None.
+    """
+
+    def __init__(self, config: Config, *, record: Path | None = None) -> None:
+        self._config = config
+        variable = os.environ.get(RECORD_VARIABLE)
+        self._record = record or (Path(variable).expanduser() if variable else None)
+        self._adapters: dict[str, Adapter] = {}
+
+    def get(self, name: str) -> Adapter:
+        """Return the adapter of this name; nothing is imported, started or sent until it is asked.
+
+        :raises UnknownAdapter: there is none.
+        """
+        if name not in self._adapters:
+            self._adapters[name] = self._make(name)
+        return self._adapters[name]
+
+    async def aclose(self) -> None:
+        """Close every adapter; they can be used again afterwards."""
+        for adapter in self._adapters.values():
+            await adapter.aclose()
+
+    def _make(self, name: str) -> Adapter:
+        prefix, colon, rest = name.partition(":")
+        if prefix == "replay" and rest:
+            return ReplayAdapter(name, Path(rest).expanduser())
+        adapter = self._make_model(name, prefix if colon and rest else None)
+        return RecordingAdapter(adapter, self._record) if self._record else adapter
+
+    def _make_model(self, name: str, provider: str | None) -> Adapter:
+        from tideate_core.adapters.local import local_adapter
+        from tideate_core.adapters.model import ModelAdapter
+
+        attempts = self._config.limits.attempts
+        if name == "local":
+            return local_adapter(attempts)
+        if (server := self._config.adapters.get(name)) is not None:
+            source = ServerSource(name, server)
+            return ModelAdapter(name, source, attempts=attempts, context_tokens=server.context_tokens)
+        if provider in PROVIDERS:
+            return ModelAdapter(name, ProviderSource(name), attempts=attempts)
+        raise self._unknown(name, provider)
+
+    def _unknown(self, name: str, provider: str | None) -> UnknownAdapter:
+        if provider is not None:
+            return UnknownAdapter(
+                f"unknown adapter {name!r}: no provider is called {provider!r}"
+                f"{did_you_mean(provider, PROVIDERS)} (known: {', '.join(PROVIDERS)})"
+            )
+        own = ["local", *self._config.adapters]
+        return UnknownAdapter(
+            f"unknown adapter {name!r}{did_you_mean(name, own)} (known: {', '.join(own)}, replay:FILE, and "
+            "PROVIDER:MODEL such as openai:gpt-5; add others under [adapters] in config.toml)"
+        )

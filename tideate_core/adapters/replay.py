@@ -1,0 +1,196 @@
+"""Recording real exchanges and playing them back, so that runs are reproducible without a model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tideate_core.adapters.base import Prompt, Reply, Usage
+from tideate_core.errors import AdapterUnavailable, InvalidReply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.adapters.base import Adapter
+
+__all__ = ["Exchange", "RecordingAdapter", "ReplayAdapter"]
+
+HOW_TO_RECORD = "run the workflow once with TIDEATE_RECORD={path} and a real adapter to record it"
+
+
+class Exchange(BaseModel):
+    """One line of a recording."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: str
+    """`key_of` the prompt."""
+    system: str
+    user: str
+    answer_schema: str | None
+    pieces: list[str]
+    """The text as it streamed."""
+    text: str
+    parsed: dict[str, Any] | None = None
+    model: str
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    truncated: bool = False
+
+
+def key_of(prompt: Prompt, schema: type[BaseModel] | None) -> str:
+    """Return what a recorded exchange is found by: a hash of everything the model is told."""
+    history = [[turn.user, turn.assistant] for turn in prompt.history]
+    told = [prompt.system, prompt.user, history, schema.__name__ if schema else None]
+    return hashlib.sha256(json.dumps(told, ensure_ascii=False).encode()).hexdigest()
+
+
+class RecordingAdapter:
+    """Passes prompts on to another adapter and appends every answered one to a file."""
+
+    def __init__(self, inner: Adapter, path: Path) -> None:
+        self.name = inner.name
+        self.demonstration = inner.demonstration
+        self.context_tokens = inner.context_tokens
+        self._inner = inner
+        self._path = path
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        pieces: list[str] = []
+
+        def collect(text: str) -> None:
+            pieces.append(text)
+            if on_token:
+                on_token(text)
+
+        reply = await self._inner.ask(prompt, on_token=collect, schema=schema)
+        exchange = Exchange(
+            key=key_of(prompt, schema),
+            system=prompt.system,
+            user=prompt.user,
+            answer_schema=schema.__name__ if schema else None,
+            pieces=pieces,
+            text=reply.text,
+            parsed=reply.parsed.model_dump(mode="json") if reply.parsed else None,
+            model=reply.model,
+            input_tokens=reply.usage.input_tokens,
+            output_tokens=reply.usage.output_tokens,
+            cost=reply.usage.cost,
+            truncated=reply.truncated,
+        )
+        await asyncio.to_thread(_append, self._path, exchange.model_dump_json() + "\n")
+        return reply
+
+    async def check(self) -> str:
+        return f"{await self._inner.check()}; recording to {self._path}"
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class ReplayAdapter:
+    """Answers with a recording.
+
+    A prompt that was recorded several times gets its answers in order, then the last one again.
+    """
+
+    demonstration = False
+    context_tokens: int | None = None
+
+    def __init__(self, name: str, path: Path) -> None:
+        self.name = name
+        self._path = path
+        self._exchanges: dict[str, list[Exchange]] | None = None
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        exchange = self._next((await self._recording()).get(key_of(prompt, schema)), prompt)
+        for piece in exchange.pieces:
+            if on_token:
+                on_token(piece)
+            await asyncio.sleep(0)  # between tokens a real answer can be cancelled, so this one can
+        return Reply(
+            text=exchange.text,
+            model=exchange.model,
+            parsed=self._parse(exchange, schema),
+            usage=Usage(exchange.input_tokens, exchange.output_tokens, exchange.cost),
+            truncated=exchange.truncated,
+        )
+
+    async def check(self) -> str:
+        count = sum(len(found) for found in (await self._recording()).values())
+        return f"{self._path}: {count} recorded exchanges"
+
+    async def aclose(self) -> None:
+        self._exchanges = None
+
+    def _next(self, found: list[Exchange] | None, prompt: Prompt) -> Exchange:
+        if not found:
+            raise InvalidReply(
+                f"{self._path} has no answer to this prompt ({prompt.user[:60]!r}…): "
+                + HOW_TO_RECORD.format(path=self._path)
+            )
+        return found.pop(0) if len(found) > 1 else found[0]
+
+    def _parse(self, exchange: Exchange, schema: type[BaseModel] | None) -> BaseModel | None:
+        if schema is None:
+            return None
+        try:
+            return schema.model_validate(exchange.parsed)
+        except ValidationError as error:
+            raise InvalidReply(
+                f"{self._path}: the recorded answer does not fit {schema.__name__} any more; "
+                f"record it again: {error}"
+            ) from error
+
+    async def _recording(self) -> dict[str, list[Exchange]]:
+        if self._exchanges is None:
+            self._exchanges = await asyncio.to_thread(_load, self._path)
+        return self._exchanges
+
+
+def _load(path: Path) -> dict[str, list[Exchange]]:
+    try:
+        # not splitlines(): JSON may hold other line separators as they are
+        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    except OSError as error:
+        raise AdapterUnavailable(
+            f"the recording {path} cannot be read ({error.strerror}): {HOW_TO_RECORD.format(path=path)}"
+        ) from error
+    exchanges: dict[str, list[Exchange]] = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            exchange = Exchange.model_validate_json(line)
+        except ValidationError as error:
+            raise AdapterUnavailable(f"{path}:{number}: not a recorded exchange: {error}") from error
+        exchanges.setdefault(exchange.key, []).append(exchange)
+    return exchanges
+
+
+def _append(path: Path, line: str) -> None:
+    """Append in one write, so that exchanges recorded at the same time do not mix."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # prompts hold code: only the person may read them
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)

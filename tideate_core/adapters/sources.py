@@ -1,0 +1,202 @@
+"""Where a pydantic-ai model comes from: a server of the configuration, or a provider by name."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, cast
+from urllib.parse import urlsplit
+
+from tideate_core.adapters.credentials import KeySource
+from tideate_core.adapters.translate import Origin
+from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from openai import AsyncOpenAI
+    from pydantic_ai.models import Model
+    from pydantic_ai.profiles import ModelProfile
+    from pydantic_ai.providers import Provider
+
+    from tideate_core.config import AdapterConfig
+
+__all__ = ["PROVIDERS", "ModelSource", "OpenModel", "ProviderSource", "ServerSource", "open_server"]
+
+PROVIDERS: dict[str, str] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_OPENAI_API_KEY",
+    "bedrock": "",
+    "cerebras": "CEREBRAS_API_KEY",
+    "cohere": "CO_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "fireworks": "FIREWORKS_API_KEY",
+    "github": "GITHUB_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "google-cloud": "",
+    "groq": "GROQ_API_KEY",
+    "huggingface": "HF_TOKEN",
+    "mistral": "MISTRAL_API_KEY",
+    "moonshotai": "MOONSHOTAI_API_KEY",
+    "ollama": "",
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+    "openai-responses": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together": "TOGETHER_API_KEY",
+    "vercel": "VERCEL_AI_GATEWAY_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+"""Providers that may stand before the colon, and the variable with their key (empty: none, or several)."""
+
+CONNECT_TIMEOUT = 5.0
+CHECK_TIMEOUT = 10.0
+PROVIDER_TIMEOUT = 120.0
+"""Seconds, the last without a byte from the provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenModel:
+    """A model that can be asked, until it is closed."""
+
+    model: Model
+    origin: Origin
+    timeout: float
+    close: Callable[[], Awaitable[None]]
+    typed: Literal["auto", "native", "prompted"] = "auto"
+    """How a schema is sent: as pydantic-ai knows best, as the server's own JSON schema, or in words only."""
+    alive: Callable[[], bool] = lambda: True
+    """False when what the model runs in has ended and it must be opened again."""
+
+
+class ModelSource(Protocol):
+    """Makes a model, late: libraries, keys and processes are touched only here."""
+
+    async def open(self) -> OpenModel:
+        """Return a model that can be asked.
+
+        :raises AdapterError: a key, a library or a process is missing.
+        """
+        ...
+
+    async def check(self, opened: OpenModel) -> str:
+        """Return one line on what would answer.
+
+        :raises Exception: nothing would; what the model's library raises is the caller's to translate.
+        """
+        ...
+
+
+def open_server(
+    origin: Origin, *, base_url: str, model: str, key: str | None, timeout: float, profile: ModelProfile
+) -> OpenModel:
+    """Make a model of an OpenAI-compatible server; nothing is sent yet."""
+    import httpx2
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    client = httpx2.AsyncClient(
+        timeout=httpx2.Timeout(timeout, connect=CONNECT_TIMEOUT),
+        trust_env=not _is_loopback(base_url),  # a proxy cannot reach this machine's own ports
+    )
+    provider = OpenAICompatibleProvider(
+        origin.name, base_url=base_url, api_key=key, http_client=client, profile=profile
+    )
+    chat = OpenAIChatModel(model, provider=provider)
+    return OpenModel(chat, origin, timeout, client.aclose, typed="native")
+
+
+def _is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class ServerSource:
+    """`[adapters.NAME]` of the configuration."""
+
+    def __init__(self, name: str, config: AdapterConfig) -> None:
+        self._name = name
+        self._config = config
+        self._keys = KeySource(name, config.api_key_env, tuple(config.api_key_command or ()))
+
+    async def open(self) -> OpenModel:
+        key = await self._keys.key()
+        return open_server(
+            Origin(self._name, self._config.base_url, str(self._keys), key or ""),
+            base_url=self._config.base_url,
+            model=self._config.model,
+            key=key,
+            timeout=self._config.timeout,
+            # such servers differ in what they support: the schema is sent as one and said in words
+            profile={
+                "supports_json_schema_output": True,
+                "native_output_requires_schema_in_instructions": True,
+                "openai_chat_streaming_requires_finish_reason": True,  # type: ignore[typeddict-unknown-key]
+            },
+        )
+
+    async def check(self, opened: OpenModel) -> str:
+        from openai import NotFoundError
+
+        provider = cast("Provider[AsyncOpenAI]", opened.model.provider)
+        client = provider.client.with_options(max_retries=0, timeout=CHECK_TIMEOUT)
+        try:
+            known = [entry.id for entry in (await client.models.list()).data]
+        except NotFoundError:
+            return f"{self._config.base_url} answers; it does not list its models"
+        if known and self._config.model not in known:
+            raise AdapterError(
+                f"adapter {self._name!r} ({self._config.base_url}) answers but does not list the model "
+                f"{self._config.model!r} (it lists: {', '.join(known[:8])})"
+            )
+        return f"{self._config.base_url} answers; model {self._config.model!r}"
+
+
+class ProviderSource:
+    """`PROVIDER:MODEL`, any that pydantic-ai knows, with the provider's own environment variables."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._provider, _, self._model = name.partition(":")
+
+    async def open(self) -> OpenModel:
+        from pydantic_ai.exceptions import UserError
+        from pydantic_ai.models import infer_model
+
+        variable = PROVIDERS[self._provider]
+        try:
+            model = infer_model(self._name)
+        except ImportError as error:
+            raise self._not_installed() from error
+        except UserError as error:
+            if variable and not os.environ.get(variable):
+                raise self._no_key(variable) from error
+            raise AdapterError(f"adapter {self._name!r}: {error}") from error
+        secret = os.environ.get(variable, "") if variable else ""
+        key_source = f"${variable}" if variable else "the environment"
+        stack = AsyncExitStack()
+        await stack.enter_async_context(model)
+        origin = Origin(self._name, str(model.base_url or ""), key_source, secret)
+        return OpenModel(model, origin, PROVIDER_TIMEOUT, stack.aclose)
+
+    async def check(self, opened: OpenModel) -> str:
+        return f"{self._name}: library and key are there; nothing was sent to {opened.origin.address}"
+
+    def _not_installed(self) -> AdapterUnavailable:
+        extra = self._provider if self._provider in ("anthropic", "google") else None
+        package = f"tideate[{extra}]" if extra else f"pydantic-ai-slim[{self._provider}]"
+        return AdapterUnavailable(
+            f"adapter {self._name!r} needs a library that is not installed: "
+            f"pip install '{package}' in the environment of the plugin"
+        )
+
+    def _no_key(self, variable: str) -> AuthenticationFailed:
+        return AuthenticationFailed(
+            f"adapter {self._name!r}: ${variable} is not set; "
+            "export it before you start the editor or the shell"
+        )

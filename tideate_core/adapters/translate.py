@@ -1,0 +1,200 @@
+"""Providers' errors become ours here, with the providers' words kept."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from tideate_core.errors import (
+    AdapterError,
+    AdapterUnavailable,
+    AuthenticationFailed,
+    ContextTooLong,
+    InvalidReply,
+    RateLimited,
+)
+
+__all__ = ["NEVER_RAISED", "TABLE", "Origin", "translate"]
+
+LIBRARIES = ("pydantic_ai", "openai", "anthropic", "google", "httpx", "httpx2")
+LONGEST_WORDS = 500
+"""Characters of a provider's message that are kept: some send a whole page."""
+
+_UNREACHABLE = (AdapterUnavailable, "cannot be reached")
+_SILENT = (AdapterUnavailable, "did not answer in time")
+_FAILING = (AdapterUnavailable, "failed on its side")
+_BUSY = (RateLimited, "asks to wait")
+_KEY = (AuthenticationFailed, "refused the key")
+_REFUSED = (AdapterError, "refused the request")
+_UNKNOWN_MODEL = (AdapterError, "does not know this model or address")
+_UNUSABLE = (InvalidReply, "gave no usable answer")
+_CUT_SHORT = (InvalidReply, "stopped at its length limit before the answer was complete")
+_FILTERED = (InvalidReply, "withheld the answer (content filter)")
+_MISUSED = (AdapterError, "cannot be used like this")
+
+TABLE: dict[str, tuple[type[AdapterError], str]] = {
+    # pydantic_ai.exceptions
+    "AgentRunError": _UNUSABLE,
+    "ConcurrencyLimitExceeded": _BUSY,
+    "ContentFilterError": _FILTERED,
+    "FallbackExceptionGroup": _FAILING,
+    "IncompleteToolCall": _CUT_SHORT,
+    "ModelAPIError": _FAILING,
+    "ModelAuthenticationError": _KEY,
+    "ModelConnectionError": _UNREACHABLE,
+    "ModelContextWindowExceededError": (ContextTooLong, "cannot take a prompt this long"),
+    "ModelHTTPError": _FAILING,
+    "ModelNotFoundError": _UNKNOWN_MODEL,
+    "ModelOverloadedError": _FAILING,
+    "ModelQuotaExceededError": (AdapterError, "has no quota or credit left"),
+    "ModelRateLimitError": _BUSY,
+    "ModelRequestRejectedError": _REFUSED,
+    "ModelRequestTimeout": _SILENT,
+    "ModelServerError": _FAILING,
+    "ModelTimeoutError": _SILENT,
+    "ModelUnavailableError": _FAILING,
+    "OutputTokenLimitExceeded": _CUT_SHORT,
+    "RunTimedOut": _SILENT,
+    "SuspendedResponseExpired": _FAILING,
+    "UnexpectedModelBehavior": _UNUSABLE,
+    "UsageLimitExceeded": _REFUSED,
+    "UserError": _MISUSED,
+    # openai
+    "APIConnectionError": _UNREACHABLE,
+    "APIError": _FAILING,
+    "APIResponseValidationError": _UNUSABLE,
+    "APIStatusError": _FAILING,
+    "APITimeoutError": _SILENT,
+    "AuthenticationError": _KEY,
+    "BadRequestError": _REFUSED,
+    "ConflictError": _FAILING,
+    "ContentFilterFinishReasonError": _FILTERED,
+    "InternalServerError": _FAILING,
+    "LengthFinishReasonError": _CUT_SHORT,
+    "NotFoundError": _UNKNOWN_MODEL,
+    "OAuthError": _KEY,
+    "OpenAIError": _MISUSED,
+    "PermissionDeniedError": _KEY,
+    "RateLimitError": _BUSY,
+    "UnprocessableEntityError": _REFUSED,
+    # httpx and httpx2, where a library lets them through
+    "HTTPError": _UNREACHABLE,
+    "TimeoutException": _SILENT,
+}
+"""What each exception class of the model libraries becomes, by its name: looked up along a class's bases."""
+
+NEVER_RAISED = frozenset(
+    {
+        # control flow inside pydantic-ai's tools and hooks, of which none are used
+        "ApprovalRequired",
+        "CallDeferred",
+        "ModelRetry",
+        "RetryModelRequest",
+        "RunCancelled",
+        "SkipModelRequest",
+        "SkipToolExecution",
+        "SkipToolValidation",
+        "ToolFailed",
+        "UndrainedPendingMessagesError",
+        # OpenAI's realtime and webhook interfaces
+        "InvalidWebhookSignatureError",
+        "WebSocketConnectionClosedError",
+        "WebSocketQueueFullError",
+    }
+)
+"""Exception classes of the libraries that no request of ours can raise."""
+
+CONTEXT_CODES = ("exceed_context_size", "context_length_exceeded")
+"""How servers name a prompt that is too long when they answer it with a plain 400 (llama.cpp does)."""
+
+
+NOISE = re.compile(r"\[type=[^\n]*\]|For further information visit \S+")
+"""What pydantic adds to a validation error for developers."""
+
+PLAIN_WORDS = {"Please return text.": "the answer was empty"}
+"""What the library says to the model, said to a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What an error message says about where it came from."""
+
+    name: str
+    """The adapter's name."""
+    address: str = ""
+    """The server or provider."""
+    key_source: str = ""
+    """Where the key comes from; never the key."""
+    secret: str = ""
+    """The key, which is cut out of the provider's words."""
+
+
+def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> AdapterError | None:
+    """Return our error for a model library's, None if it is not one of theirs.
+
+    :param streamed: characters of the answer that had arrived.
+    """
+    entry = _entry(error)
+    if entry is None:
+        return None
+    kind, what = entry
+    words = _words(error)
+    if kind is AdapterError and any(code in repr(getattr(error, "body", "")) for code in CONTEXT_CODES):
+        kind, what = TABLE["ModelContextWindowExceededError"]
+    if streamed and kind is AdapterUnavailable:
+        what = f"was cut off after {streamed} characters"
+    message = _message(origin, what, words)
+    if kind is RateLimited:
+        return _rate_limited(error, message)
+    if kind is AuthenticationFailed:
+        used = f"; the key comes from {origin.key_source}" if origin.key_source else "; no key is configured"
+        return AuthenticationFailed(message + used)
+    return kind(message)
+
+
+def _entry(error: Exception) -> tuple[type[AdapterError], str] | None:
+    for base in type(error).__mro__:
+        if base.__module__.partition(".")[0] in LIBRARIES and base.__name__ in TABLE:
+            return TABLE[base.__name__]
+    return None
+
+
+def _message(origin: Origin, what: str, words: str) -> str:
+    where = f" ({origin.address})" if origin.address else ""
+    if origin.secret:
+        words = words.replace(origin.secret, "[key]")
+    return f"adapter {origin.name!r}{where} {what}" + (f": {words}" if words else "")
+
+
+def _rate_limited(error: Exception, message: str) -> RateLimited:
+    seconds: float | None = getattr(error, "retry_after", None)
+    hint = f" (try again in {seconds:.0f} s)" if seconds else ""
+    return RateLimited(message + hint, seconds)
+
+
+def _words(error: Exception) -> str:
+    """Return what the provider said, or the innermost reason of a failed connection."""
+    said = _said(getattr(error, "body", None))
+    if not said:
+        said = next((str(link) for link in reversed(_chain(error)) if str(link)), type(error).__name__)
+    said = " ".join(NOISE.sub("", PLAIN_WORDS.get(said, said)).split())
+    return said if len(said) <= LONGEST_WORDS else said[:LONGEST_WORDS] + "…"
+
+
+def _chain(error: Exception) -> list[Exception]:
+    """Return an error and what caused it, the innermost last; a cancelled wait is no cause."""
+    chain = [error]
+    while isinstance(inner := chain[-1].__cause__ or chain[-1].__context__, Exception) and inner not in chain:
+        chain.append(inner)
+    return chain
+
+
+def _said(body: Any) -> str:
+    if isinstance(body, str):
+        return body
+    if not isinstance(body, dict):
+        return ""
+    inner = body.get("error", body)
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return message if isinstance(message, str) else ""
