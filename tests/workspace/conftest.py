@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import Editor
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "one.py").write_bytes(b"a = 1\nb = 2\nc = 3\n")
+    (root / "src" / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree")
+    (root / "run.sh").write_bytes(b"#!/bin/sh\necho hello\n")
+    (root / "run.sh").chmod(0o751)
+    (root / "logo.png").write_bytes(b"\x89PNG\x00\x01")
+    return root
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    private = tmp_path / "private"
+    private.mkdir()
+    return private
+
+
+@pytest.fixture
+def workspace(root: Path, private: Path) -> Workspace:
+    return Workspace(root, private=private)
+
+
+@pytest.fixture
+def editor() -> Editor:
+    return Editor()
+
+
+@pytest.fixture
+def edited(root: Path, private: Path, editor: Editor) -> Workspace:
+    """The workspace of a project that is open in an editor."""
+    return Workspace(root, buffers=editor, private=private)

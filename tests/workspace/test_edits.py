@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import subprocess
+import time
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tideate_core.errors import EditConflict
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, diff_lines, unified_diff
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = st.lists(st.sampled_from(["", "}", "a", "b", "c", "return"]), max_size=40)
+
+
+@given(LINES, LINES)
+def test_the_hunks_of_a_diff_make_the_new_text(old: list[str], new: list[str]) -> None:
+    assert apply_hunks(old, diff_lines(old, new)) == new
+
+
+@given(LINES, LINES)
+def test_hunks_are_apart_and_hold_the_lines_they_replace(old: list[str], new: list[str]) -> None:
+    hunks = diff_lines(old, new)
+    assert all(tuple(old[hunk.start : hunk.end]) == hunk.old for hunk in hunks)
+    assert all(first.end < second.start for first, second in pairwise(hunks))
+    assert all(hunk.old != hunk.new for hunk in hunks)
+
+
+@given(LINES, LINES, st.data())
+def test_any_choice_of_hunks_can_be_applied(old: list[str], new: list[str], data: st.DataObject) -> None:
+    hunks = diff_lines(old, new)
+    accepted = data.draw(st.sets(st.integers(0, len(hunks))))
+    chosen = [hunk for index, hunk in enumerate(hunks) if index in accepted]
+    assert apply_hunks(old, hunks, accepted) == apply_hunks(old, chosen)
+
+
+def test_one_changed_line_is_one_hunk_of_one_line() -> None:
+    old = [f"line {number % 50}" for number in range(2000)]
+    new = [*old[:700], "other", *old[701:]]
+    assert diff_lines(old, new) == [Hunk(700, (old[700],), ("other",))]
+
+
+def test_an_inserted_function_is_one_insertion() -> None:
+    old = ["def a():", "    return 1", "", "def c():", "    return 3"]
+    new = ["def a():", "    return 1", "", "def b():", "    return 2", "", "def c():", "    return 3"]
+    (hunk,) = diff_lines(old, new)
+    assert (hunk.old, len(hunk.new)) == ((), 3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(
+            [f"line {n}" for n in range(50_000)],
+            ["first", *(f"line {n}" for n in range(1, 49_999)), "last"],
+            id="both ends",
+        ),
+        pytest.param(["x"] * 50_000, ["x"] * 25_000 + ["y"] + ["x"] * 25_000, id="equal lines"),
+        pytest.param(["x", "y"] * 25_000, ["y", "z"] * 25_000, id="nothing unique"),
+        pytest.param([f"a{n}" for n in range(50_000)], [f"b{n}" for n in range(50_000)], id="all new"),
+    ],
+)
+def test_fifty_thousand_lines_are_compared_quickly(old: list[str], new: list[str]) -> None:
+    started = time.process_time()
+    hunks = diff_lines(old, new)
+    assert time.process_time() - started < 3
+    assert apply_hunks(old, hunks) == new
+
+
+@pytest.mark.parametrize("hunk", [Hunk(0, ("b",), ()), Hunk(2, ("a",), ()), Hunk(5, (), ("a",))])
+def test_a_hunk_whose_lines_are_not_there_is_refused(hunk: Hunk) -> None:
+    with pytest.raises(EditConflict):
+        apply_hunks(["a", "b"], [hunk])
+
+
+def test_overlapping_hunks_are_refused() -> None:
+    with pytest.raises(EditConflict):
+        apply_hunks(["a", "b"], [Hunk(0, ("a", "b"), ("c",)), Hunk(1, ("b",), ("d",))])
+
+
+def test_an_empty_text_is_one_empty_line_and_no_text_is_none() -> None:
+    assert FileChange("x", "modify", "", "a").hunks == [Hunk(0, ("",), ("a",))]
+    assert FileChange("x", "create", None, "a").hunks == [Hunk(0, (), ("a",))]
+    assert FileChange("x", "delete", "a", None).hunks == [Hunk(0, ("a",), ())]
+
+
+@given(old=st.one_of(st.none(), LINES), new=st.one_of(st.none(), LINES))
+def test_a_patch_changes_as_many_lines_as_its_heads_say(old: list[str] | None, new: list[str] | None) -> None:
+    change = FileChange(
+        "x", "modify", None if old is None else "\n".join(old), None if new is None else "\n".join(new)
+    )
+    body = unified_diff(change).split("\n")[3:-1]
+    removed = sum(line.startswith("-") for line in body)
+    added = sum(line.startswith("+") for line in body)
+    hunks = [hunk for hunk in change.hunks if old is not None or new is not None]
+    if change.before and change.after:
+        assert removed == sum(len(hunk.old) for hunk in hunks)
+        assert added == sum(len(hunk.new) for hunk in hunks)
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "after"),
+    [
+        ("modify", "\n".join("abcdefghijklmnop"), "\n".join("AbcdefghijklmnoP")),
+        ("modify", "\n".join("abcdefghijklmnop"), "\n".join("bcdefghijXklmnop")),
+        ("create", None, "one\ntwo"),
+        ("create", None, ""),
+        ("delete", "one\ntwo", None),
+        ("move", "one\ntwo\nthree\nfour", "one\ntwo\nthree\n4"),
+        ("move", "one", "one"),
+    ],
+)
+def test_git_applies_a_patch(tmp_path: Path, action: str, before: str | None, after: str | None) -> None:
+    if before is not None:
+        (tmp_path / "old").write_text(before + "\n")
+    target = "new" if action == "move" else None
+    change = FileChange("old", action, before, after, move_to=target)  # type: ignore[arg-type]
+    patch = unified_diff(change)
+    subprocess.run(["git", "apply", "-"], input=patch.encode(), cwd=tmp_path, check=True)
+    expected = {} if after is None else {target or "old": after + "\n" if after else ""}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == expected
+
+
+def test_the_heads_of_a_patch_name_the_lines_of_both_sides() -> None:
+    old = [str(number) for number in range(1, 31)]
+    new = ["new", "newer", *old[:19], "twenty", *old[20:]]
+    patch = unified_diff(FileChange("x", "modify", "\n".join(old), "\n".join(new)))
+    heads = [line for line in patch.split("\n") if line.startswith("@@")]
+    assert heads == ["@@ -1,3 +1,5 @@", "@@ -17,7 +19,7 @@"]
+
+
+def test_a_change_of_nothing_has_no_patch() -> None:
+    assert unified_diff(FileChange("x", "modify", "a\nb", "a\nb")) == ""

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.workspace import Workspace
+
+FILES = ["logo.png", "run.sh", "src/dos.txt", "src/one.py"]
+
+
+def git(root: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", root, *arguments], check=True, capture_output=True)
+
+
+async def test_without_git_files_are_listed_in_order(root: Path, workspace: Workspace) -> None:
+    for name in (".tideate/db", "node_modules/x.js", "src/__pycache__/one.pyc"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    assert await workspace.list() == FILES
+
+
+async def test_with_git_ignored_and_deleted_files_are_left_out(root: Path, workspace: Workspace) -> None:
+    git(root, "init")
+    (root / "gone.txt").write_text("")
+    git(root, "add", ".")
+    (root / "gone.txt").unlink()
+    (root / ".gitignore").write_text("*.log\n.tideate/*\n!.tideate/config.toml\n")
+    (root / "a.log").write_text("")
+    (root / "neu é.txt").write_text("")
+    (root / ".tideate").mkdir()
+    (root / ".tideate" / "config.toml").write_text("")
+    assert await workspace.list() == sorted([".gitignore", "neu é.txt", *FILES])
+
+
+async def test_a_project_that_an_outer_repository_ignores_is_walked(root: Path, workspace: Workspace) -> None:
+    git(root.parent, "init")
+    (root.parent / ".gitignore").write_text("project/\n")
+    assert await workspace.list() == FILES
+
+
+async def test_links_out_and_odd_files_are_left_out(root: Path, workspace: Workspace) -> None:
+    (root / "out").symlink_to("/etc/passwd")
+    (root / "directory").symlink_to("src")
+    (root / "inside").symlink_to("run.sh")
+    os.mkfifo(root / "pipe")
+    assert await workspace.list() == sorted(["inside", *FILES])
+
+
+async def test_a_limit_cuts_the_list(workspace: Workspace) -> None:
+    assert await workspace.list(limit=2) == FILES[:2]
+
+
+@pytest.mark.parametrize("key", ["core.fsmonitor", "core.hooksPath"])
+async def test_a_repository_cannot_start_a_program(root: Path, workspace: Workspace, key: str) -> None:
+    git(root, "init")
+    program = root.parent / "program"
+    program.mkdir()
+    script = program if key == "core.fsmonitor" else program / "post-index-change"
+    if key == "core.fsmonitor":
+        script = root.parent / "program.sh"
+    script.write_text(f"#!/bin/sh\ntouch {root.parent}/started\n")
+    script.chmod(0o755)
+    git(root, "add", ".")
+    git(root, "config", key, str(script if key == "core.fsmonitor" else program))
+    assert await workspace.list() == FILES
+    assert not (root.parent / "started").exists()

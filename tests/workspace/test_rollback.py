@@ -1,0 +1,136 @@
+"""Taking back a whole run, by hash."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import tree
+from tests.workspace.test_apply import EVERYTHING, GOOD
+from tideate_core.errors import RollbackConflict, WorkspaceError
+from tideate_core.workspace import FileChange, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+async def test_a_whole_run_is_taken_back_byte_for_byte_by_another_process(
+    root: Path, private: Path, workspace: Workspace
+) -> None:
+    (root / "alias").symlink_to("run.sh")
+    before = tree(root)
+    await workspace.apply([GOOD], execution_id="run")
+    await workspace.apply([*EVERYTHING[1:], FileChange("alias", "delete", None, None)], execution_id="run")
+    again = FileChange("src/one.py", "modify", GOOD.after, "once more")
+    await workspace.apply([again], execution_id="run")
+    restored = await Workspace(root, private=private).rollback("run")
+    assert tree(root) == before
+    assert sorted(restored) == [
+        "alias", "bin/run", "deep/er/new.py", "logo.png", "run.sh", "src/one.py",
+    ]  # fmt: skip
+
+
+async def test_a_second_rollback_finds_nothing_to_do(root: Path, workspace: Workspace) -> None:
+    await workspace.apply(EVERYTHING, execution_id="run")
+    await workspace.rollback("run")
+    before = tree(root)
+    assert await workspace.rollback("run") == []
+    assert tree(root) == before
+
+
+async def test_a_run_that_wrote_nothing_has_nothing_to_restore(workspace: Workspace) -> None:
+    assert await workspace.rollback("never") == []
+
+
+def become_directory(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def become_link_out(path: Path) -> None:
+    shutil.move(path, path.parent.parent)
+    path.symlink_to(f"../{path.name}")
+
+
+CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a modified file": (lambda root: (root / "src/one.py").write_text("mine"), "src/one.py"),
+    "a created file": (lambda root: (root / "deep/er/new.py").write_text("mine"), "deep/er/new.py"),
+    "a deleted file made anew": (lambda root: (root / "logo.png").write_text("mine"), "logo.png"),
+    "a moved file": (lambda root: (root / "bin/run").write_text("mine"), "bin/run"),
+    "a modified file deleted": (lambda root: (root / "src/one.py").unlink(), "src/one.py"),
+    "a created file now a directory": (
+        lambda root: become_directory(root / "deep/er/new.py"),
+        "deep/er/new.py",
+    ),
+    "a directory now a link out": (
+        lambda root: become_link_out(root / "src"),
+        "src/one.py",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "name"), CHANGES.values(), ids=CHANGES.keys())
+async def test_what_the_user_changed_since_stops_the_rollback_by_name(
+    root: Path, workspace: Workspace, change: Callable[[Path], object], name: str
+) -> None:
+    await workspace.apply(EVERYTHING, execution_id="run")
+    change(root)
+    before = tree(root.parent)
+    with pytest.raises(RollbackConflict, match=f"nothing was restored: {name}$"):
+        await workspace.rollback("run")
+    assert tree(root.parent) == before
+
+
+async def test_a_users_edit_between_two_applies_is_not_lost(root: Path, workspace: Workspace) -> None:
+    await workspace.apply([GOOD], execution_id="run")
+    (root / "src" / "one.py").write_text("mine\n")
+    await workspace.apply([FileChange("src/one.py", "modify", "mine", "theirs")], execution_id="run")
+    with pytest.raises(RollbackConflict):
+        await workspace.rollback("run")
+    assert (root / "src" / "one.py").read_text() == "theirs\n"
+
+
+async def test_what_the_user_put_back_or_added_elsewhere_is_left(root: Path, workspace: Workspace) -> None:
+    await workspace.apply(EVERYTHING, execution_id="run")
+    (root / "src" / "one.py").write_text("a = 1\nb = 2\nc = 3\n")
+    (root / "deep" / "er" / "mine.py").write_text("mine")
+    assert "src/one.py" not in await workspace.rollback("run")
+    assert tree(root)["deep/er/mine.py"][2] == b"mine"
+    assert "deep/er/new.py" not in tree(root)
+
+
+async def test_a_mode_the_user_gave_since_is_kept(root: Path, workspace: Workspace) -> None:
+    await workspace.apply([GOOD], execution_id="run")
+    (root / "src" / "one.py").chmod(0o600)
+    await workspace.rollback("run")
+    assert tree(root)["src/one.py"] == ("file", 0o600, b"a = 1\nb = 2\nc = 3\n")
+
+
+async def test_other_runs_stay(root: Path, workspace: Workspace) -> None:
+    await workspace.apply([EVERYTHING[1]], execution_id="one")
+    await workspace.apply([GOOD], execution_id="two")
+    await workspace.rollback("one")
+    assert (root / "src" / "one.py").read_text() == "a = 1\nb = 20\nc = 3\n"
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "no manifest syntax": lambda apply: (apply / "manifest.json").write_text("{"),
+    "cut off images": lambda apply: (apply / "before").write_bytes(b"x"),
+    "other images": lambda apply: (apply / "before").write_bytes(b"x" * 1000),
+    "no images": lambda apply: (apply / "before").unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+async def test_a_damaged_journal_restores_nothing_and_says_where_it_is(
+    root: Path, private: Path, workspace: Workspace, damage: Callable[[Path], object]
+) -> None:
+    await workspace.apply(EVERYTHING, execution_id="run")
+    damage(private / "journal" / "run" / "0001")
+    before = tree(root)
+    with pytest.raises(WorkspaceError, match=r"journal/run/0001"):
+        await workspace.rollback("run")
+    assert tree(root) == before

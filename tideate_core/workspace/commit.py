@@ -1,0 +1,228 @@
+"""Writing a plan: journalled, buffers before files, all of it or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
+from tideate_core.workspace.buffers import BufferEdit
+from tideate_core.workspace.edits import diff_lines, lines_of
+from tideate_core.workspace.files import put, text_digest
+from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
+from tideate_core.workspace.rebase import rebase
+from tideate_core.workspace.restoring import clean_up, restore, unwind
+from tideate_core.workspace.staging import onto
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Coroutine, Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.journal import Entry, Journal, Record
+    from tideate_core.workspace.paths import Root
+    from tideate_core.workspace.staging import BufferOperation, FileOperation, Plan
+
+__all__ = ["Committed", "Committer", "to_the_end"]
+
+_T = TypeVar("_T")
+
+_ODD = "surrogatepass"
+MAX_REBASES = 5
+"""How often an edit is moved over what a person types while it is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What was written, as far as it takes to put it back."""
+
+    record: Record
+    buffers: tuple[BufferOperation, ...]
+    moves: tuple[tuple[Path, Path], ...]
+
+
+class Committer:
+    """Writes the plans of one workspace and puts them back."""
+
+    def __init__(self, root: Root, buffers: Buffers | None, journal: Journal) -> None:
+        self._root = root
+        self._buffers = buffers
+        self._journal = journal
+
+    async def commit(self, plan: Plan, run: str) -> Committed:
+        """Write everything, or raise and leave everything as it was.
+
+        :raises EditConflict: a file or buffer changed where an edit goes.
+        :raises WorkspaceError: a file cannot be written.
+        """
+        committed = await self._change_buffers(plan, run)
+        begun: set[Path] = set()
+        try:
+            await asyncio.to_thread(_write_files, plan.files, begun)
+            await self._tell(plan.moves, [operation.path for operation in plan.files])
+        except (OSError, TideateError) as error:
+            untouched = {operation.path for operation in plan.files} - begun
+            await self._undo_after(error, committed, untouched)
+            raise
+        return committed
+
+    async def put_back(self, committed: Committed, untouched: Collection[Path] = ()) -> None:
+        """Undo a commit, keeping what a person typed elsewhere in its buffers.
+
+        :param untouched: files that were not written yet.
+        :raises RollbackConflict: something was changed where it was written; the rest is put back.
+        """
+        never_written = {self._root.relative(path) for path in untouched}
+        left = await self._put_back_buffers(committed)
+        left += [name for name in await self._put_back_files(committed.record) if name not in never_written]
+        if left:
+            raise RollbackConflict(
+                f"changed since they were written, so they were left as they are: {', '.join(left)}"
+            )
+        await asyncio.to_thread(self._journal.drop, committed.record)
+
+    async def _undo_after(self, error: Exception, committed: Committed, untouched: Collection[Path]) -> None:
+        try:
+            await self.put_back(committed, untouched)
+        except (OSError, TideateError) as failure:
+            run = committed.record.directory.parent.name
+            raise WorkspaceError(
+                f"{error}. Not everything could be put back ({failure}); `tideate rollback {run}` tries again"
+            ) from error
+
+    async def _change_buffers(self, plan: Plan, run: str) -> Committed:
+        """Journal the plan and change its buffers, again for what a person typed in between."""
+        for _ in range(MAX_REBASES + 1):
+            record = await asyncio.to_thread(self._record, plan, run)
+            committed = Committed(record, tuple(plan.buffers), tuple(plan.moves))
+            if self._buffers is None or not plan.buffers:
+                return committed
+            try:
+                changed = await self._buffers.replace([operation.edit for operation in plan.buffers])
+                if not changed:
+                    return committed
+                now = {buffer.number: buffer for buffer in changed}
+                plan.buffers = [
+                    onto(operation.change, now[operation.edit.number])
+                    if operation.edit.number in now
+                    else operation
+                    for operation in plan.buffers
+                ]
+            except EditConflict:
+                await asyncio.to_thread(self._journal.drop, record)
+                raise
+            await asyncio.to_thread(self._journal.drop, record)
+        names = ", ".join(operation.change.path or "the buffer" for operation in plan.buffers)
+        raise EditConflict(f"{names} changed again and again while the edit was applied; nothing was written")
+
+    def _record(self, plan: Plan, run: str) -> Record:
+        relative = self._root.relative
+        entries: list[tuple[Entry, bytes]] = [
+            *((DirectoryEntry(path=relative(path)), b"") for path in plan.new_directories),
+            *((self._buffer_entry(item), item.before.encode("utf-8", _ODD)) for item in plan.buffers),
+            *((self._file_entry(item), item.before.data) for item in plan.files),
+            *((MoveEntry(old=relative(old), new=relative(new)), b"") for old, new in plan.moves),
+        ]
+        return self._journal.record(run, [entry for entry, _ in entries], [image for _, image in entries])
+
+    def _file_entry(self, file: FileOperation) -> FileEntry:
+        return FileEntry(
+            path=self._root.relative(file.path),
+            before=file.before.state,
+            after=file.after.state,
+            temp=file.temp.name,
+        )
+
+    def _buffer_entry(self, buffer: BufferOperation) -> BufferEntry:
+        path = buffer.path
+        if path:
+            try:
+                path = self._root.relative(self._root.resolve(path))
+            except OutsideRoot:
+                path = buffer.path  # a file that the person opened and asked to change
+        return BufferEntry(
+            path=path,
+            moved_to=buffer.change.move_to,
+            number=buffer.edit.number,
+            before=text_digest(buffer.before),
+            after=text_digest(buffer.after),
+        )
+
+    async def _tell(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
+        if self._buffers is None:
+            return
+        for old, new in moves:
+            await self._buffers.moved(old, new)
+        if paths:
+            await self._buffers.changed_on_disk(paths)
+
+    async def _put_back_buffers(self, committed: Committed) -> list[str]:
+        return [
+            operation.change.path or f"buffer {operation.edit.number}"
+            for operation in committed.buffers
+            if not await self._put_back_buffer(operation)
+        ]
+
+    async def _put_back_buffer(self, operation: BufferOperation) -> bool:
+        """Undo one buffer's edit; False if a line of it was changed since."""
+        if self._buffers is None:
+            return True
+        back = diff_lines(lines_of(operation.after), lines_of(operation.before))
+        for _ in range(MAX_REBASES + 1):
+            current = await self._buffers.read(operation.edit.number)
+            if current is None or current.text == operation.before:
+                return True
+            hunks = rebase(back, operation.after, current.text)
+            if hunks is None:
+                return False
+            edit = BufferEdit(current.number, current.tick, tuple(hunks))
+            if not await self._buffers.replace([edit]):
+                return True
+        return False
+
+    async def _put_back_files(self, record: Record) -> list[str]:
+        unwound = await asyncio.to_thread(unwind, self._root, [record], None)
+        await asyncio.to_thread(restore, unwound.files)
+        await asyncio.to_thread(clean_up, self._root, [record])
+        moves = [
+            (self._root.entry(entry.new), self._root.entry(entry.old))
+            for entry in record.manifest.entries
+            if isinstance(entry, MoveEntry)
+        ]
+        await self._tell(moves, [file.path for file in unwound.files])
+        return unwound.conflicts
+
+
+def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:
+    for file in files:
+        begun.add(file.path)
+        try:
+            put(
+                file.path,
+                file.after,
+                expected=file.before.state,
+                temp=file.temp,
+                new_mode=file.new_mode,
+            )
+        except EditConflict as error:
+            begun.discard(file.path)
+            raise EditConflict(f"{file.name}: {error}; nothing was written") from error
+        except OSError as error:
+            raise WorkspaceError(
+                f"{file.name} cannot be written: {error.strerror}; everything was put back"
+            ) from error
+
+
+async def to_the_end(work: Coroutine[object, object, _T]) -> tuple[_T, bool]:
+    """Run what must not stop in the middle; the second value tells whether a cancellation waits."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if cancelled and (error := task.exception()) is not None:
+        raise asyncio.CancelledError from error
+    return task.result(), cancelled

@@ -1,0 +1,161 @@
+"""Edits as data: hunks of lines, and changes of whole files made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.errors import EditConflict
+from tideate_core.workspace.diff import matching_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+__all__ = ["Action", "FileChange", "Hunk", "apply_hunks", "diff_lines", "lines_of", "unified_diff"]
+
+Action = Literal["create", "modify", "delete", "move"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines `old`, from line `start` (0-based) of a text, become `new`. No line holds its line end."""
+
+    start: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+    @property
+    def end(self) -> int:
+        """The line after the last one replaced; equal to `start` for a pure insertion."""
+        return self.start + len(self.old)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"start": self.start, "old": list(self.old), "new": list(self.new)}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What a run wants of one file or buffer.
+
+    `before` and `after` are whole texts with ``\\n`` line ends (a buffer's own `fileformat` and last
+    line end are not part of them); None where the file does not exist on that side.
+    """
+
+    path: str
+    """Relative to the root, with ``/``; empty for a buffer without a name."""
+    action: Action
+    before: str | None
+    after: str | None
+    move_to: str | None = None
+    buffer: int | None = None
+    """The editor's buffer number, None for a file on disk."""
+    tick: int | None = None
+    """The buffer's changedtick that `before` was read at."""
+    filetype: str = ""
+    """The editor's filetype, empty where only the path tells the language."""
+
+    @property
+    def hunks(self) -> list[Hunk]:
+        return diff_lines(lines_of(self.before), lines_of(self.after))
+
+
+def lines_of(text: str | None) -> list[str]:
+    """Split as an editor does: an empty text is one empty line, None is no line."""
+    return [] if text is None else text.split("\n")
+
+
+def diff_lines(old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
+    """Return what turns `old` into `new`, in order and without overlaps."""
+    hunks: list[Hunk] = []
+    i = j = 0
+    for at, to, size in [*matching_blocks(old, new), (len(old), len(new), 0)]:
+        if i < at or j < to:
+            hunks.append(Hunk(i, tuple(old[i:at]), tuple(new[j:to])))
+        i, j = at + size, to + size
+    return hunks
+
+
+def apply_hunks(
+    lines: Sequence[str], hunks: Sequence[Hunk], accepted: Collection[int] | None = None
+) -> list[str]:
+    """Return the lines with the hunks in them.
+
+    :param accepted: 0-based indexes into `hunks`; None takes all.
+    :raises EditConflict: a hunk's old lines do not stand where it says, or two hunks overlap.
+    """
+    taken = [hunk for index, hunk in enumerate(hunks) if accepted is None or index in accepted]
+    result: list[str] = []
+    at = 0
+    for hunk in sorted(taken, key=lambda hunk: (hunk.start, hunk.end)):
+        if hunk.start < at or tuple(lines[hunk.start : hunk.end]) != hunk.old or hunk.start > len(lines):
+            raise EditConflict(f"the text at line {hunk.start + 1} is not what the edit was made for")
+        result.extend(lines[at : hunk.start])
+        result.extend(hunk.new)
+        at = hunk.end
+    result.extend(lines[at:])
+    return result
+
+
+def unified_diff(change: FileChange, context: int = 3) -> str:
+    """Return the change as a git patch; an empty text if it changes nothing.
+
+    :param context: unchanged lines shown around a hunk.
+    """
+    # a file without a line has nothing to show, though an editor shows it as one empty line
+    old = [] if change.after is None and not change.before else lines_of(change.before)
+    new = [] if change.before is None and not change.after else lines_of(change.after)
+    groups = _grouped(diff_lines(old, new), context)
+    if not groups and change.action == "modify":
+        return ""
+    parts = _header(change, bool(groups))
+    shift = 0
+    for group in groups:
+        parts += _group(group, old, context, shift)
+        shift += sum(len(hunk.new) - len(hunk.old) for hunk in group)
+    return "\n".join(parts) + "\n"
+
+
+def _header(change: FileChange, has_hunks: bool) -> list[str]:
+    source, target = f"a/{change.path}", f"b/{change.move_to or change.path}"
+    header = [f"diff --git {source} {target}"]
+    if change.action == "create":
+        header.append("new file mode 100644")
+        source = "/dev/null"
+    elif change.action == "delete":
+        header.append("deleted file mode 100644")
+        target = "/dev/null"
+    elif change.action == "move":
+        header += [f"rename from {change.path}", f"rename to {change.move_to}"]
+    return [*header, f"--- {source}", f"+++ {target}"] if has_hunks else header
+
+
+def _grouped(hunks: list[Hunk], context: int) -> list[list[Hunk]]:
+    groups: list[list[Hunk]] = []
+    for hunk in hunks:
+        if groups and hunk.start - groups[-1][-1].end <= 2 * context:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return groups
+
+
+def _group(group: list[Hunk], old: list[str], context: int, shift: int) -> list[str]:
+    first = max(0, group[0].start - context)
+    last = min(len(old), group[-1].end + context)
+    body: list[str] = []
+    at = first
+    for hunk in group:
+        body += [f" {line}" for line in old[at : hunk.start]]
+        body += [f"-{line}" for line in hunk.old]
+        body += [f"+{line}" for line in hunk.new]
+        at = hunk.end
+    body += [f" {line}" for line in old[at:last]]
+    added = sum(line[0] == "+" for line in body)
+    removed = sum(line[0] == "-" for line in body)
+    sides = _range(first, len(body) - added), _range(first + shift, len(body) - removed)
+    return [f"@@ -{sides[0]} +{sides[1]} @@", *body]
+
+
+def _range(first: int, count: int) -> str:
+    # of an empty range, the line before it is named
+    return f"{first + 1 if count else first},{count}"

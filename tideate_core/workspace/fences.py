@@ -1,0 +1,115 @@
+"""Fenced code blocks in a model's answer, as CommonMark reads them and as models nest them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Block", "Nesting", "enclosing_block", "fenced_blocks", "is_fence"]
+
+_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`]*?)[ \t]*$")
+_MOST_EXTRA_INDENT = 3
+"""Columns by which a closing fence may stand deeper than its opening one (CommonMark)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The lines between two fences; `closed` is False where the answer ended before the second."""
+
+    info: str
+    lines: tuple[str, ...]
+    start: int
+    """Line of the opening fence."""
+    end: int
+    """Line after the closing fence."""
+    closed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """The block from the first fence to the last one, if what lies between can be nested blocks."""
+
+    block: Block
+    certain: bool
+    """False where the same answer can also be read as several blocks, one after another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    line: int
+    indent: int
+    ticks: str
+    info: str
+
+    def closes(self, opening: _Fence) -> bool:
+        return (
+            not self.info
+            and self.ticks.startswith(opening.ticks)
+            and self.indent <= opening.indent + _MOST_EXTRA_INDENT
+        )
+
+
+def is_fence(line: str) -> bool:
+    """Whether a line opens or closes a fenced block."""
+    return _FENCE.match(line) is not None
+
+
+def fenced_blocks(lines: Sequence[str]) -> list[Block]:
+    """Return the blocks one after another, as CommonMark reads them. A last empty one is left out."""
+    found: list[Block] = []
+    opening: _Fence | None = None
+    for fence in _fences(lines):
+        if opening is None:
+            opening = fence
+        elif fence.closes(opening):
+            found.append(_block(lines, opening, fence.line))
+            opening = None
+    if opening is not None:
+        rest = _block(lines, opening, len(lines), closed=False)
+        if any(line.strip() for line in rest.lines):
+            found.append(rest)
+    return found
+
+
+def enclosing_block(lines: Sequence[str]) -> Nesting | None:
+    """Return the block from the first fence to the last one that can close it.
+
+    Models wrap a text that holds fences in a fence of the same length; CommonMark then ends the block
+    too early. None: what lies between is not balanced, so that it is not one block.
+    """
+    fences = list(_fences(lines))
+    if len(fences) < 2 or not fences[-1].closes(fences[0]):
+        return None
+    opening, closing = fences[0], fences[-1]
+    certain = True
+    inner: _Fence | None = None
+    for fence in fences[1:-1]:
+        if len(fence.ticks) < len(opening.ticks) or fence.ticks[0] != opening.ticks[0]:
+            continue
+        if inner is None:
+            inner = fence
+            certain = certain and bool(fence.info)
+        elif fence.closes(inner):
+            inner = None
+    return None if inner else Nesting(_block(lines, opening, closing.line), certain)
+
+
+def _fences(lines: Sequence[str]) -> Iterable[_Fence]:
+    for number, line in enumerate(lines):
+        if match := _FENCE.match(line):
+            indent = len(match["indent"].expandtabs(4))
+            yield _Fence(number, indent, match["ticks"], match["info"].strip())
+
+
+def _block(lines: Sequence[str], opening: _Fence, end: int, *, closed: bool = True) -> Block:
+    content = tuple(_dedent(line, opening.indent) for line in lines[opening.line + 1 : end])
+    return Block(opening.info, content, opening.line, end + 1, closed)
+
+
+def _dedent(line: str, columns: int) -> str:
+    lead = len(line) - len(line.lstrip(" "))
+    return line[min(lead, columns) :]

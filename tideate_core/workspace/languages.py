@@ -1,0 +1,139 @@
+"""Which language a text is in: one table for files, editors' filetypes and the tags of fences."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from pathlib import PurePath
+from typing import NamedTuple
+
+__all__ = ["PROSE", "Fit", "fit_of_tag", "language_of", "same_family"]
+
+
+class _Row(NamedTuple):
+    tags: str
+    """Filetypes and fence tags, besides the name."""
+    extensions: str
+    files: str = ""
+    family: str = ""
+    """Languages of one family are mistaken for each other in fence tags; the name, if empty."""
+
+
+_TABLE: dict[str, _Row] = {
+    "python": _Row("py python3 python2 py3 pyi pycon", "py pyi pyw", "SConstruct", "python"),
+    "javascript": _Row("js javascriptreact jsx mjs cjs node ecmascript", "js mjs cjs jsx", family="script"),
+    "typescript": _Row("ts mts cts", "ts mts cts", family="script"),
+    "tsx": _Row("typescriptreact", "tsx", family="script"),
+    "json": _Row("geojson", "json webmanifest", ".babelrc .eslintrc", "json"),
+    "jsonc": _Row("json5 jsonl", "jsonc json5", "tsconfig.json jsconfig.json", "json"),
+    "yaml": _Row("yml", "yaml yml", ".clang-format"),
+    "toml": _Row("", "toml", "Pipfile Cargo.lock poetry.lock"),
+    "go": _Row("golang", "go"),
+    "rust": _Row("rs", "rs"),
+    "java": _Row("", "java"),
+    "kotlin": _Row("kt kts", "kt kts"),
+    "scala": _Row("sc", "scala sc sbt"),
+    "swift": _Row("", "swift"),
+    "csharp": _Row("cs c#", "cs csx"),
+    "c": _Row("h", "c h", family="c"),
+    "cpp": _Row("c++ cc cxx hpp cuda arduino objc objcpp", "cpp cc cxx hpp hh hxx cu ino", family="c"),
+    "lua": _Row("luau", "lua rockspec", ".luacheckrc"),
+    "ruby": _Row("rb", "rb rake gemspec", "Rakefile Gemfile"),
+    "php": _Row("", "php phtml"),
+    "elixir": _Row("ex exs", "ex exs"),
+    "haskell": _Row("hs", "hs"),
+    "nix": _Row("", "nix"),
+    "hcl": _Row("terraform tf terraform-vars", "tf hcl tfvars"),
+    "solidity": _Row("sol", "sol"),
+    "bash": _Row("sh shell", "sh bash", ".bashrc .profile PKGBUILD", "shell"),
+    "zsh": _Row("ksh", "zsh", ".zshrc", "shell"),
+    "fish": _Row("", "fish", family="shell"),
+    "console": _Row(
+        "shell-session shellsession sh-session terminal cmd bat powershell ps1", "", family="shell"
+    ),
+    "html": _Row("htm xhtml html5", "html htm xhtml", family="markup"),
+    "vue": _Row("", "vue", family="markup"),
+    "svelte": _Row("", "svelte", family="markup"),
+    "xml": _Row("svg xsd xsl", "xml svg xsd xsl plist", family="markup"),
+    "css": _Row("", "css", family="style"),
+    "scss": _Row("sass less", "scss sass less", family="style"),
+    "sql": _Row("mysql postgresql plsql sqlite pgsql", "sql"),
+    "vim": _Row("viml vimscript", "vim", ".vimrc .exrc"),
+    "perl": _Row("pl", "pl pm"),
+    "r": _Row("rlang", "R r"),
+    "julia": _Row("jl", "jl"),
+    "zig": _Row("", "zig"),
+    "dart": _Row("", "dart"),
+    "ocaml": _Row("ml", "ml mli"),
+    "make": _Row("makefile mk", "mk mak", "Makefile GNUmakefile makefile"),
+    "cmake": _Row("", "cmake", "CMakeLists.txt"),
+    "dockerfile": _Row("docker containerfile", "", "Dockerfile Containerfile"),
+    "diff": _Row("patch udiff", "diff patch"),
+    "markdown": _Row("md mdx quarto rmd pandoc vimwiki", "md markdown mdx qmd Rmd", family="prose"),
+    "rst": _Row("restructuredtext", "rst", family="prose"),
+    "text": _Row("txt plaintext plain help gitcommit mail asciidoc org", "txt adoc org", family="prose"),
+    "tex": _Row("latex plaintex", "tex sty", family="prose"),
+}
+
+PROSE = frozenset(name for name, row in _TABLE.items() if row.family == "prose")
+"""Languages whose lines are sentences, so that sentences around code cannot be told from it."""
+
+_BY_TAG = {tag: name for name, row in _TABLE.items() for tag in (name, *row.tags.split())}
+_BY_EXTENSION = {ext: name for name, row in _TABLE.items() for ext in row.extensions.split()}
+_BY_FILE = {file: name for name, row in _TABLE.items() for file in row.files.split()}
+_NEUTRAL = frozenset({"", "text", "code", "output", "none", "snippet", "source", "src"})
+
+
+def language_of(path: str, filetype: str = "") -> str:
+    """Return the language's name, by the editor's filetype before the file's name; empty if unknown.
+
+    A filetype that the table does not have is returned as it is: it still serves as a fence's tag.
+    """
+    kind = filetype.lower().split(".", 1)[0]
+    pure = PurePath(path)
+    if kind:
+        return _BY_TAG.get(kind, kind)
+    if pure.name in _BY_FILE:
+        return _BY_FILE[pure.name]
+    extension = pure.suffix[1:]
+    return _BY_EXTENSION.get(extension) or _BY_EXTENSION.get(extension.lower(), "")
+
+
+class Fit(IntEnum):
+    """How well a fence's tag goes with the language that was asked for."""
+
+    FOREIGN = 0
+    NEUTRAL = 1
+    NEAR = 2
+    EXACT = 3
+
+
+def fit_of_tag(info: str, language: str) -> tuple[str, Fit]:
+    """Return the language that a fence's info string names (empty: none), and how it fits `language`."""
+    tag = _language_of_tag(info)
+    if tag in _NEUTRAL and language not in PROSE:
+        return "", Fit.NEUTRAL
+    if tag == language and tag:
+        return tag, Fit.EXACT
+    if tag not in _TABLE or not language:
+        return tag, Fit.NEUTRAL
+    return tag, Fit.NEAR if same_family(tag, language) else Fit.FOREIGN
+
+
+def same_family(one: str, other: str) -> bool:
+    """Whether two languages are easily mistaken for each other."""
+    return _family(one) == _family(other)
+
+
+def _family(language: str) -> str:
+    row = _TABLE.get(language)
+    return (row.family if row else "") or language
+
+
+def _language_of_tag(info: str) -> str:
+    """Read ``python``, ``{.python}``, ``python:src/a.py``, ``src/a.py`` and ``title="x"``-like tails."""
+    words = [word for word in re.split(r"[\s:{},=]+", info.strip()) if word]
+    if not words:
+        return ""
+    tag = words[0].lower().lstrip(".")
+    return _BY_TAG.get(tag) or language_of(words[0]) or tag

@@ -1,0 +1,79 @@
+"""Which paths a run may touch: those inside the root, links and ``..`` followed, and no private ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tideate_core.errors import OutsideRoot
+
+__all__ = ["PROTECTED", "Root"]
+
+PROTECTED = frozenset({".git", ".tideate"})
+"""Names that no part of a path may have, at any depth and in any case (some file systems ignore it)."""
+
+
+class Root:
+    """The directory that paths are resolved in; None where there is no project."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._given = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 keeps links
+        self._real = None if path is None else Path(os.path.realpath(path))
+
+    @property
+    def path(self) -> Path | None:
+        """The root without links."""
+        return self._real
+
+    def resolve(self, path: str | Path) -> Path:
+        """Return the absolute path of what `path` names, all links followed. It need not exist.
+
+        :param path: relative to the root, or absolute inside it.
+        :raises OutsideRoot: it leaves the root or is protected.
+        """
+        wanted, root = self._joined(path)
+        return self._checked(Path(os.path.realpath(wanted)), root, path)
+
+    def entry(self, path: str | Path) -> Path:
+        """Like `resolve`, without following the last name: the link itself where it is a link."""
+        wanted, root = self._joined(path)
+        if wanted.name in ("", ".."):
+            return self._checked(Path(os.path.realpath(wanted)), root, path)
+        return self._checked(Path(os.path.realpath(wanted.parent)) / wanted.name, root, path)
+
+    def relative(self, path: Path) -> str:
+        """Name a resolved path as a person would, with ``/``."""
+        if self._real is None:
+            return path.as_posix()
+        return path.relative_to(self._real).as_posix()
+
+    def _joined(self, path: str | Path) -> tuple[Path, Path]:
+        if self._real is None or self._given is None:
+            raise OutsideRoot(f"{_shown(path)}: there is no project here, so no file can be read or written")
+        if "\0" in str(path) or not str(path):
+            raise OutsideRoot(f"{_shown(path)} is not a path")
+        wanted = Path(path)
+        for root in (self._given, self._real):
+            if wanted.is_absolute() and wanted.is_relative_to(root):
+                wanted = wanted.relative_to(root)
+        if wanted.is_absolute():
+            # the way to it may have links of its own
+            return wanted, self._real
+        _refuse_protected(wanted, path)
+        return self._real / wanted, self._real
+
+    def _checked(self, real: Path, root: Path, path: str | Path) -> Path:
+        if not real.is_relative_to(root):
+            raise OutsideRoot(f"{_shown(path)} is outside the project {root}")
+        _refuse_protected(real.relative_to(root), path)
+        return real
+
+
+def _refuse_protected(relative: Path, path: str | Path) -> None:
+    for part in relative.parts:
+        if part.casefold() in PROTECTED:
+            raise OutsideRoot(f"{_shown(path)}: a workflow never touches {part}/")
+
+
+def _shown(path: str | Path) -> str:
+    return repr(str(path))

@@ -1,0 +1,189 @@
+"""The files and buffers that a run may read and change."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.project import private_dir
+from tideate_core.workspace.commit import Committer, to_the_end
+from tideate_core.workspace.documents import Document
+from tideate_core.workspace.files import snapshot
+from tideate_core.workspace.journal import Journal
+from tideate_core.workspace.listing import list_files
+from tideate_core.workspace.paths import Root
+from tideate_core.workspace.rollback import Rollback
+from tideate_core.workspace.staging import Stager
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.commit import Committed
+    from tideate_core.workspace.edits import FileChange
+
+__all__ = ["Applied", "Source", "Workspace"]
+
+MAX_FILES = 10_000
+MAX_BYTES = 2048 * 1024
+
+_Names = list[str]  # in the class below, `list` is a method
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text as it was read: a loaded buffer's, saved or not, else the file's."""
+
+    path: str
+    """Relative to the root, links followed."""
+    text: str
+    """Lines joined by ``\\n``, without the last line end."""
+    buffer: int | None = None
+    tick: int | None = None
+    modified: bool = False
+    """The text is a buffer's and was not saved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one `Workspace.apply` wrote."""
+
+    execution_id: str
+    paths: tuple[str, ...]
+    """Where changes were made, in the order they were given; a moved file's is its new one."""
+    rebased: tuple[str, ...] = ()
+    """Of these, buffers that a person had changed elsewhere meanwhile."""
+    committed: Committed | None = None
+    """None if there was nothing to write."""
+
+
+class Workspace:
+    """Everything that a run reads and writes goes through here.
+
+    :param root: of the project; None where there is none, then only buffers can be changed.
+    :param buffers: the editor's, None outside it.
+    :param private: where the journal is kept; None for the project's own private directory.
+    :param max_bytes: of a file that is read.
+    """
+
+    def __init__(
+        self,
+        root: Path | None,
+        *,
+        buffers: Buffers | None = None,
+        private: Path | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._root = Root(root)
+        self._buffers = buffers
+        self._private = private
+        self._max_bytes = max_bytes
+
+    @property
+    def root(self) -> Path | None:
+        """The project's root without links."""
+        return self._root.path
+
+    def resolve(self, path: str | Path) -> Path:
+        """Return the absolute path, all links followed, of a file that need not exist.
+
+        :raises OutsideRoot: it leaves the root, or is one that a workflow never touches.
+        """
+        return self._root.resolve(path)
+
+    async def read(self, path: str | Path) -> Source:
+        """Read a text, from the editor where it is loaded.
+
+        :raises OutsideRoot: the path is not one of the project's.
+        :raises NotText: it is binary or not UTF-8.
+        :raises WorkspaceError: there is no such file, it is too large, or it cannot be read.
+        """
+        real = self._root.resolve(path)
+        name = self._root.relative(real)
+        buffer = None if self._buffers is None else await self._buffers.find(real)
+        if buffer is not None:
+            return Source(name, buffer.text, buffer.number, buffer.tick, buffer.modified)
+        data = await asyncio.to_thread(_read, real, name, self._max_bytes)
+        return Source(name, Document.decode(data, name).text)
+
+    async def list(self, limit: int = MAX_FILES) -> _Names:
+        """Return the project's files, relative to the root, sorted; without a project, none.
+
+        Files that git ignores are left out.
+        """
+        if self._root.path is None:
+            return []
+        return await asyncio.to_thread(list_files, self._root.path, limit)
+
+    async def apply(self, changes: Sequence[FileChange], *, execution_id: str) -> Applied:
+        """Make all changes or none.
+
+        Where a file is loaded in the editor its buffer is changed and not saved; an edit is moved over what
+        the person typed elsewhere in it. What stood there before is journalled first, so that `rollback`
+        works even after the process was killed in here. If the task is cancelled while writing, everything
+        is put back before the cancellation goes on.
+
+        :raises EditConflict: a file or buffer is not what a change was made for; nothing was written.
+        :raises OutsideRoot: a path is outside the root or protected; nothing was written.
+        :raises WorkspaceError: a file cannot be written; everything was put back.
+        """
+        plan = await Stager(self._root, self._buffers).stage(changes)
+        if not (plan.files or plan.buffers or plan.moves):
+            return Applied(execution_id, ())
+        committer = self._committer()
+        committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
+        if cancelled:
+            await to_the_end(committer.put_back(committed))
+            raise asyncio.CancelledError
+        wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
+        paths = tuple(change.move_to or change.path for change in wanted)
+        rebased = tuple(done.change.path for done in committed.buffers if done.before != done.change.before)
+        return Applied(execution_id, paths, rebased, committed)
+
+    async def revert(self, applied: Applied) -> None:
+        """Undo one apply; what a person typed elsewhere in its buffers stays.
+
+        :raises RollbackConflict: a file or buffer was changed where it was written; the rest is undone.
+        """
+        if applied.committed is None:
+            return
+        _, cancelled = await to_the_end(self._committer().put_back(applied.committed))
+        if cancelled:
+            raise asyncio.CancelledError
+
+    async def rollback(self, execution_id: str) -> _Names:
+        """Undo all that a run wrote, also one whose process was killed while writing.
+
+        :returns: what was restored; empty if everything is as it was.
+        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+        """
+        rollback = Rollback(self._root, self._buffers, self._journal())
+        names, cancelled = await to_the_end(rollback.run(execution_id))
+        if cancelled:
+            raise asyncio.CancelledError
+        return names
+
+    def _journal(self) -> Journal:
+        return Journal(self._private or private_dir(self._root.path))
+
+    def _committer(self) -> Committer:
+        return Committer(self._root, self._buffers, self._journal())
+
+
+def _read(path: Path, name: str, limit: int) -> bytes:
+    try:
+        size = path.stat().st_size
+        found = snapshot(path) if size <= limit else None
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"{name} does not exist") from error
+    except OSError as error:
+        raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
+    if found is None:
+        raise WorkspaceError(f"{name} has {size // 1024} KiB; files over {limit // 1024} KiB are not read")
+    if found.state.kind != "file":
+        raise WorkspaceError(f"{name} is a directory or no regular file")
+    return found.data
