@@ -1,0 +1,229 @@
+"""The coder ends in a right edit, a bounded retry that says what was wrong, or a clear error."""
+
+from __future__ import annotations
+
+import pytest
+
+from tideate_core.adapters import Prompt, Reply, Turn
+from tideate_core.agents import edit_format, edit_range, insert_text, write_text
+from tideate_core.errors import AdapterUnavailable, ContextTooLong, UnusableAnswer
+
+LINES = [
+    "import os",
+    "",
+    "class Shop:",
+    "    def total(self):",
+    "        result = 0",
+    "        for x in self.xs:",
+    "            result += x",
+    "        return result",
+    "",
+    "    def close(self):",
+    "        os.abort()",
+]
+GOOD = "```python\ndef total(self):\n    return sum(self.xs)\n```"
+FITTED = ["    def total(self):", "        return sum(self.xs)"]
+BROKEN = "```python\ndef total(self):\n    return sum(self.xs\n```"
+PROMPT = Prompt("make it short", system="You code.", max_tokens=99)
+
+
+class Model:
+    """Answers in turn and remembers what it was asked."""
+
+    def __init__(self, *answers: str | Reply | Exception) -> None:
+        self.answers = list(answers)
+        self.asked: list[Prompt] = []
+
+    async def ask(self, prompt: Prompt) -> Reply:
+        self.asked.append(prompt)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, Reply) else Reply(answer, "model")
+
+
+async def edit(model: Model, attempts: int = 3) -> list[str]:
+    written = await edit_range(
+        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", attempts=attempts
+    )
+    assert written.problems == []
+    return written.lines
+
+
+async def test_a_good_answer_is_taken_at_once() -> None:
+    model = Model(GOOD)
+    written = await edit_range(model.ask, PROMPT, lines=LINES, start=3, end=8, language="python")
+    assert (written.lines, written.problems, written.attempts) == (FITTED, [], 1)
+    assert [reply.text for reply in written.replies] == [GOOD]
+    assert model.asked == [PROMPT]
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        pytest.param("I would use sum().", "no code", id="no code"),
+        pytest.param("", "empty", id="empty"),
+        pytest.param(
+            "```python\ndef total(self):\n    # ... rest of the code", "cut off", id="no closing fence"
+        ),
+        pytest.param(
+            "```python\ndef total(self):\n    # rest of the code\n```", "left out", id="a placeholder"
+        ),
+        pytest.param(Reply(GOOD, "model", truncated=True), "length limit", id="truncated"),
+        pytest.param(BROKEN, "'(' was never closed", id="a syntax error"),
+        pytest.param(
+            "```python\nimport sys\n" + "\n".join(LINES[1:]) + "\n```",
+            "around the place",
+            id="changed imports",
+        ),
+    ],
+)
+async def test_a_bad_answer_is_asked_again_with_the_reason(bad: str | Reply, said: str) -> None:
+    model = Model(bad, GOOD)
+    assert await edit(model) == FITTED
+    again = model.asked[1]
+    assert said in again.user
+    assert (again.system, again.max_tokens) == (PROMPT.system, PROMPT.max_tokens)
+    text = bad.text if isinstance(bad, Reply) else bad
+    assert again.history == (Turn(PROMPT.user, text or "(no answer)"),)
+
+
+async def test_only_the_last_answer_is_sent_back() -> None:
+    model = Model("no", "neither", GOOD)
+    await edit(model)
+    assert model.asked[2].history == (Turn(PROMPT.user, "neither"),)
+
+
+async def test_earlier_turns_of_the_conversation_stay() -> None:
+    model = Model("no", GOOD)
+    turn = Turn("hello", "hi")
+    await edit_range(model.ask, Prompt("x", history=(turn,)), lines=LINES, start=3, end=8, language="python")
+    assert model.asked[1].history == (turn, Turn("x", "no"))
+
+
+async def test_a_long_cut_off_answer_is_not_sent_back_whole() -> None:
+    model = Model(Reply("x = 1\n" * 5000, "model", truncated=True), GOOD)
+    await edit(model)
+    assert len(model.asked[1].history[0].assistant) <= 6000
+
+
+async def test_after_the_last_attempt_it_is_a_clear_error() -> None:
+    model = Model("one", "two words", "three")
+    with pytest.raises(
+        UnusableAnswer, match=r"could not be used after 3 attempts: .* no code.*; nothing was changed"
+    ):
+        await edit(model)
+    assert len(model.asked) == 3
+
+
+async def test_the_number_of_attempts_is_bounded_by_the_caller() -> None:
+    with pytest.raises(UnusableAnswer, match="after 1 attempt:"):
+        await edit(Model("one"), attempts=1)
+
+
+async def test_a_repeated_answer_ends_it_early() -> None:
+    model = Model("one", "one")
+    with pytest.raises(UnusableAnswer, match="after 2 attempts"):
+        await edit(model)
+
+
+async def test_the_same_syntax_errors_again_end_it_early() -> None:
+    model = Model(BROKEN, f"Sorry!\n{BROKEN}")
+    written = await edit_range(model.ask, PROMPT, lines=LINES, start=3, end=8, language="python")
+    assert written.attempts == 2
+    assert [problem.message for problem in written.problems] == ["'(' was never closed"]
+
+
+async def test_what_has_only_syntax_errors_is_left_to_the_person() -> None:
+    model = Model(BROKEN, "no code at all", "again none")
+    written = await edit_range(model.ask, PROMPT, lines=LINES, start=3, end=8, language="python")
+    assert written.problems
+    assert written.lines == ["    def total(self):", "        return sum(self.xs"]
+    assert written.attempts == 3
+
+
+async def test_old_syntax_errors_are_not_the_models() -> None:
+    lines = [*LINES, "def broken(:"]
+    written = await edit_range(Model(GOOD).ask, PROMPT, lines=lines, start=3, end=8, language="python")
+    assert written.problems == []
+
+
+async def test_an_adapters_error_passes_through() -> None:
+    with pytest.raises(AdapterUnavailable):
+        await edit(Model(AdapterUnavailable("gone")))
+    with pytest.raises(ContextTooLong):
+        await edit(Model(ContextTooLong("too long")))
+
+
+async def test_a_correction_that_does_not_fit_ends_with_the_first_reason() -> None:
+    with pytest.raises(UnusableAnswer, match="no code"):
+        await edit(Model("no", ContextTooLong("too long")))
+
+
+async def test_the_whole_file_as_an_answer_changes_only_the_range() -> None:
+    whole = [*LINES[:3], *FITTED, *LINES[8:]]
+    assert await edit(Model("```python\n" + "\n".join(whole) + "\n```")) == FITTED
+
+
+async def test_an_inserted_text_is_indented_for_its_place() -> None:
+    model = Model("```python\ndef open(self):\n    pass\n```")
+    written = await insert_text(model.ask, PROMPT, lines=LINES, at=9, language="python")
+    assert written.lines == ["    def open(self):", "        pass"]
+
+
+async def test_an_inserted_text_is_checked_in_its_place() -> None:
+    model = Model("```python\nreturn (\n```", "```python\nx = 1\n```")
+    written = await insert_text(model.ask, PROMPT, lines=LINES, at=1, language="python")
+    assert (written.lines, written.attempts) == (["x = 1"], 2)
+
+
+async def test_an_empty_buffer_is_filled() -> None:
+    written = await insert_text(Model("```\nx = 1\n```").ask, PROMPT, lines=[""], at=1, language="")
+    assert written.lines == ["x = 1"]
+
+
+async def test_a_new_file_is_written() -> None:
+    written = await write_text(Model(GOOD).ask, PROMPT, before=None, language="python")
+    assert written.lines == ["def total(self):", "    return sum(self.xs)"]
+
+
+BEFORE = "\n".join(LINES)
+
+
+async def test_a_file_is_written_anew() -> None:
+    after = BEFORE.replace("os.abort()", "os._exit(0)")
+    written = await write_text(
+        Model(f"```python\n{after}\n```").ask, PROMPT, before=BEFORE, language="python"
+    )
+    assert "\n".join(written.lines) == after
+
+
+async def test_search_replace_blocks_are_understood_and_their_notes_kept() -> None:
+    answer = "<<<<<<< SEARCH\nos.abort()\n=======\nos._exit(0)\n>>>>>>> REPLACE"
+    written = await write_text(Model(answer).ask, PROMPT, before=BEFORE, language="python")
+    assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
+    assert written.notes == ["block 1 was found by ignoring indentation"]
+
+
+async def test_a_block_that_is_not_found_is_asked_again_with_the_nearest_lines() -> None:
+    bad = "<<<<<<< SEARCH\n    def close(self):\n        os.exit()\n=======\nx\n>>>>>>> REPLACE"
+    good = bad.replace("os.exit", "os.abort").replace("\nx\n", "\n    def close(self):\n        pass\n")
+    model = Model(bad, good)
+    written = await write_text(model.ask, PROMPT, before=BEFORE, language="python")
+    assert written.lines[-1] == "        pass"
+    assert "        os.abort()" in model.asked[1].user
+
+
+async def test_a_part_of_a_file_is_not_taken_for_the_whole() -> None:
+    before = "\n".join(f"x{n} = {n}" for n in range(30))
+    model = Model("```python\nx1 = 2\n```", "```python\nx1 = 3\n```", "```python\nx1 = 4\n```")
+    with pytest.raises(UnusableAnswer, match="seems to be a part"):
+        await write_text(model.ask, PROMPT, before=before, language="python")
+
+
+def test_long_files_are_edited_in_blocks() -> None:
+    assert edit_format(None).name == "whole"
+    assert edit_format("\n".join("x" * 300)).name == "whole"
+    assert edit_format("\n".join("x" * 301)).name == "blocks"
+    assert "<<<<<<< SEARCH" in edit_format("\n" * 400).instructions
+    assert "````" in edit_format("# T\n```\nx\n```").instructions

@@ -1,0 +1,91 @@
+"""Definitions, their order, their registry (REQ-WORK-001)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tideate_core.errors import InvalidDefinition, UnknownWorkflow
+from tideate_core.workflows import (
+    StepContext,
+    WorkflowDefinition,
+    WorkflowRegistry,
+    WorkflowStep,
+    dependency_graph,
+)
+
+
+async def nothing(_step: StepContext) -> None:
+    return None
+
+
+def step(name: str, *dependencies: str) -> WorkflowStep:
+    return WorkflowStep(id=name, dependencies=dependencies)
+
+
+def test_a_chain_keeps_the_order_of_its_steps() -> None:
+    definition = WorkflowDefinition.chain("mine", ["c", "a", "b"])
+    assert [s.dependencies for s in definition.steps] == [(), ("c",), ("a",)]
+    assert dependency_graph(definition.steps).execution_order == (("c",), ("a",), ("b",))
+
+
+def test_all_mistakes_of_a_definition_are_reported() -> None:
+    with pytest.raises(InvalidDefinition) as caught:
+        WorkflowDefinition.chain("no name", ["1st"], unknown=1)
+    assert str(caught.value).count("\n") >= 1
+    assert "name" in str(caught.value)
+    assert "unknown" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["cancel", "status", "rollback", "install"])
+def test_a_workflow_may_not_take_a_subcommands_name(name: str) -> None:
+    with pytest.raises(InvalidDefinition, match="subcommand"):
+        WorkflowDefinition.chain(name, ["a"])
+
+
+def test_a_step_may_be_listed_once() -> None:
+    with pytest.raises(InvalidDefinition, match="'a' is listed twice"):
+        WorkflowDefinition.chain("mine", ["a", "b", "a"])
+
+
+def test_an_unknown_dependency_is_named_with_the_nearest_step() -> None:
+    with pytest.raises(InvalidDefinition, match=r"'merge' depends on 'styel'.*did you mean 'style'"):
+        dependency_graph([step("style"), step("merge", "styel")])
+
+
+def test_a_cycle_is_named_whole() -> None:
+    with pytest.raises(InvalidDefinition, match="a → c → b → a"):
+        dependency_graph([step("first"), step("a", "c"), step("b", "a"), step("c", "b", "first")])
+
+
+@given(st.lists(st.sets(st.integers(0, 30)), max_size=30))
+def test_every_step_comes_after_its_dependencies_and_as_early_as_it_can(wanted: list[set[int]]) -> None:
+    steps = [step(f"s{i}", *(f"s{d}" for d in sorted(deps) if d < i)) for i, deps in enumerate(wanted)]
+    graph = dependency_graph(steps)
+    batch_of = {name: index for index, batch in enumerate(graph.execution_order) for name in batch}
+    assert len(batch_of) == len(steps)
+    for one in steps:
+        assert batch_of[one.id] == max((batch_of[d] + 1 for d in one.dependencies), default=0)
+
+
+def test_an_unknown_workflow_is_named_with_the_nearest_one() -> None:
+    registry = WorkflowRegistry()
+    registry.register(WorkflowDefinition.chain("summarize", ["a"]), {"a": nothing})
+    with pytest.raises(UnknownWorkflow, match="'sumarize'; did you mean 'summarize'"):
+        registry.get("sumarize")
+
+
+def test_a_name_belongs_to_whoever_registered_it_first() -> None:
+    registry = WorkflowRegistry()
+    mine = WorkflowDefinition.chain("mine", ["a"])
+    registry.register(mine, {"a": nothing}, source="builtin")
+    with pytest.raises(InvalidDefinition, match=r"exists already \(builtin\)"):
+        registry.register(mine, {"a": nothing}, source="editor")
+    registry.register(mine, {}, source="builtin")
+    assert registry.get("mine").handlers == {}
+
+
+def test_a_handler_for_no_step_is_refused() -> None:
+    with pytest.raises(InvalidDefinition, match="does not list: b"):
+        WorkflowRegistry().register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing, "b": nothing})

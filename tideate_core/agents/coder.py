@@ -1,0 +1,244 @@
+"""The coder: asks a model for lines, and asks again until they can be used or there is no use."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from tideate_core.adapters import Prompt, Reply, Turn
+from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.gates import SyntaxProblem, new_errors
+from tideate_core.workspace.answer import extract_code, fit_to_range
+from tideate_core.workspace.blocks import has_blocks
+from tideate_core.workspace.fences import is_fence
+from tideate_core.workspace.match import apply_blocks
+from tideate_core.workspace.neighbours import trim_neighbours
+from tideate_core.workspace.placing import fit_to_place
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Ask", "EditFormat", "Written", "edit_format", "edit_range", "insert_text", "write_text"]
+
+Ask = Callable[[Prompt], Awaitable[Reply]]
+
+LONGEST_WHOLE_FILE = 300
+"""Lines up to which a model writes a file anew; above, it makes fewer mistakes with search/replace blocks."""
+_LEAST_TO_COMPARE = 10
+_MOST_QUOTED = 6_000
+"""Characters of a cut off answer that are sent back with the correction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of asking. `problems` are syntax errors that only a person may let pass."""
+
+    lines: list[str]
+    problems: list[SyntaxProblem]
+    attempts: int
+    replies: list[Reply]
+    notes: list[str] = field(default_factory=list)
+    """How places were found that the model did not give exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditFormat:
+    """How a model is to write the change of a whole file, and the words that tell it so."""
+
+    name: Literal["whole", "blocks"]
+    instructions: str
+
+
+_WHOLE = EditFormat(
+    "whole",
+    "You answer with one fenced code block that holds the complete new text of the file, with nothing left "
+    "out, and nothing else.",
+)
+_WHOLE_WITH_FENCES = EditFormat(
+    "whole",
+    "You answer with the complete new text of the file, with nothing left out, between two lines of four "
+    "backticks (````), and nothing else.",
+)
+_BLOCKS = EditFormat(
+    "blocks",
+    "You answer only with search/replace blocks, one for each change, in this form:\n\n"
+    "<<<<<<< SEARCH\nlines of the file, copied exactly\n=======\nthe lines that replace them\n"
+    ">>>>>>> REPLACE\n\n"
+    "The searched lines must be whole lines and stand only once in the file: add lines around them until "
+    "they do. Leave nothing out inside a block.",
+)
+
+
+def edit_format(before: str | None) -> EditFormat:
+    """Choose how a model is to write a file: anew, or above 300 lines as search/replace blocks."""
+    lines = before.split("\n") if before is not None else []
+    if len(lines) > LONGEST_WHOLE_FILE:
+        return _BLOCKS
+    return _WHOLE_WITH_FENCES if any(is_fence(line) for line in lines) else _WHOLE
+
+
+async def edit_range(
+    ask: Ask, prompt: Prompt, *, lines: Sequence[str], start: int, end: int, language: str, attempts: int = 3
+) -> Written:
+    """Ask for the new text of the lines `start` to `end` (0-based, half open) and return it.
+
+    :raises UnusableAnswer: no attempt gave an edit.
+    """
+    old = list(lines[start:end])
+
+    def build(answer: str) -> _Draft:
+        code = extract_code(answer, language=language, old=old, context=lines)
+        code = trim_neighbours(code, lines, start, end)
+        return _Draft(fit_to_range(code, old, style=lines))
+
+    def check(new: list[str]) -> list[SyntaxProblem]:
+        return new_errors(language, _text(lines), _text([*lines[:start], *new, *lines[end:]]))
+
+    return await _until_usable(ask, prompt, build, check, attempts)
+
+
+async def insert_text(
+    ask: Ask, prompt: Prompt, *, lines: Sequence[str], at: int, language: str, attempts: int = 3
+) -> Written:
+    """Ask for new lines and return them, indented for their place before line `at` (0-based).
+
+    :raises UnusableAnswer: no attempt gave lines.
+    """
+
+    def build(answer: str) -> _Draft:
+        code = extract_code(answer, language=language, old=None, context=lines)
+        return _Draft(fit_to_place(trim_neighbours(code, lines, at, at), lines, at))
+
+    def check(new: list[str]) -> list[SyntaxProblem]:
+        return new_errors(language, _text(lines), _text([*lines[:at], *new, *lines[at:]]))
+
+    return await _until_usable(ask, prompt, build, check, attempts)
+
+
+async def write_text(
+    ask: Ask, prompt: Prompt, *, before: str | None, language: str, attempts: int = 3
+) -> Written:
+    """Ask for a whole file and return its lines; the prompt holds the words of `edit_format(before)`.
+
+    A model that answers in the other format than asked is understood too.
+
+    :param before: the text as it is, None for a new file.
+    :raises UnusableAnswer: no attempt gave a text.
+    """
+    old = before.split("\n") if before is not None else []
+
+    def build(answer: str) -> _Draft:
+        if before is not None and has_blocks(answer) and not has_blocks(before):
+            replaced = apply_blocks(old, answer, language=language)
+            found = [(n, step) for n, step in enumerate(replaced.steps, 1) if step != "exact"]
+            return _Draft(replaced.lines, [f"block {n} was found by ignoring {step}" for n, step in found])
+        code = extract_code(answer, language=language, old=old if before is not None else None)
+        _refuse_part(code, old)
+        return _Draft(fit_to_range(code, old) if any(line.strip() for line in old) else code)
+
+    def check(new: list[str]) -> list[SyntaxProblem]:
+        return new_errors(language, before or "", _text(new))
+
+    return await _until_usable(ask, prompt, build, check, attempts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    lines: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+async def _until_usable(
+    ask: Ask,
+    prompt: Prompt,
+    build: Callable[[str], _Draft],
+    check: Callable[[list[str]], list[SyntaxProblem]],
+    attempts: int,
+) -> Written:
+    """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
+
+    It ends early where the model repeats an answer, an edit or its errors. What has nothing but syntax
+    errors is returned with them: the draft with the fewest.
+    """
+    replies: list[Reply] = []
+    drafts: list[Written] = []
+    reason = ""
+    asked = prompt
+    while len(replies) < attempts:
+        try:
+            reply = await ask(asked)
+        except ContextTooLong:
+            if not replies:
+                raise
+            break
+        repeated = any(reply.text == earlier.text for earlier in replies)
+        replies.append(reply)
+        try:
+            draft = build(_complete(reply))
+        except UnusableAnswer as error:
+            reason = str(error)
+        else:
+            problems = check(draft.lines)
+            written = Written(draft.lines, problems, len(replies), replies, draft.notes)
+            if not problems:
+                return written
+            reason = "it brings new syntax errors: " + "; ".join(map(str, problems))
+            repeated = repeated or any(_same(written, earlier) for earlier in drafts)
+            drafts.append(written)
+        if repeated:
+            break
+        asked = _correction(prompt, reply, reason)
+    if drafts:
+        best = min(drafts, key=lambda written: len(written.problems))
+        return replace(best, attempts=len(replies))
+    times = f"{len(replies)} attempt{'s' if len(replies) > 1 else ''}"
+    raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; nothing was changed")
+
+
+def _complete(reply: Reply) -> str:
+    if reply.truncated:
+        raise UnusableAnswer("it was cut off at the length limit; write shorter, without explanations")
+    return reply.text
+
+
+def _same(one: Written, other: Written) -> bool:
+    return one.lines == other.lines or _errors(one) == _errors(other)
+
+
+def _errors(written: Written) -> set[tuple[str, str]]:
+    return {(problem.message, problem.source) for problem in written.problems}
+
+
+def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
+    """Return the follow-up: the task, the last answer and what was wrong with it.
+
+    Only the last answer: a weak model copies from bad examples, and a small context fills up.
+    """
+    answer = (
+        reply.text if len(reply.text) <= _MOST_QUOTED or not reply.truncated else reply.text[:_MOST_QUOTED]
+    )
+    return replace(
+        prompt,
+        user=(
+            f"Your answer cannot be used: {reason}.\n\n"
+            "Answer the same task again, completely, in the form that was asked for."
+        ),
+        history=(*prompt.history, Turn(prompt.user, answer.strip() or "(no answer)")),
+    )
+
+
+def _refuse_part(code: Sequence[str], old: Sequence[str]) -> None:
+    """Turn down a piece of a file that was answered as if it were the whole one."""
+    had = [line.strip() for line in old if line.strip()]
+    has = [line.strip() for line in code if line.strip()]
+    if len(had) < _LEAST_TO_COMPARE or len(has) * 2 >= len(had):
+        return
+    raise UnusableAnswer(
+        f"it has {len(has)} lines and the file has {len(had)}, so it seems to be a part; "
+        "write the complete new file"
+    )
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "\n".join(line.removesuffix("\r") for line in lines)

@@ -1,0 +1,109 @@
+"""The planner: which files a task has to touch, as a typed list that the project can bear."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tideate_core.adapters import Turn
+from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.adapters import Prompt, Reply
+    from tideate_core.workspace import Workspace
+
+__all__ = ["Plan", "PlannedFile", "make_plan", "parse_plan"]
+
+
+class PlannedFile(BaseModel):
+    """One file of a plan; `path` and `move_to` are relative to the root."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    action: Literal["create", "modify", "delete", "move"]
+    path: str = Field(min_length=1, max_length=200)
+    why: str = Field(default="", max_length=300)
+    move_to: str | None = Field(default=None, max_length=200)
+
+
+class Plan(BaseModel):
+    """What a model is asked for; bounded, so that a small one comes to an end."""
+
+    files: list[PlannedFile] = Field(max_length=50)
+
+
+class _Ask(Protocol):
+    async def __call__(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply: ...
+
+
+async def make_plan(ask: _Ask, prompt: Prompt, workspace: Workspace, *, attempts: int) -> list[PlannedFile]:
+    """Ask for a plan until it fits the project.
+
+    :param attempts: how often the model is asked before the step fails.
+    :raises StepFailed: no usable plan came; says what was wrong with the last one.
+    """
+    mistakes: list[str] = []
+    for _ in range(attempts):
+        reply = await ask(prompt, schema=Plan)
+        plan = reply.parsed
+        assert isinstance(plan, Plan)  # noqa: S101 the adapter validated it
+        mistakes = _mistakes(plan.files, workspace)
+        if not mistakes:
+            return plan.files
+        correction = "This plan cannot be carried out: " + "; ".join(mistakes) + ". Give the corrected plan."
+        turn = Turn(prompt.user, plan.model_dump_json())
+        prompt = replace(prompt, history=(*prompt.history, turn), user=correction)
+    raise StepFailed(f"no usable plan after {attempts} attempts: {'; '.join(mistakes)}")
+
+
+def parse_plan(value: Any, workspace: Workspace) -> list[PlannedFile]:
+    """Read a plan that a person may have edited.
+
+    :raises InvalidInput: what is wrong with it.
+    """
+    try:
+        files = Plan.model_validate(value).files
+    except ValidationError as error:
+        words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise InvalidInput(f"the plan cannot be read: {words}") from error
+    mistakes = _mistakes(files, workspace) if files else []
+    if mistakes:
+        raise InvalidInput(f"the plan cannot be carried out: {'; '.join(mistakes)}")
+    return files
+
+
+def _mistakes(files: list[PlannedFile], workspace: Workspace) -> list[str]:
+    if not files:
+        return ["it names no file"]
+    found = []
+    touched: set[Path] = set()
+    for file in files:
+        try:
+            paths = [workspace.resolve(path) for path in (file.path, file.move_to) if path]
+        except OutsideRoot as error:
+            found.append(str(error))
+            continue
+        found += _mistakes_of(file, paths)
+        found += [f"{path.name} is named twice" for path in paths if path in touched]
+        touched.update(paths)
+    return found
+
+
+def _mistakes_of(file: PlannedFile, paths: list[Path]) -> list[str]:
+    exists = paths[0].is_file()
+    if file.action == "create":
+        return [f"{file.path} exists already: modify it, or name another file"] if paths[0].exists() else []
+    if not exists:
+        return [f"{file.path} does not exist, so it cannot be {_DONE[file.action]}"]
+    if file.action != "move":
+        return [f"{file.path}: only a move has a target"] if file.move_to else []
+    if not file.move_to:
+        return [f"{file.path}: a move needs a target (move_to)"]
+    return [f"{file.move_to} exists already"] if paths[1].exists() else []
+
+
+_DONE = {"modify": "modified", "delete": "deleted", "move": "moved"}

@@ -1,0 +1,154 @@
+"""What a step's handler is given and what it may answer: the seam for built-in and foreign steps."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from tideate_core.adapters import Prompt, Reply
+    from tideate_core.workspace import Workspace
+
+__all__ = [
+    "BufferContext",
+    "Confirm",
+    "Cursor",
+    "Decision",
+    "DecisionKind",
+    "Declined",
+    "RunContext",
+    "Selection",
+    "StepContext",
+    "StepHandler",
+]
+
+DecisionKind = Literal["gate", "plan", "review", "override"]
+
+
+class _Input(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BufferContext(_Input):
+    """A text that the person is looking at: an editor's buffer, or a file named in the shell."""
+
+    path: str = ""
+    """Absolute; empty for a buffer without a name."""
+    text: str = ""
+    """The lines joined by ``\\n``, without the last line end."""
+    filetype: str = ""
+    number: int | None = None
+    """The editor's buffer number, None outside it."""
+    tick: int | None = None
+    modifiable: bool = True
+    binary: bool = False
+
+
+class Selection(_Input):
+    """Whole lines of the buffer, 1-based, both ends included."""
+
+    start: int = Field(ge=1)
+    end: int = Field(ge=1)
+
+
+class Cursor(_Input):
+    """Where the person stands: `line` 1-based, `column` a 0-based byte offset."""
+
+    line: int = Field(ge=1)
+    column: int = Field(default=0, ge=0)
+
+
+class RunContext(_Input):
+    """What a run was started on."""
+
+    cwd: str = ""
+    buffer: BufferContext | None = None
+    selection: Selection | None = None
+    cursor: Cursor | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Confirm:
+    """A step's result that a person confirms before the next step starts (REQ-WORK-004)."""
+
+    value: Any
+    message: str
+    details: str = ""
+    """Markdown, shown with the question."""
+    kind: DecisionKind = "gate"
+    payload: Any = None
+    """JSON for the front end, by kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's or a policy's answer. `value` holds what was changed on the way, by kind."""
+
+    accepted: bool
+    value: Any = None
+    by: str = "user"
+    reason: str = ""
+
+
+class Declined(Exception):  # noqa: N818 a person's answer, not an error
+    """The person said no: the run ends as cancelled."""
+
+
+class StepContext(Protocol):
+    """What a handler works with."""
+
+    execution_id: str
+    step: str
+    prompt: str
+    context: RunContext
+    options: Mapping[str, Any]
+    results: Mapping[str, Any]
+    """Results of the steps before, by step name."""
+    workspace: Workspace
+    demonstration: bool
+    """The answers come from a model that is not to be relied on."""
+    attempts: int
+    """How often a model may be asked again for an answer that cannot be used."""
+    concurrency: int
+    """How many requests of one step may run side by side."""
+    context_tokens: int | None
+    """Tokens that prompt and answer share, None where the limit is not known."""
+
+    async def ask(
+        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+    ) -> Reply:
+        """Ask the run's adapter; its tokens are streamed to the front end unless `quiet`."""
+        ...
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        """Render a prompt file, the project's before the person's before the built-in one."""
+        ...
+
+    async def confirm(
+        self, kind: DecisionKind, message: str, *, details: str = "", payload: Any = None
+    ) -> Decision:
+        """Ask the person; a refusal is the caller's to handle."""
+        ...
+
+    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+        """Tell the person something that needs no answer."""
+        ...
+
+    def gate(self, name: str, issues: list[str]) -> None:
+        """Report a check: passed without issues."""
+        ...
+
+    def changed(self, paths: list[str]) -> None:
+        """Record which files and buffers the run changed."""
+        ...
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Show a new text that belongs to no file yet."""
+        ...
+
+
+StepHandler = Callable[[StepContext], Awaitable[Any]]
+"""Returns a JSON value, or a `Confirm` around one. Raises `StepFailed` or any other `TideateError`."""
