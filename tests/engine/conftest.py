@@ -1,0 +1,169 @@
+"""A runner over a real model server, a real workspace, and a front end that the test answers for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.model_server import ModelServer
+from tideate_core.adapters import AdapterPool
+from tideate_core.config import Config
+from tideate_core.engine import (
+    ConfirmationRequest,
+    Event,
+    EventName,
+    RunRequest,
+    WorkflowResult,
+    WorkflowRunner,
+    register_builtin,
+)
+from tideate_core.workflows import (
+    BufferContext,
+    Decision,
+    PromptLibrary,
+    RunContext,
+    Selection,
+    WorkflowDefinition,
+    WorkflowRegistry,
+)
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Answer = Callable[[ConfirmationRequest], Decision]
+LIMIT = 20.0
+"""Seconds after which a wait has failed."""
+
+
+def yes(_request: ConfirmationRequest) -> Decision:
+    return Decision(True)
+
+
+def no(_request: ConfirmationRequest) -> Decision:
+    return Decision(False, reason="not now")
+
+
+@dataclass
+class Front:
+    """Keeps what it is told; answers as the test says, or holds the answer back."""
+
+    answer: Answer = yes
+    events: list[Event] = field(default_factory=list)
+    requests: list[ConfirmationRequest] = field(default_factory=list)
+    presented: list[str] = field(default_factory=list)
+    withdrawn: int = 0
+    hold: bool = False
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    waiters: list[tuple[Callable[[], bool], asyncio.Event]] = field(default_factory=list)
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        self.requests.append(request)
+        self._wake()
+        if self.hold:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.withdrawn += 1
+                raise
+        return self.answer(request)
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+        self._wake()
+
+    async def present(self, text: str, filetype: str) -> None:
+        self.presented.append(text)
+
+    async def until(self, reached: Callable[[], bool]) -> None:
+        """Wait until something is so; looked at after every event and question."""
+        if not reached():
+            event = asyncio.Event()
+            self.waiters.append((reached, event))
+            await asyncio.wait_for(event.wait(), LIMIT)
+
+    def names(self) -> list[str]:
+        return [event.name.value.removeprefix("SD_EVENT_") for event in self.events]
+
+    def data(self, name: EventName) -> list[dict[str, Any]]:
+        return [event.data for event in self.events if event.name is name]
+
+    def _wake(self) -> None:
+        for reached, event in self.waiters:
+            if reached():
+                event.set()
+
+
+class Bench:
+    """Everything a run needs, on a folder of its own."""
+
+    def __init__(self, root: Path, server: ModelServer) -> None:
+        self.root = root
+        self.server = server
+        self.front = Front()
+        self.registry = WorkflowRegistry()
+        register_builtin(self.registry)
+        self.config = Config.model_validate(
+            {"adapter": "fake", "adapters": {"fake": {"base_url": server.base_url, "model": "scripted"}}}
+        )
+        self.pool = AdapterPool(self.config)
+        self.runner = self.make_runner(self.config)
+
+    def make_runner(self, config: Config) -> WorkflowRunner:
+        return WorkflowRunner(
+            self.registry, self.pool, config, self.front, lambda _request: self.workspace(), PromptLibrary()
+        )
+
+    def workspace(self) -> Workspace:
+        return Workspace(self.root, private=self.root / ".tideate")
+
+    def register(
+        self, name: str, handlers: dict[str, Any], *, steps: list[str] | None = None, **rest: Any
+    ) -> None:
+        definition = WorkflowDefinition.chain(name, steps or list(handlers), **rest)
+        self.registry.register(definition, handlers)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        return path
+
+    def context(self, name: str, first: int = 0, last: int = 0) -> RunContext:
+        """Return the context of a file of the project, with the selected lines if there are any."""
+        path = self.root / name
+        text = path.read_bytes().decode().replace("\r\n", "\n").removesuffix("\n")
+        buffer = BufferContext(path=str(path), text=text)
+        selection = Selection(start=first, end=last) if first else None
+        return RunContext(cwd=str(self.root), buffer=buffer, selection=selection)
+
+    async def run(self, name: str, prompt: str = "", **rest: Any) -> WorkflowResult:
+        request = RunRequest(name=name, prompt=prompt, **rest)
+        return await asyncio.wait_for(self.runner.run(request), LIMIT)
+
+    def fingerprint(self) -> dict[str, bytes]:
+        """Return the bytes of every file of the project that is not the product's own."""
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and ".tideate" not in path.parts
+        }
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def bench(tmp_path: Path, server: ModelServer) -> AsyncIterator[Bench]:
+    root = tmp_path / "project"
+    root.mkdir()
+    bench = Bench(root, server)
+    yield bench
+    await bench.pool.aclose()

@@ -1,0 +1,263 @@
+"""The runner: order, results, gates, failures, cancellation, status (REQ-WORK-002 to 007)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.engine.conftest import Bench, no
+from tideate_core.adapters import Prompt
+from tideate_core.config import Config
+from tideate_core.engine import EventName, RunRequest
+from tideate_core.errors import RunNotFound, StepFailed
+from tideate_core.workflows import Confirm, StepContext
+
+
+async def test_steps_run_in_order_and_see_the_results_before_them(bench: Bench) -> None:
+    async def a(step: StepContext) -> str:
+        return step.prompt.upper()
+
+    async def b(step: StepContext) -> dict[str, Any]:
+        return {"response": step.results["a"] + "!", "options": dict(step.options)}
+
+    bench.register("mine", {"a": a, "b": b})
+    result = await bench.run("mine", "hello", inputs={"n": 1})
+    assert result.ok
+    assert result.response == "HELLO!"
+    assert result.results == {"a": "HELLO", "b": {"response": "HELLO!", "options": {"n": 1}}}
+    assert bench.front.names() == [
+        "WORKFLOW_STARTED",
+        "STEP_STARTED",
+        "STEP_COMPLETED",
+        "STEP_EXECUTED",
+        "STEP_STARTED",
+        "STEP_COMPLETED",
+        "STEP_EXECUTED",
+        "WORKFLOW_COMPLETED",
+    ]
+    assert [(d["index"], d["total"]) for d in bench.front.data(EventName.STEP_STARTED)] == [(1, 2), (2, 2)]
+
+
+async def test_a_missing_handler_fails_the_run_when_it_gets_there(bench: Bench) -> None:
+    async def a(_step: StepContext) -> str:
+        return "done"
+
+    bench.register("mine", {"a": a}, steps=["a", "missing_step"])
+    result = await bench.run("mine")
+    assert not result.ok
+    assert result.error is not None
+    assert result.error.startswith("Missing step handler: missing_step")
+    assert result.error_code == "MissingStepHandler"
+    assert result.results == {"a": "done"}
+    assert bench.front.names()[-1] == "WORKFLOW_FAILED"
+    assert not bench.runner.running
+
+
+async def test_a_failing_step_stops_the_run_and_names_itself(bench: Bench) -> None:
+    async def a(_step: StepContext) -> str:
+        raise StepFailed("message")
+
+    async def b(_step: StepContext) -> str:
+        raise AssertionError("must not run")
+
+    bench.register("mine", {"a": a, "b": b})
+    result = await bench.run("mine")
+    assert (result.ok, result.error, result.error_code) == (False, "message", "StepFailed")
+    assert bench.front.data(EventName.WORKFLOW_FAILED)[0]["step"] == "a"
+
+
+async def test_a_bug_in_a_handler_is_a_failed_run_not_a_crash(bench: Bench) -> None:
+    async def a(_step: StepContext) -> int:
+        return 1 // 0
+
+    bench.register("mine", {"a": a})
+    result = await bench.run("mine")
+    assert result.error == "ZeroDivisionError: integer division or modulo by zero"
+    assert (await bench.run("ask", "", adapter="fake")).error_code == "InvalidInput"
+
+
+@pytest.mark.parametrize(("accept", "ran"), [(True, True), (False, False)])
+async def test_a_confirmation_decides_whether_the_run_goes_on(bench: Bench, accept: bool, ran: bool) -> None:
+    reached = []
+
+    async def a(_step: StepContext) -> Confirm:
+        return Confirm("value", "Go on?", details="because")
+
+    async def b(step: StepContext) -> str:
+        reached.append(step.results["a"])
+        return "end"
+
+    if not accept:
+        bench.front.answer = no
+    bench.register("mine", {"a": a, "b": b})
+    result = await bench.run("mine")
+    assert result.ok is ran
+    assert result.cancelled is not ran
+    assert reached == (["value"] if ran else [])
+    asked = bench.front.requests[0]
+    assert (asked.message, asked.details, asked.kind) == ("Go on?", "because", "gate")
+    assert bench.front.data(EventName.CONFIRMATION_ANSWERED)[0]["accepted"] is accept
+
+
+async def test_confirmations_can_be_left_out_by_the_run_or_the_configuration(bench: Bench) -> None:
+    async def a(_step: StepContext) -> Confirm:
+        return Confirm("value", "Go on?")
+
+    bench.register("mine", {"a": a})
+    assert (await bench.run("mine", require_confirmation=False)).response == "value"
+    quiet = bench.config.model_dump() | {"workflows": {"mine": {"require_confirmation": False}}}
+    bench.runner = bench.make_runner(Config.model_validate(quiet))
+    assert (await bench.run("mine")).response == "value"
+    assert bench.front.requests == []
+    await bench.run("mine", require_confirmation=True)
+    assert len(bench.front.requests) == 1
+
+
+async def test_an_unknown_workflow_is_reported_with_the_nearest_name(bench: Bench) -> None:
+    result = await bench.run("refactr")
+    assert result.error_code == "UnknownWorkflow"
+    assert "did you mean 'refactor'" in str(result.error)
+    assert bench.front.names() == ["WORKFLOW_FAILED"]
+
+
+async def test_an_adapters_error_reaches_the_result(bench: Bench) -> None:
+    bench.server.fails("Why", 401)
+    result = await bench.run("ask", "Why?")
+    assert result.error_code == "AuthenticationFailed"
+    assert bench.front.names()[-1] == "WORKFLOW_FAILED"
+
+
+async def test_an_unknown_adapter_is_a_failed_run(bench: Bench) -> None:
+    result = await bench.run("ask", "Why?", adapter="fak")
+    assert result.error_code == "UnknownAdapter"
+    assert "did you mean 'fake'" in str(result.error)
+
+
+async def test_cancel_while_streaming_closes_the_request(bench: Bench) -> None:
+    gate = bench.server.holds("Why", text="one two three")
+    task = asyncio.create_task(bench.run("ask", "Why?"))
+    await bench.front.until(lambda: "TOKEN" in bench.front.names())
+    assert [run.step for run in bench.runner.running] == ["query"]
+    (cancelled,) = bench.runner.cancel()
+    result = await task
+    assert (result.cancelled, result.reason, result.execution_id) == (True, "cancelled", cancelled)
+    assert result.as_json()["cancelled"] is True
+    gate.wait_disconnected()
+    assert bench.front.names()[-1] == "WORKFLOW_CANCELLED"
+    assert not bench.runner.running
+
+
+async def test_cancel_in_a_confirmation_withdraws_it(bench: Bench) -> None:
+    async def a(_step: StepContext) -> Confirm:
+        return Confirm("value", "Go on?")
+
+    bench.register("mine", {"a": a})
+    bench.front.hold = True
+    task = asyncio.create_task(bench.run("mine"))
+    await bench.front.until(lambda: bool(bench.front.requests))
+    bench.runner.cancel()
+    assert (await task).cancelled
+    assert bench.front.withdrawn == 1
+
+
+async def test_cancelling_the_caller_cancels_the_run(bench: Bench) -> None:
+    gate = bench.server.holds("Why")
+    task = asyncio.create_task(bench.runner.run(RunRequest(name="ask", prompt="Why?")))
+    await bench.front.until(lambda: "TOKEN" in bench.front.names())
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gate.wait_disconnected()
+    assert bench.front.names()[-1] == "WORKFLOW_CANCELLED"
+    assert not bench.runner.running
+
+
+async def test_nothing_that_has_ended_can_be_cancelled(bench: Bench) -> None:
+    bench.server.answers("Why", "Because.")
+    result = await bench.run("ask", "Why?")
+    with pytest.raises(RunNotFound, match=result.execution_id):
+        bench.runner.cancel(result.execution_id)
+    assert bench.runner.cancel() == []
+
+
+async def test_a_pause_takes_effect_before_the_next_step(bench: Bench) -> None:
+    begun: list[str] = []
+
+    async def a(step: StepContext) -> None:
+        begun.append("a")
+        bench.runner.pause(step.execution_id)
+
+    async def b(_step: StepContext) -> None:
+        begun.append("b")
+
+    bench.register("mine", {"a": a, "b": b})
+    task = asyncio.create_task(bench.run("mine"))
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    (run,) = bench.runner.running
+    await bench.front.until(lambda: run.machine.state == "paused" or begun == ["a"])
+    assert begun == ["a"]
+    bench.runner.resume(run.id)
+    assert (await task).ok
+    assert begun == ["a", "b"]
+
+
+async def test_a_paused_run_can_be_cancelled(bench: Bench) -> None:
+    async def a(step: StepContext) -> None:
+        bench.runner.pause(step.execution_id)
+
+    bench.register("mine", {"a": a, "b": a})
+    task = asyncio.create_task(bench.run("mine"))
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    bench.runner.cancel()
+    assert (await task).cancelled
+
+
+async def test_several_runs_at_once_keep_apart_and_the_newest_is_first(bench: Bench) -> None:
+    first = bench.server.holds("first question", text="first answer")
+    second = bench.server.holds("second question", text="second answer")
+    tasks = [asyncio.create_task(bench.run("ask", f"{n} question")) for n in ("first", "second")]
+    await bench.front.until(lambda: bench.front.names().count("TOKEN") >= 2)
+    assert [run.request.prompt for run in bench.runner.running] == ["second question", "first question"]
+    second.release()
+    assert (await tasks[1]).response == "second answer"
+    assert [run.request.prompt for run in bench.runner.running] == ["first question"]
+    first.release()
+    assert (await tasks[0]).response == "first answer"
+
+
+async def test_tokens_and_usage_are_reported(bench: Bench) -> None:
+    bench.server.answers("Why", "one two three", pieces=["one ", "two ", "three"])
+    result = await bench.run("ask", "Why?")
+    assert [d["text"] for d in bench.front.data(EventName.TOKEN)] == ["one ", "two ", "three"]
+    assert bench.front.data(EventName.MODEL_ANSWERED)[0]["model"] == "scripted"
+    assert result.usage.output_tokens > 0
+    assert result.as_json()["usage"]["output_tokens"] == result.usage.output_tokens
+
+
+async def test_an_empty_answer_is_an_error(bench: Bench) -> None:
+    bench.server.answers("Why", "  \n")
+    assert (await bench.run("ask", "Why?")).error_code == "InvalidReply"
+
+
+async def test_a_front_ends_own_handler_can_ask_the_runs_adapter(bench: Bench) -> None:
+    bench.server.answers("from Lua", "hello")
+
+    async def a(step: StepContext) -> str:
+        return (await bench.runner.ask(step.execution_id, step.step, "from Lua")).text
+
+    bench.register("mine", {"a": a})
+    assert (await bench.run("mine")).response == "hello"
+    with pytest.raises(RunNotFound):
+        await bench.runner.ask("0" * 32, "a", "from Lua")
+
+
+async def test_a_handler_gets_a_rendered_prompt(bench: Bench) -> None:
+    async def a(step: StepContext) -> str:
+        prompt = step.render("ask", prompt="why", path="", language="", text="", first=None, last=None)
+        assert isinstance(prompt, Prompt)
+        return prompt.user
+
+    bench.register("mine", {"a": a})
+    assert (await bench.run("mine")).response == "why"

@@ -1,0 +1,140 @@
+"""`multi_file`: a plan of files, agreed on, then every file's edit, reviewed, written all or none."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.agents import PlannedFile, edit_format, make_plan, parse_plan, write_text
+from tideate_core.engine.builtin.review import review_and_apply
+from tideate_core.engine.builtin.subject import Subject, clip, text_budget
+from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer
+from tideate_core.gates import language_of
+from tideate_core.workflows import Declined
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from tideate_core.workflows import StepContext
+
+__all__ = ["confirm", "execute", "plan"]
+
+LISTED_FILES = 400
+AVERAGE_PATH = 40
+"""Characters: how many paths fit a small model is guessed by this."""
+
+
+async def plan(step: StepContext) -> dict[str, Any]:
+    """Ask for the files that have to change."""
+    files = await step.workspace.list()
+    budget = text_budget(step)
+    limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
+    subject = Subject.of(step.context)
+    about = subject.variables() if subject and subject.selected else {"path": "", "language": "", "text": ""}
+    about["text"] = clip(step, about["text"])
+    prompt = step.render(
+        "multi_file_plan",
+        prompt=step.prompt,
+        files=files[:limit],
+        more=max(0, len(files) - limit),
+        **about,
+    )
+    planned = await make_plan(step.ask, prompt, step.workspace, attempts=step.attempts)
+    return {"files": [file.model_dump(exclude_none=True) for file in planned]}
+
+
+async def confirm(step: StepContext) -> dict[str, Any]:
+    """Show all planned files; single ones can be taken out, the plan can be edited."""
+    proposed = step.results["plan"]
+    count = len(proposed["files"])
+    decision = await step.confirm(
+        "plan", f"Go on with {count} file{'s' if count > 1 else ''}?", payload=proposed
+    )
+    if not decision.accepted:
+        raise Declined(decision.reason or "the plan was declined")
+    wanted = parse_plan(decision.value or proposed, step.workspace)
+    if not wanted:
+        raise Declined("no file is left in the plan")
+    return {"files": [file.model_dump(exclude_none=True) for file in wanted]}
+
+
+async def execute(step: StepContext) -> dict[str, Any]:
+    """Write every file's edit in memory, side by side, then review and apply them together."""
+    planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
+    slots = asyncio.Semaphore(step.concurrency)
+    done = 0
+
+    async def one(file: PlannedFile) -> FileChange:
+        nonlocal done
+        async with slots:
+            change = await _change(step, file, planned)
+        done += 1
+        step.notice(f"{done}/{len(planned)} {file.action} {file.path}")
+        return change
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(file)) for file in planned]
+    except* TideateError as errors:
+        first = errors.exceptions[0]
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]
+        raise first from None
+    written = await review_and_apply(step, [task.result() for task in tasks])
+    paths = [change.move_to or change.path for change in written]
+    return {"response": _summary(written), "files": paths}
+
+
+async def _change(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:
+    if file.action == "create":
+        return await _create(step, file, planned)
+    document = await step.workspace.read(file.path)
+    text = document.text
+    change = partial(FileChange, file.path, file.action, text, buffer=document.buffer, tick=document.tick)
+    if file.action == "delete":
+        return change(None)
+    if file.action == "move":
+        return change(text, move_to=file.move_to)
+    budget = text_budget(step)
+    if budget is not None and len(text) > budget:
+        raise ContextTooLong(f"{file.path} does not fit this model; nothing was changed")
+    return change(await _write(step, file, planned, text))
+
+
+async def _create(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:
+    return FileChange(file.path, "create", None, await _write(step, file, planned, None))
+
+
+async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile], before: str | None) -> str:
+    language = language_of(file.path)
+    prompt = step.render(
+        "multi_file_write",
+        prompt=step.prompt,
+        path=file.path,
+        why=file.why,
+        plan=planned,
+        language=language,
+        text=before,
+        answer_format=edit_format(before).instructions,
+    )
+    try:
+        written = await write_text(
+            lambda asked: step.ask(asked, quiet=True),
+            prompt,
+            before=before,
+            language=language,
+            attempts=step.attempts,
+        )
+    except UnusableAnswer as error:
+        raise UnusableAnswer(f"{file.path}: {error}") from error
+    return "\n".join(written.lines)
+
+
+def _summary(changes: list[FileChange]) -> str:
+    if not changes:
+        return "nothing to change"
+    signs = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
+    return "\n".join(
+        f"{signs[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
+        for change in changes
+    )

@@ -1,0 +1,95 @@
+"""The text that a run is about, as the prompts want it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.gates import language_of
+
+if TYPE_CHECKING:
+    from tideate_core.workflows import BufferContext, RunContext, StepContext
+
+__all__ = ["Subject", "clip", "text_budget"]
+
+CHARACTERS_PER_TOKEN = 3
+"""On the careful side: code takes more tokens than prose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The selected lines of a buffer, or all of them; `start` to `end` is 0-based and half open."""
+
+    buffer: BufferContext
+    lines: list[str]
+    start: int
+    end: int
+    selected: bool
+    path: str
+    language: str
+
+    @classmethod
+    def of(cls, context: RunContext) -> Subject | None:
+        """Return what the context holds, None where there is no text."""
+        buffer = context.buffer
+        if buffer is None:
+            return None
+        lines = buffer.text.split("\n")
+        selection = context.selection
+        start, end = (selection.start - 1, selection.end) if selection else (0, len(lines))
+        return cls(
+            buffer,
+            lines,
+            start,
+            end,
+            selected=selection is not None,
+            path=_shown(buffer.path, context.cwd),
+            language=language_of(buffer.path, buffer.filetype),
+        )
+
+    @property
+    def text(self) -> str:
+        return "\n".join(line.removesuffix("\r") for line in self.lines[self.start : self.end])
+
+    def around(self, count: int) -> dict[str, str]:
+        """Return up to `count` lines on either side, for orientation."""
+        return {
+            "before": "\n".join(self.lines[max(0, self.start - count) : self.start]).strip("\n"),
+            "after": "\n".join(self.lines[self.end : self.end + count]).strip("\n"),
+        }
+
+    def variables(self) -> dict[str, Any]:
+        """Return what every prompt about a text may use."""
+        return {
+            "path": self.path,
+            "language": self.language,
+            "text": self.text,
+            "first": self.start + 1 if self.selected else None,
+            "last": self.end if self.selected else None,
+        }
+
+
+def text_budget(step: StepContext) -> int | None:
+    """Return how many characters of text fit beside the question and the answer; None = no known limit."""
+    if step.context_tokens is None:
+        return None
+    return step.context_tokens * CHARACTERS_PER_TOKEN // 2
+
+
+def clip(step: StepContext, text: str) -> str:
+    """Cut a text to what the model can read, at a line's end, and say so."""
+    budget = text_budget(step)
+    if budget is None or len(text) <= budget:
+        return text
+    kept = text[:budget].rpartition("\n")[0] or text[:budget]
+    lines, total = kept.count("\n") + 1, text.count("\n") + 1
+    step.notice(f"only the first {lines} of {total} lines fit this model and were read", level="warn")
+    return kept
+
+
+def _shown(path: str, cwd: str) -> str:
+    if not path or not cwd:
+        return path
+    pure = PurePath(path)
+    return pure.relative_to(cwd).as_posix() if pure.is_relative_to(cwd) else path

@@ -1,0 +1,80 @@
+"""How a run asks a person, and who answers where there is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.engine.events import Event
+    from tideate_core.workflows.handler import DecisionKind
+
+__all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationRequest:
+    """A question; `details` is Markdown, `payload` JSON by kind."""
+
+    execution_id: str
+    workflow: str
+    step: str
+    kind: DecisionKind
+    message: str
+    details: str = ""
+    payload: Any = None
+    demonstration: bool = False
+    """What is asked about comes from a model that is not to be relied on."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class FrontEnd(Protocol):
+    """The editor, the shell, or a policy. It shows and answers, and decides nothing else."""
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        """Return the answer; cancelling withdraws the question."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Take an event; returns at once."""
+        ...
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Show a new text that belongs to no file yet."""
+        ...
+
+
+class PolicyFrontEnd:
+    """Answers by rule, where no person is asked.
+
+    :param accept: the answer to gates, plans and reviews. New syntax errors, and edits of a model that
+        is only a demonstration, are never accepted by rule.
+    :param sink: takes the events.
+    """
+
+    def __init__(self, accept: bool, sink: Callable[[Event], None] | None = None) -> None:
+        self._accept = accept
+        self._sink = sink
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        if not self._accept:
+            return Decision(False, by="policy:no", reason="confirmations are declined by policy")
+        if request.kind == "override":
+            return Decision(False, by="policy:yes", reason="only a person may override a failed check")
+        if request.kind == "review" and request.demonstration:
+            reason = "edits of the demonstration model are applied only after a person's review"
+            return Decision(False, by="policy:yes", reason=reason)
+        return Decision(True, by="policy:yes")
+
+    def emit(self, event: Event) -> None:
+        if self._sink:
+            self._sink(event)
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Nothing to do: the text is part of the run's result."""

@@ -1,0 +1,46 @@
+"""What a run tells the world, with the wire names of document 4."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+__all__ = ["Event", "EventName"]
+
+
+class EventName(StrEnum):
+    """The names on the wire; other tools read the stream by them."""
+
+    WORKFLOW_STARTED = "SD_EVENT_WORKFLOW_STARTED"
+    WORKFLOW_COMPLETED = "SD_EVENT_WORKFLOW_COMPLETED"
+    WORKFLOW_FAILED = "SD_EVENT_WORKFLOW_FAILED"
+    WORKFLOW_CANCELLED = "SD_EVENT_WORKFLOW_CANCELLED"
+    WORKFLOW_PAUSED = "SD_EVENT_WORKFLOW_PAUSED"
+    WORKFLOW_RESUMED = "SD_EVENT_WORKFLOW_RESUMED"
+    STEP_STARTED = "SD_EVENT_STEP_STARTED"
+    STEP_COMPLETED = "SD_EVENT_STEP_COMPLETED"
+    STEP_FAILED = "SD_EVENT_STEP_FAILED"
+    STEP_EXECUTED = "SD_EVENT_STEP_EXECUTED"
+    TOKEN = "SD_EVENT_TOKEN"  # noqa: S105 a piece of streamed text, no secret
+    MODEL_ANSWERED = "SD_EVENT_MODEL_ANSWERED"
+    NOTICE = "SD_EVENT_NOTICE"
+    CONFIRMATION_REQUIRED = "SD_EVENT_CONFIRMATION_REQUIRED"
+    CONFIRMATION_ANSWERED = "SD_EVENT_CONFIRMATION_ANSWERED"
+    GATE_PASSED = "SD_EVENT_GATE_PASSED"
+    GATE_FAILED = "SD_EVENT_GATE_FAILED"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to one run."""
+
+    name: EventName
+    execution_id: str
+    data: dict[str, Any] = field(default_factory=dict)
+    at: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+    """Milliseconds since the epoch."""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}

@@ -1,0 +1,61 @@
+"""What a run cannot start with: each refusal says what to do instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import InvalidInput, NotText
+
+if TYPE_CHECKING:
+    from tideate_core.engine.execution import RunRequest
+    from tideate_core.workflows import BufferContext, WorkflowDefinition
+
+__all__ = ["check_inputs"]
+
+
+def check_inputs(definition: WorkflowDefinition, request: RunRequest) -> None:
+    """Refuse a run that cannot succeed, before anything is asked or changed.
+
+    :raises InvalidInput: a prompt, text or selection is missing, or the text cannot be changed.
+    :raises NotText: the text is binary, or not UTF-8.
+    """
+    if "prompt" in definition.needs and not request.prompt.strip():
+        raise InvalidInput(f"{definition.name} needs to be told what to do: `:Workflow {definition.name} …`")
+    buffer = request.context.buffer
+    if buffer is not None:
+        _check_text(buffer)
+        _check_selection(request, buffer)
+    if "text" in definition.needs or "lines" in definition.needs:
+        if buffer is None:
+            raise InvalidInput(f"{definition.name} needs a text: open a file, or name one with --file")
+        if not _chosen(request, buffer).strip():
+            raise InvalidInput(f"{definition.name} needs a text, but the selection or buffer is empty")
+    if "lines" in definition.needs and buffer is not None and not buffer.modifiable:
+        where = buffer.path or "the buffer"
+        raise InvalidInput(f"{where} cannot be changed ('nomodifiable' or 'readonly'); nothing was asked")
+
+
+def _check_text(buffer: BufferContext) -> None:
+    where = buffer.path or "the buffer"
+    if buffer.binary:
+        raise NotText(f"{where} is binary or not valid UTF-8; only text can be worked on")
+    try:
+        buffer.text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        line = buffer.text.count("\n", 0, error.start) + 1
+        hint = "reopen it with the right encoding (`:e ++enc=…`)"
+        raise NotText(f"{where}:{line}: not valid UTF-8; {hint}") from None
+
+
+def _check_selection(request: RunRequest, buffer: BufferContext) -> None:
+    selection = request.context.selection
+    count = buffer.text.count("\n") + 1
+    if selection and not selection.start <= selection.end <= count:
+        raise InvalidInput(f"lines {selection.start} to {selection.end} do not exist: the text has {count}")
+
+
+def _chosen(request: RunRequest, buffer: BufferContext) -> str:
+    selection = request.context.selection
+    if selection is None:
+        return buffer.text
+    return "\n".join(buffer.text.split("\n")[selection.start - 1 : selection.end])

@@ -1,0 +1,299 @@
+"""Runs workflows: starts, steps, gates, pauses, cancels, and always reports an end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult, usage_json
+from tideate_core.engine.inputs import check_inputs
+from tideate_core.engine.step import StepRun
+from tideate_core.errors import MissingStepHandler, RunNotFound, TideateError
+from tideate_core.machines import ExecutionEvent, ExecutionState
+from tideate_core.workflows import Confirm, Declined, dependency_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.adapters import AdapterPool, Reply
+    from tideate_core.config import Config
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.workflows import PromptLibrary, Registration, WorkflowRegistry
+    from tideate_core.workspace import Workspace
+
+__all__ = ["WorkflowRunner"]
+
+log = logging.getLogger(__name__)
+
+
+class WorkflowRunner:
+    """Several runs at once, each with its own lifecycle, task and result.
+
+    :param workspace: called once for a run.
+    """
+
+    def __init__(
+        self,
+        registry: WorkflowRegistry,
+        adapters: AdapterPool,
+        config: Config,
+        front: FrontEnd,
+        workspace: Callable[[RunRequest], Workspace],
+        prompts: PromptLibrary,
+    ) -> None:
+        self.registry = registry
+        self._adapters = adapters
+        self._config = config
+        self._front = front
+        self._workspace = workspace
+        self._prompts = prompts
+        self._running: dict[str, Execution] = {}
+
+    @property
+    def running(self) -> list[Execution]:
+        """The runs under way, newest first."""
+        return list(reversed(self._running.values()))
+
+    async def run(self, request: RunRequest) -> WorkflowResult:
+        """Run a workflow to its end. Failures are results, not exceptions.
+
+        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        """
+        begun = time.monotonic()
+        try:
+            registration = self.registry.get(request.name)
+            execution = Execution(request, registration.definition)
+            check_inputs(registration.definition, request)
+        except TideateError as error:
+            return self._refused(request, error, begun)
+        execution.task = asyncio.create_task(self._drive(execution, registration), name=f"run {execution.id}")
+        self._running[execution.id] = execution
+        try:
+            await asyncio.wait({execution.task})
+        finally:
+            if not execution.task.done():
+                execution.task.cancel()
+                await asyncio.wait({execution.task})
+            del self._running[execution.id]
+            result = self._end(execution)
+        return result
+
+    def cancel(self, execution_id: str | None = None) -> list[str]:
+        """Cancel a run, or all of them; returns the ids.
+
+        :raises RunNotFound: nothing of this id is running.
+        """
+        runs = [self._get(execution_id)] if execution_id else list(self._running.values())
+        for execution in runs:
+            if execution.task:
+                execution.task.cancel()
+        return [execution.id for execution in runs]
+
+    def pause(self, execution_id: str) -> None:
+        """Stop a run before its next step.
+
+        :raises RunNotFound: nothing of this id is running.
+        """
+        self._get(execution_id).pause()
+
+    def resume(self, execution_id: str) -> None:
+        """Let a paused run go on.
+
+        :raises RunNotFound: nothing of this id is running.
+        """
+        self._get(execution_id).resume()
+
+    async def ask(self, execution_id: str, step: str, prompt: str, system: str = "") -> Reply:
+        """Ask a run's adapter for a handler that lives in the front end.
+
+        :raises RunNotFound: nothing of this id is running.
+        """
+        from tideate_core.adapters import Prompt
+
+        execution = self._get(execution_id)
+        return await self._step(execution, step).ask(Prompt(prompt, system))
+
+    def _get(self, execution_id: str) -> Execution:
+        try:
+            return self._running[execution_id]
+        except KeyError:
+            raise RunNotFound(execution_id) from None
+
+    def _refused(self, request: RunRequest, error: TideateError, begun: float) -> WorkflowResult:
+        duration = round((time.monotonic() - begun) * 1000)
+        data = {"name": request.name, "error": str(error), "error_code": error.code, "duration_ms": duration}
+        self._front.emit(Event(EventName.WORKFLOW_FAILED, request.execution_id, data))
+        return WorkflowResult(
+            request.execution_id,
+            request.name,
+            ok=False,
+            error=str(error),
+            error_code=error.code,
+            duration_ms=duration,
+        )
+
+    async def _drive(self, execution: Execution, registration: Registration) -> None:
+        machine = execution.machine
+        adapter = self._adapter(execution)
+        machine.require(ExecutionEvent.INITIATE_WORKFLOW)
+        machine.require(ExecutionEvent.WORKFLOW_PARSED)
+        machine.require(ExecutionEvent.WORKFLOW_VALID)
+        execution.graph = dependency_graph(registration.definition.steps)
+        machine.require(ExecutionEvent.GRAPH_BUILT)
+        machine.require(ExecutionEvent.STEPS_SCHEDULED)
+        steps = [step for batch in execution.graph.execution_order for step in batch]
+        self._emit(
+            execution,
+            EventName.WORKFLOW_STARTED,
+            name=execution.definition.name,
+            steps=steps,
+            adapter=adapter.name,
+            demonstration=adapter.demonstration,
+            prompt=execution.request.prompt,
+        )
+        for index, step in enumerate(steps, start=1):
+            if execution.pause_wanted:
+                self._emit(execution, EventName.WORKFLOW_PAUSED, step=step)
+                await execution.paused()
+                self._emit(execution, EventName.WORKFLOW_RESUMED, step=step)
+            machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
+            await self._run_step(execution, registration, step, index, len(steps))
+            machine.require(ExecutionEvent.BATCH_COMPLETED)
+        machine.require(ExecutionEvent.RESULTS_AGGREGATED)
+
+    async def _run_step(
+        self, execution: Execution, registration: Registration, step: str, index: int, total: int
+    ) -> None:
+        execution.step = step
+        place = {"step": step, "index": index, "total": total}
+        begun = time.monotonic()
+        self._emit(execution, EventName.STEP_STARTED, **place)
+        try:
+            value = await self._handle(execution, registration, step)
+        except Exception as error:
+            duration = round((time.monotonic() - begun) * 1000)
+            if not isinstance(error, Declined):
+                execution.failed.add(step)
+                execution.machine.require(ExecutionEvent.STEP_FAILED)
+                self._emit(execution, EventName.STEP_FAILED, **place, **_words(error))
+            self._emit(execution, EventName.STEP_EXECUTED, step=step, success=False, duration_ms=duration)
+            raise
+        duration = round((time.monotonic() - begun) * 1000)
+        execution.results[step] = value
+        execution.machine.require(ExecutionEvent.STEP_COMPLETED)
+        self._emit(execution, EventName.STEP_COMPLETED, **place, duration_ms=duration, result=value)
+        self._emit(execution, EventName.STEP_EXECUTED, step=step, success=True, duration_ms=duration)
+
+    async def _handle(self, execution: Execution, registration: Registration, step: str) -> Any:
+        handler = registration.handlers.get(step)
+        if handler is None:
+            raise MissingStepHandler(step, execution.definition.name)
+        context = self._step(execution, step)
+        outcome = await handler(context)
+        if not isinstance(outcome, Confirm):
+            return outcome
+        if not self._gated(execution):
+            return outcome.value
+        decision = await context.confirm(
+            outcome.kind, outcome.message, details=outcome.details, payload=outcome.payload
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason or "declined")
+        return outcome.value if decision.value is None else decision.value
+
+    def _gated(self, execution: Execution) -> bool:
+        configured = self._config.workflows.get(execution.definition.name)
+        wishes = (
+            execution.request.require_confirmation,
+            configured.require_confirmation if configured else None,
+            execution.definition.require_confirmation,
+        )
+        return next(wish for wish in wishes if wish is not None)
+
+    def _adapter(self, execution: Execution) -> Any:
+        name = execution.request.adapter or self._config.adapter_for(execution.definition.name)
+        return self._adapters.get(name)
+
+    def _step(self, execution: Execution, step: str) -> StepRun:
+        return StepRun(
+            execution,
+            step,
+            adapter=self._adapter(execution),
+            front=self._front,
+            workspace=self._workspace(execution.request),
+            prompts=self._prompts,
+            limits=self._config.limits,
+        )
+
+    def _end(self, execution: Execution) -> WorkflowResult:
+        assert execution.task is not None  # noqa: S101 set before the run is listed
+        error = None if execution.task.cancelled() else execution.task.exception()
+        if execution.task.cancelled() or isinstance(error, Declined):
+            return self._cancelled(execution, "declined" if error else "cancelled", str(error or ""))
+        if error is not None:
+            return self._failed(execution, error)
+        return self._completed(execution)
+
+    def _completed(self, execution: Execution) -> WorkflowResult:
+        last = execution.results[execution.definition.steps[-1].id]
+        response = last.get("response", last) if isinstance(last, dict) else last
+        self._emit(
+            execution,
+            EventName.WORKFLOW_COMPLETED,
+            response=response,
+            duration_ms=execution.elapsed_ms,
+            usage=usage_json(execution.usage),
+            files=execution.files,
+        )
+        return self._result(execution, ok=True, response=response)
+
+    def _cancelled(self, execution: Execution, reason: str, words: str) -> WorkflowResult:
+        execution.machine.transition(ExecutionEvent.CANCEL_WORKFLOW)
+        self._emit(
+            execution,
+            EventName.WORKFLOW_CANCELLED,
+            reason=reason,
+            message=words,
+            step=execution.step,
+            duration_ms=execution.elapsed_ms,
+        )
+        return self._result(execution, ok=False, cancelled=True, reason=reason)
+
+    def _failed(self, execution: Execution, error: BaseException) -> WorkflowResult:
+        if not isinstance(error, TideateError):
+            log.error("run %s failed unexpectedly", execution.id, exc_info=error)
+        if execution.machine.state is not ExecutionState.FAILED:
+            execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
+        words = _words(error)
+        self._emit(
+            execution,
+            EventName.WORKFLOW_FAILED,
+            name=execution.definition.name,
+            step=execution.step,
+            duration_ms=execution.elapsed_ms,
+            **words,
+        )
+        return self._result(execution, ok=False, **words)
+
+    def _result(self, execution: Execution, **ending: Any) -> WorkflowResult:
+        return WorkflowResult(
+            execution.id,
+            execution.definition.name,
+            results=execution.results,
+            files=execution.files,
+            usage=execution.usage,
+            duration_ms=execution.elapsed_ms,
+            **ending,
+        )
+
+    def _emit(self, execution: Execution, event: EventName, /, **data: Any) -> None:
+        self._front.emit(Event(event, execution.id, data))
+
+
+def _words(error: BaseException) -> dict[str, str]:
+    if isinstance(error, TideateError):
+        return {"error": str(error), "error_code": error.code}
+    return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
