@@ -188,7 +188,7 @@ class RunNotFound(WorkflowError):
     """No run has this id."""
 
     def __init__(self, execution_id: str) -> None:
-        super().__init__(f"no run has the id {execution_id!r}; `:Workflow status` lists the running ones")
+        super().__init__(f"no run has the id {execution_id!r}")
 
 
 class InvalidTransition(TideateError):

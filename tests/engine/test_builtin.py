@@ -159,7 +159,7 @@ async def test_cancel_in_the_review_leaves_everything_as_it_was(bench: Bench) ->
 @pytest.mark.parametrize(
     ("name", "prompt", "context", "words"),
     [
-        ("ask", "  ", RunContext(), "needs to be told"),
+        ("ask", "  ", RunContext(), "needs a prompt"),
         ("summarize", "", RunContext(), "needs a text"),
         ("summarize", "", RunContext(buffer=BufferContext(text="\n \n")), "is empty"),
         ("refactor", "x", RunContext(buffer=BufferContext(text="a", modifiable=False)), "cannot be changed"),

@@ -14,6 +14,13 @@ local name, id, data = ...
 require('tideate.events').dispatch({ name = 'SD_EVENT_' .. name, execution_id = id, at = 0, data = data })
 """
 
+BUFFER = """
+local prefix = ...
+return vim.iter(vim.api.nvim_list_bufs()):find(function(buf)
+  return vim.endswith(vim.api.nvim_buf_get_name(buf), '/' .. prefix)
+end) or -1
+"""
+
 
 class Run:
     """A run of a workflow, told step by step."""
@@ -57,7 +64,7 @@ class Run:
     @property
     def buffer(self) -> int:
         """The run's output buffer."""
-        return int(self.editor.lua("return vim.fn.bufnr('tideate://.*/' .. (...):sub(1, 8))", self.id))
+        return int(self.editor.lua(BUFFER, self.id[:8]))
 
     def text(self) -> str:
         return "\n".join(self.editor.lines(self.buffer))

@@ -28,7 +28,7 @@ class Screen:
         self._reader.start()
         options = {"rgb": True, "ext_linegrid": True}
         self._socket.sendall(msgpack.packb([0, 1, "nvim_ui_attach", [columns, rows, options]]))
-        if self.wait_flush(10) is None:
+        if self.wait_flush(30) is None:
             raise TimeoutError("Neovim drew no screen")
 
     def lines(self) -> list[str]:

@@ -20,7 +20,7 @@ def check_inputs(definition: WorkflowDefinition, request: RunRequest) -> None:
     :raises NotText: the text is binary, or not UTF-8.
     """
     if "prompt" in definition.needs and not request.prompt.strip():
-        raise InvalidInput(f"{definition.name} needs to be told what to do: `:Workflow {definition.name} …`")
+        raise InvalidInput(f"{definition.name} needs a prompt: say what you want after the name")
     buffer = request.context.buffer
     if buffer is not None:
         _check_text(buffer)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["confirm", "execute", "plan"]
 
 LISTED_FILES = 400
+SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 AVERAGE_PATH = 40
 """Characters: how many paths fit a small model is guessed by this."""
 
@@ -39,7 +40,11 @@ async def plan(step: StepContext) -> dict[str, Any]:
         more=max(0, len(files) - limit),
         **about,
     )
-    planned = await make_plan(step.ask, prompt, step.workspace, attempts=step.attempts)
+    quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list
+    planned = await make_plan(quietly, prompt, step.workspace, attempts=step.attempts)
+    for file in planned:
+        target = f" → {file.move_to}" if file.move_to else ""
+        step.notice(f"{SIGNS[file.action]} {file.path}{target}  {file.why}")
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
 
 
@@ -133,8 +138,7 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
 def _summary(changes: list[FileChange]) -> str:
     if not changes:
         return "nothing to change"
-    signs = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
     return "\n".join(
-        f"{signs[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
+        f"{SIGNS[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
         for change in changes
     )

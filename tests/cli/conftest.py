@@ -1,0 +1,119 @@
+"""A private home, a project, a model server on loopback, and the real command among them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tideate_core
+from tests.support.model_server import ModelServer
+from tests.support.processes import Brood
+from tests.support.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+COMMAND = [sys.executable, "-m", "tideate_core.cli.main"]
+PYTHON_PATH = str(Path(tideate_core.__file__).parent.parent)
+
+
+class Shell:
+    """Runs `tideate` in a project of its own, never seeing the tester's configuration."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.project = home / "project"
+        self.project.mkdir()
+        (self.project / "pyproject.toml").write_text("")
+        self.brood = Brood()
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "XDG_STATE_HOME": str(home / "state"),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": PYTHON_PATH,
+            **self.brood.environment(),
+        }
+        self._terminals: list[Terminal] = []
+
+    def configure(self, text: str) -> None:
+        """Write the person's configuration."""
+        (self.home / "config" / "tideate").mkdir(parents=True, exist_ok=True)
+        (self.home / "config" / "tideate" / "config.toml").write_text(text)
+
+    def use(self, server: ModelServer) -> None:
+        """Make a server the default adapter."""
+        self.configure(
+            f'adapter = "fake"\n[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+        )
+
+    def write(self, name: str, text: str) -> Path:
+        """Write a file of the project, byte for byte."""
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        return path
+
+    def run(
+        self, *arguments: str, stdin: str = "", cwd: Path | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run the command without a terminal to its end."""
+        return subprocess.run(
+            [*COMMAND, *arguments],
+            env=self.env,
+            cwd=cwd or self.project,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start the command without a terminal."""
+        return subprocess.Popen(
+            [*COMMAND, *arguments],
+            env=self.env,
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def open(self, *arguments: str, rows: int = 30, stdout: int | None = None) -> Terminal:
+        """Start the command at a terminal."""
+        terminal = Terminal([*COMMAND, *arguments], env=self.env, cwd=self.project, rows=rows, stdout=stdout)
+        self._terminals.append(terminal)
+        return terminal
+
+    def close(self) -> None:
+        for terminal in self._terminals:
+            terminal.close()
+        self.brood.kill()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    shell.close()
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def answering(shell: Shell, server: ModelServer) -> ModelServer:
+    """The model server, configured as the default adapter."""
+    shell.use(server)
+    return server

@@ -1,0 +1,260 @@
+"""`tideate run` without a terminal: results, exit codes, files."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+LOOP = "def total(n):\n    t = 0\n    for i in range(n):\n        t += i\n    return t\n\n\nx = total(3)\n"
+SHORT = "def total(n):\n    return sum(range(n))\n"
+PLAN = {
+    "files": [
+        {"action": "create", "path": "new.py", "why": "the new home"},
+        {"action": "modify", "path": "a.py", "why": "uses it"},
+    ]
+}
+
+
+def script_refactoring(server: ModelServer) -> None:
+    server.answers("what does the code do", "- it adds up")
+    server.answers("Rewrite these lines", f"```python\n{SHORT}```")
+
+
+def script_two_files(server: ModelServer) -> None:
+    server.answers("Which files have to be", PLAN)
+    server.answers("Write the new file new.py", "```python\nvalue = 1\n```")
+    server.answers("Change a.py", "```python\nfrom new import value\n```")
+
+
+def test_the_result_goes_to_stdout_and_progress_to_stderr(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("why is the sky blue", "# Because\n\nof *scattering*")
+    done = shell.run("run", "ask", "why", "is", "the", "sky", "blue")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "# Because\n\nof *scattering*\n"
+    assert "query" in done.stderr
+    assert "scattering" not in done.stderr
+
+
+def test_json_is_one_object_on_stdout(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("hello", "world \N{SNOWMAN}")
+    done = shell.run("run", "ask", "hello", "--json")
+    result = json.loads(done.stdout)
+    assert (result["ok"], result["response"], result["workflow"]) == (True, "world \N{SNOWMAN}", "ask")
+    assert result["usage"]["output_tokens"] == 2
+
+
+def test_a_prompt_comes_from_stdin(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("from a pipe", "heard")
+    done = shell.run("run", "ask", "-", stdin="a question from a pipe\n")
+    assert (done.returncode, done.stdout) == (0, "heard\n"), done.stderr
+
+
+def test_a_named_file_is_what_a_question_is_about(shell: Shell, answering: ModelServer) -> None:
+    shell.write("a.py", LOOP)
+    answering.answers("t += i", "it adds up")
+    done = shell.run("run", "ask", "what is this", "--file", "a.py")
+    assert done.stdout == "it adds up\n", done.stderr
+
+
+def test_only_the_lines_of_the_range_are_read(shell: Shell, answering: ModelServer) -> None:
+    shell.write("a.py", LOOP)
+    answering.answers("lines 3 to 4", "a loop")
+    done = shell.run("run", "summarize", "--file", "a.py:3-4")
+    assert done.stdout == "a loop\n", done.stderr
+    asked = answering.requests[0]["messages"][-1]["content"]
+    assert "t += i" in asked
+    assert "return t" not in asked
+
+
+def test_yes_applies_exactly_the_selected_lines(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("src/a.py", LOOP.replace("\n", "\r\n"))
+    script_refactoring(answering)
+    done = shell.run("run", "refactor", "shorten", "--file", "src/a.py:1-5", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert file.read_bytes() == (SHORT + "\n\nx = total(3)\n").replace("\n", "\r\n").encode()
+    assert "changed: src/a.py" in done.stderr
+    assert "+    return sum(range(n))" in done.stderr
+
+
+def test_a_run_is_rolled_back_by_its_id(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    script_refactoring(answering)
+    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json")
+    assert file.read_text() != LOOP, done.stderr
+    undone = shell.run("rollback", json.loads(done.stdout)["execution_id"])
+    assert (undone.returncode, file.read_text()) == (0, LOOP), undone.stderr
+    assert "restored: a.py" in undone.stderr
+
+
+def test_a_rollback_leaves_what_was_changed_since(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    script_refactoring(answering)
+    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json")
+    file.write_text("mine\n")
+    undone = shell.run("rollback", json.loads(done.stdout)["execution_id"])
+    assert (undone.returncode, file.read_text()) == (1, "mine\n")
+    assert "a.py" in undone.stderr
+
+
+@pytest.mark.parametrize("execution_id", ["0" * 32, "../../etc"])
+def test_an_unknown_run_is_not_rolled_back(shell: Shell, execution_id: str) -> None:
+    done = shell.run("rollback", execution_id)
+    assert done.returncode == 2
+    assert execution_id in done.stderr
+
+
+def test_without_a_terminal_a_confirmation_is_declined(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    script_refactoring(answering)
+    done = shell.run("run", "refactor", "shorten", "--file", "a.py", "--json")
+    assert done.returncode == 3
+    result = json.loads(done.stdout)
+    assert (result["cancelled"], result["reason"]) == (True, "declined")
+    assert "--yes" in done.stderr
+    assert file.read_text() == LOOP
+
+
+def test_no_declines_and_shows_what_it_declined(shell: Shell, answering: ModelServer) -> None:
+    script_two_files(answering)
+    shell.write("a.py", LOOP)
+    done = shell.run("run", "multi_file", "split", "--no")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "new.py" in done.stderr
+    assert len(answering.requests) == 1
+
+
+def test_several_files_are_written_together(shell: Shell, answering: ModelServer) -> None:
+    script_two_files(answering)
+    file = shell.write("a.py", LOOP)
+    done = shell.run("run", "multi_file", "split", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "+ new.py\n~ a.py\n"
+    assert file.read_text() == "from new import value\n"
+    assert (shell.project / "new.py").read_text() == "value = 1\n"
+
+
+def test_generated_code_without_a_file_is_the_result(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("a greeting", "```python\nprint('hello')\n```")
+    done = shell.run("run", "generate", "a greeting")
+    assert (done.returncode, done.stdout) == (0, "print('hello')\n"), done.stderr
+
+
+def test_new_syntax_errors_are_never_accepted_by_yes(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    answering.answers("what does the code do", "- it adds up")
+    answering.answers("Rewrite these lines", "```python\ndef total(n:\n```")
+    done = shell.run("run", "refactor", "break it", "--file", "a.py", "--yes")
+    assert (done.returncode, file.read_text()) == (1, LOOP)
+    assert "syntax" in done.stderr
+
+
+def test_another_adapter_is_named_for_one_run(shell: Shell, server: ModelServer) -> None:
+    shell.configure(f'[adapters.other]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n')
+    server.answers("hello", "from the other")
+    done = shell.run("run", "ask", "hello", "--adapter", "other")
+    assert done.stdout == "from the other\n", done.stderr
+
+
+def test_a_project_is_found_from_below(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("deep/down/a.py", LOOP)
+    script_refactoring(answering)
+    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", cwd=file.parent)
+    assert done.returncode == 0, done.stderr
+    assert "changed: deep/down/a.py" in done.stderr
+
+
+def test_outside_a_project_the_working_directory_is_the_place(shell: Shell, answering: ModelServer) -> None:
+    folder = shell.home / "loose"
+    folder.mkdir()
+    (folder / "a.py").write_text(LOOP)
+    script_refactoring(answering)
+    done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in folder.iterdir()] == ["a.py"]
+    undone = shell.run("rollback", json.loads(done.stdout)["execution_id"], cwd=folder)
+    assert (undone.returncode, (folder / "a.py").read_text()) == (0, LOOP), undone.stderr
+
+
+def test_a_projects_prompts_win(shell: Shell, answering: ModelServer) -> None:
+    shell.write(".tideate/prompts/ask.md", "Be brief.\n---\nOUR WORDS: {{ prompt }}")
+    answering.answers("OUR WORDS: hello", "ours")
+    done = shell.run("run", "ask", "hello")
+    assert done.stdout == "ours\n", done.stderr
+
+
+USAGE = {
+    "an unknown workflow": (["run", "refacto", "x"], "did you mean 'refactor'?"),
+    "an unknown option": (["run", "ask", "x", "--jsn"], "--json"),
+    "no workflow": (["run"], "NAME"),
+    "no prompt": (["run", "ask"], "needs to be told"),
+    "no text": (["run", "summarize"], "--file"),
+    "an empty text": (["run", "summarize", "--file", "empty.txt"], "empty"),
+    "a missing file": (["run", "summarize", "--file", "gone.txt"], "gone.txt"),
+    "a binary file": (["run", "summarize", "--file", "binary"], "binary"),
+    "a file outside": (["run", "summarize", "--file", "/etc/hostname"], "--root"),
+    "a range outside": (["run", "summarize", "--file", "a.py:9-99"], "do not exist"),
+    "a backward range": (["run", "summarize", "--file", "a.py:3-2"], "before it begins"),
+    "an input without a key": (["run", "ask", "x", "-i", "novalue"], "KEY=VALUE"),
+    "an input given twice": (["run", "ask", "x", "-i", "a=1", "-i", "a=2"], "twice"),
+    "an unknown adapter": (["run", "ask", "x", "--adapter", "loca"], "did you mean 'local'?"),
+    "a root that is none": (["run", "ask", "x", "--root", "gone"], "no such directory"),
+    "both answers": (["run", "ask", "x", "--yes", "--no"], "--no"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), USAGE.values(), ids=USAGE.keys())
+def test_wrong_usage_is_status_2_and_asks_no_model(
+    shell: Shell, answering: ModelServer, arguments: list[str], words: str
+) -> None:
+    shell.write("a.py", LOOP)
+    shell.write("empty.txt", "")
+    shell.write("binary", "a\0b")
+    done = shell.run(*arguments)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert words in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+    assert answering.requests == []
+
+
+def test_wrong_usage_is_an_object_with_json(shell: Shell) -> None:
+    done = shell.run("run", "asc", "x", "--json")
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["error_code"] == "UnknownWorkflow"
+
+
+def test_an_invalid_configuration_is_status_2(shell: Shell) -> None:
+    shell.configure("adaptr = 'x'\n")
+    done = shell.run("run", "ask", "x")
+    assert done.returncode == 2
+    assert "did you mean 'adapter'?" in done.stderr
+
+
+def test_an_untrusted_projects_adapter_is_left_out_and_said(shell: Shell, answering: ModelServer) -> None:
+    shell.write(".tideate/config.toml", 'adapter = "openai:gpt-5"\n')
+    answering.answers("hello", "from the person's own")
+    done = shell.run("run", "ask", "hello")
+    assert done.stdout == "from the person's own\n"
+    assert "not trusted" in done.stderr
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "AuthenticationFailed"), (500, "AdapterUnavailable")])
+def test_a_failing_provider_is_status_1(shell: Shell, answering: ModelServer, status: int, code: str) -> None:
+    answering.fails("hello", status)
+    done = shell.run("run", "ask", "hello", "--json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["ok"], result["error_code"]) == (1, False, code)
+    assert "error: " in done.stderr
+
+
+def test_an_unreachable_server_is_status_1(shell: Shell, server: ModelServer) -> None:
+    shell.use(server)
+    server.close()
+    done = shell.run("run", "ask", "hello")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,284 @@
+"""`tideate run` as a person at a terminal sees and answers it."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+    from tests.support.terminal import Terminal
+
+TWO = """\
+def one():
+    return 1
+
+
+def keep():
+    return 0
+
+
+def keep_too():
+    return 0
+
+
+def two():
+    return 2
+"""
+PLAN = {
+    "files": [
+        {"action": "create", "path": "new.py", "why": "the new home"},
+        {"action": "modify", "path": "a.py", "why": "uses it"},
+        {"action": "delete", "path": "old.py", "why": "not needed"},
+    ]
+}
+
+
+@pytest.fixture
+def refactoring(shell: Shell, answering: ModelServer) -> tuple[Terminal, Path]:
+    """A refactoring of two places of one file, at its review."""
+    file = shell.write("a.py", TWO)
+    answering.answers("what does the code do", "- it *counts*")
+    new = TWO.replace("return 1", "return 10").replace("return 2", "return 20")
+    answering.answers("Rewrite these lines", f"```python\n{new}```")
+    terminal = shell.open("run", "refactor", "times ten", "--file", "a.py")
+    terminal.wait_for("• it counts")
+    terminal.wait_for("Refactor lines 1-14 of a.py along this analysis? [y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("+    return 20")
+    terminal.wait_for("[y/N/p/d]")
+    return terminal, file
+
+
+@pytest.fixture
+def planning(shell: Shell, answering: ModelServer) -> Shell:
+    """A project and answers for a plan of three files."""
+    shell.write("a.py", "x = 1\n")
+    shell.write("old.py", "old = 1\n")
+    answering.answers("Which files have to be", PLAN)
+    answering.answers("Write the new file new.py", "```python\nvalue = 1\n```")
+    answering.answers("Change a.py", "```python\nx = 2\n```")
+    return shell
+
+
+def files_of(shell: Shell) -> dict[str, str]:
+    return {path.name: path.read_text() for path in shell.project.glob("*.py")}
+
+
+def test_an_answer_streams_and_is_rendered_at_the_end(shell: Shell, answering: ModelServer) -> None:
+    gate = answering.holds("hello", text="streamed **loudly** to the end")
+    terminal = shell.open("run", "ask", "hello")
+    terminal.wait_for("query")
+    terminal.wait_for("│ streamed")
+    gate.release()
+    terminal.wait_for("✓ query")
+    terminal.wait_for("streamed loudly to the end")
+    assert terminal.wait_exit() == 0
+
+
+def test_steps_show_their_state_and_time(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, _ = refactoring
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    last = terminal.text.rpartition("refactor · fake")[2]
+    assert "✓ analyze" in last
+    assert "✓ refactor" in last
+    assert " s\n" in last
+
+
+def test_yes_writes_all_hunks(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, file = refactoring
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == TWO.replace("1\n", "10\n").replace("2\n", "20\n")
+    assert "undo: tideate rollback" in terminal.text
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n", "q\n", "\x04"])
+def test_anything_but_yes_changes_nothing(refactoring: tuple[Terminal, Path], answer: str) -> None:
+    terminal, file = refactoring
+    terminal.type(answer)
+    assert terminal.wait_exit() == 3
+    assert file.read_text() == TWO
+    assert "declined" in terminal.text
+
+
+def test_what_was_asked_stays_on_the_screen(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, _ = refactoring
+    after_the_question = terminal.raw.partition("along this analysis?")[2].partition("refactor · fake")[0]
+    assert "\x1b[1A" not in after_the_question, "the cursor went up over the question"
+
+
+def test_an_unknown_answer_is_explained_and_asked_again(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, file = refactoring
+    terminal.type("what\n")
+    terminal.wait_for("p pick hunk by hunk")
+    terminal.wait_for("[y/N/p/d]")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+    assert file.read_text() == TWO
+
+
+def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, file = refactoring
+    terminal.type("p\n")
+    terminal.wait_for("+    return 10")
+    terminal.wait_for("Take hunk 1/2 of a.py?")
+    terminal.wait_for("]")
+    terminal.type("n\n")
+    terminal.wait_for("+    return 20")
+    terminal.wait_for("Take hunk 2/2 of a.py? [y/N/a/s]")
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert file.read_text() == TWO.replace("2\n", "20\n")
+
+
+def test_picking_no_hunk_declines(refactoring: tuple[Terminal, Path]) -> None:
+    terminal, file = refactoring
+    terminal.type("p\n")
+    terminal.wait_for("Take hunk 1/2 of a.py? [y/N/a/s]")
+    terminal.type("s\n")
+    assert terminal.wait_exit() == 3
+    assert file.read_text() == TWO
+
+
+def test_a_plan_is_a_table_and_is_carried_out(planning: Shell) -> None:
+    terminal = planning.open("run", "multi_file", "reorganize")
+    terminal.wait_for("1  create  new.py  the new home")
+    terminal.wait_for("3  delete  old.py  not needed")
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("y\n")
+    terminal.wait_for("deleted file")
+    terminal.wait_for("Apply changes to 3 files? [y/N/p/d]")
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 2\n"}
+
+
+def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
+    terminal = planning.open("run", "multi_file", "reorganize")
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("1 3\n")
+    terminal.wait_for("Go on with 1 file? [y/N/e/numbers]")
+    terminal.type("y\n")
+    terminal.wait_for("[y/N/p/d]")
+    terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert files_of(planning) == {"a.py": "x = 2\n", "old.py": "old = 1\n"}
+
+
+def test_a_plan_without_files_declines(planning: Shell) -> None:
+    terminal = planning.open("run", "multi_file", "reorganize")
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("1,2,3\n")
+    assert terminal.wait_exit() == 3
+    assert "no file is left in the plan" in terminal.text
+
+
+def test_a_plan_is_edited_as_text(planning: Shell) -> None:
+    planning.env["EDITOR"] = "sed -i -e '/old.py/d' -e 's/create new.py/create lib.py/'"
+    terminal = planning.open("run", "multi_file", "reorganize")
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("e\n")
+    terminal.wait_for("1  create  lib.py  the new home")
+    terminal.wait_for("Go on with 2 files? [y/N/e/numbers]")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+
+
+@pytest.mark.parametrize(
+    ("editor", "words"),
+    [
+        ("no-such-editor", "no-such-editor cannot be started"),
+        ("false", "ended with status 1"),
+        ("sed -i s/create/invent/", "line 4: 'invent' is no action"),
+    ],
+)
+def test_a_failed_edit_keeps_the_plan(planning: Shell, editor: str, words: str) -> None:
+    planning.env["EDITOR"] = editor
+    terminal = planning.open("run", "multi_file", "reorganize")
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("e\n")
+    terminal.wait_for(words)
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+
+
+def test_whole_files_are_picked(planning: Shell) -> None:
+    terminal = planning.open("run", "multi_file", "reorganize")
+    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.type("y\n")
+    terminal.wait_for("Apply changes to 3 files? [y/N/p/d]")
+    terminal.type("p\n")
+    for question, answer in (
+        ("Create new.py?", "y"),
+        ("Take hunk 1/1 of a.py?", "n"),
+        ("Delete old.py?", "n"),
+    ):
+        terminal.wait_for(f"{question} [y/N/a/s]")
+        terminal.type(f"{answer}\n")
+    assert terminal.wait_exit() == 0
+    assert files_of(planning) == {"new.py": "value = 1\n", "a.py": "x = 1\n", "old.py": "old = 1\n"}
+
+
+@pytest.mark.parametrize(("answer", "status", "text"), [("\n", 3, "x = 1\n"), ("y\n", 0, "def broken(\n")])
+def test_new_syntax_errors_need_an_override(
+    shell: Shell, answering: ModelServer, answer: str, status: int, text: str
+) -> None:
+    file = shell.write("a.py", "x = 1\n")
+    answering.answers("what does the code do", "- assigns")
+    answering.answers("Rewrite these lines", "```python\ndef broken(\n```")
+    terminal = shell.open("run", "refactor", "break it", "--file", "a.py")
+    terminal.wait_for("[y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("[y/N/p/d]")
+    terminal.type("y\n")
+    terminal.wait_for("Write it anyway? [y/N]")
+    terminal.type(answer)
+    assert terminal.wait_exit() == status
+    assert file.read_text() == text
+
+
+def test_keys_typed_before_a_question_do_not_answer_it(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", "x = 1\n")
+    gate = answering.holds("what does the code do", text="- it assigns")
+    terminal = shell.open("run", "refactor", "rename", "--file", "a.py")
+    gate.wait_started(30)
+    terminal.type("y\n")
+    gate.release()
+    terminal.wait_for("[y/N]")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+    assert file.read_text() == "x = 1\n"
+    assert len(answering.requests) == 1
+
+
+def test_an_answer_cannot_steer_the_terminal(shell: Shell, answering: ModelServer) -> None:
+    answering.answers(
+        "hello", "before\x1b]0;owned\x07\x1b[2Jafter", pieces=["before\x1b]0;owned\x07\x1b[2Jafter"]
+    )
+    terminal = shell.open("run", "ask", "hello")
+    assert terminal.wait_exit() == 0
+    assert "\x1b]0;owned" not in terminal.raw
+    assert "\x1b[2J" not in terminal.raw
+    assert "before␛]0;owned␇␛[2Jafter" in terminal.text
+
+
+def test_with_stdout_elsewhere_questions_are_still_asked(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", "x = 1\n")
+    answering.answers("what does the code do", "- assigns")
+    answering.answers("Rewrite these lines", "```python\nx = 2\n```")
+    terminal = shell.open("run", "refactor", "two", "--file", "a.py", stdout=subprocess.PIPE)
+    for keys in ("[y/N]", "[y/N/p/d]"):
+        terminal.wait_for(keys)
+        terminal.type("y\n")
+    assert terminal.wait_exit() == 0
+    assert terminal.process.stdout is not None
+    assert terminal.process.stdout.read() == b"x = 2\n"
+    assert file.read_text() == "x = 2\n"

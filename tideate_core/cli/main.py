@@ -1,0 +1,148 @@
+"""The `tideate` command's arguments. What a command needs is imported when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any, Literal
+
+from cyclopts import App, Group, Parameter
+
+from tideate_core import __version__
+
+__all__ = ["app", "main"]
+
+STDIN = "/dev/stdin"
+"""What `-` stands for: the parser would take a lone hyphen for an option."""
+
+app = App(
+    name="tideate",
+    help="AI workflows that people can trust with their code.",
+    help_format="plaintext",
+    help_epilogue="Exit status: 0 done, 1 failed, 2 wrong usage or an invalid file, 3 declined or cancelled, "
+    "130 interrupted.",
+    default_parameter=Parameter(negative=(), show_default=False),
+    version=f"tideate {__version__}",
+)
+OTHER = Group("Other", sort_key=9)
+app["--help"].group = app["--version"].group = (OTHER,)
+app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")
+
+Root = Annotated[
+    str | None, Parameter(name="--root", help="The project's directory; else found from here upwards.")
+]
+Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object on stdout.")]
+
+
+def _workflow_names(_context: Any) -> list[str]:
+    from tideate_core.cli.wiring import build_registry
+
+    return [known.definition.name for known in build_registry().list()]
+
+
+@app.command(usage="tideate run [OPTIONS] NAME [PROMPT...]")
+def run(
+    name: Annotated[str, Parameter(help="A workflow; `tideate list` names them.", completer=_workflow_names)],
+    /,
+    *prompt: Annotated[str, Parameter(help="What to do; `-` reads it from stdin.")],
+    inputs: Annotated[
+        tuple[str, ...],
+        Parameter(name=["--input", "-i"], metavar="KEY=VALUE", help="Repeatable."),
+    ] = (),
+    file: Annotated[
+        str | None,
+        Parameter(name="--file", metavar="PATH[:FIRST-LAST]", help="The text to work on, or lines of it."),
+    ] = None,
+    adapter: Annotated[str | None, Parameter(name="--adapter", help="What answers prompts.")] = None,
+    yes: Annotated[
+        bool | None,
+        Parameter(name="--yes", negative="--no", help="Answer all questions so."),
+    ] = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Run a workflow.
+
+    Progress goes to stderr, the result to stdout. Without a terminal all is declined unless --yes.
+
+    Edits of the demonstration model are applied only after a person's review.
+    """
+    from tideate_core.cli.run import Options, run_workflow
+
+    options = Options(
+        name=name,
+        prompt=prompt,
+        from_stdin=prompt == (STDIN,),
+        inputs=inputs,
+        file=file,
+        adapter=adapter,
+        policy=yes,
+        json=json,
+        root=root,
+    )
+    return run_workflow(options)
+
+
+@app.command(name="list")
+def list_workflows(*, json: Json = False) -> int:
+    """List the workflows."""
+    from tideate_core.cli.commands import list_workflows as command
+
+    return command(as_json=json)
+
+
+@app.command
+def doctor(*, json: Json = False, root: Root = None) -> int:
+    """Check the installation, the configuration and what answers prompts."""
+    from tideate_core.cli.doctor import doctor as command
+
+    return command(root, as_json=json)
+
+
+@app.command
+def trust(
+    file: Annotated[str | None, Parameter(help="Default: the project's .tideate/config.toml.")] = None,
+    /,
+    *,
+    revoke: Annotated[bool, Parameter(help="Trust it no longer.")] = False,
+    root: Root = None,
+) -> int:
+    """Trust a project's file as it is now; after a change it is not trusted any more."""
+    from tideate_core.cli.commands import trust as command
+
+    return command(file, root, revoke=revoke)
+
+
+@app.command
+def rollback(execution_id: str, /, *, root: Root = None) -> int:
+    """Take back what a run wrote, unless it was changed since."""
+    from tideate_core.cli.commands import rollback as command
+
+    return command(execution_id, root)
+
+
+@app.command
+def completion(shell: Literal["bash", "zsh", "fish", "powershell"], /) -> int:
+    """Print a completion script for a shell."""
+    sys.stdout.write(app.generate_completion(shell=shell))
+    return 0
+
+
+def _tokens(argv: list[str]) -> list[str]:
+    end = argv.index("--") if "--" in argv else len(argv)
+    return [STDIN if word == "-" and at < end else word for at, word in enumerate(argv)]
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        app(_tokens(sys.argv[1:]))
+    except BrokenPipeError:
+        # the reader of our output has gone; the interpreter's own flush at exit must not complain either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

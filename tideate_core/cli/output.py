@@ -1,0 +1,78 @@
+"""What is printed where: results to stdout, everything else to stderr, nothing that steers the terminal."""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from tideate_core.engine import WorkflowResult
+    from tideate_core.errors import TideateError
+
+__all__ = ["fail", "markdown", "messages", "print_json", "print_result", "visible"]
+
+BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""Reorder the text around them, so that a diff may show another change than the one it holds."""
+
+
+def visible(text: str) -> str:
+    """Replace what a terminal would obey instead of show: escape sequences and reordering."""
+    return "".join(_shown(character) for character in text)
+
+
+def _shown(character: str) -> str:
+    if character in "\n\t" or character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)  # the control pictures block, in the same order
+    if character in BIDI or unicodedata.category(character) in ("Cc", "Cs"):
+        return f"<U+{code:04X}>"
+    return character
+
+
+def markdown(text: str) -> Markdown:
+    """Render a model's Markdown; links show where they lead."""
+    return Markdown(visible(text), hyperlinks=False)
+
+
+def messages() -> Console:
+    """Return the console of everything that is not a result."""
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(shape: Any) -> None:
+    sys.stdout.write(json.dumps(shape, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def print_result(result: WorkflowResult) -> None:
+    """Print a run's response: rendered on a terminal, as it is elsewhere."""
+    response = result.response
+    text = response if isinstance(response, str) else json.dumps(response, indent=2, default=str)
+    if not sys.stdout.isatty():
+        sys.stdout.write(text.removesuffix("\n") + "\n")
+    elif _is_prose(result):
+        Console().print(markdown(text))
+    else:
+        Console(highlight=False).print(Text(visible(text)))
+    sys.stdout.flush()
+
+
+def _is_prose(result: WorkflowResult) -> bool:
+    """Tell text from code: a step that writes files or code answers with an object, not with a string."""
+    return isinstance(result.response, str) and result.response in result.results.values()
+
+
+def fail(error: TideateError, *, as_json: bool = False) -> None:
+    """Tell what went wrong, for a person or a tool."""
+    if as_json:
+        print_json({"ok": False, "error": str(error), "error_code": error.code})
+    else:
+        messages().print(Text.assemble(("error: ", "bold red"), visible(str(error))), soft_wrap=True)

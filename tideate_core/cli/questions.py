@@ -1,0 +1,172 @@
+"""Asks a person at the terminal, by kind of question."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from tideate_core.cli.diffs import ReviewedFile
+from tideate_core.cli.keyboard import EditorFailed, Keyboard
+from tideate_core.cli.output import markdown, visible
+from tideate_core.cli.plantext import plan_from_text, plan_to_text
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from tideate_core.engine import ConfirmationRequest
+
+__all__ = ["Questions", "subject_matter"]
+
+YES = frozenset({"y", "yes"})
+NO = frozenset({"", "n", "no", "q"})
+ENDED = Decision(False, reason="the input ended before an answer")
+DECLINED = Decision(False, reason="declined")
+
+PICK_HELP = "y take it · n leave it · a take this and the rest of the file · s leave them"
+
+
+def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
+    """Return what a question is about, for a person to read.
+
+    :param rendered: Markdown as it is meant to look, not as it is written.
+    """
+    shown: list[RenderableType] = []
+    if request.kind == "plan":
+        shown.append(_plan_table(request.payload["files"]))
+    if request.kind == "review":
+        shown += [ReviewedFile.of(file).patch() for file in request.payload["files"]]
+    if request.details:
+        shown.append(markdown(request.details) if rendered else Text(visible(request.details)))
+    return shown
+
+
+class Questions:
+    """Asks one question at a time. Ctrl-C is not an answer: it cancels the run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._keyboard = Keyboard(console)
+
+    async def ask(self, request: ConfirmationRequest) -> Decision:
+        """Ask, after the subject matter was shown."""
+        if request.kind == "plan":
+            return await self._plan(request)
+        if request.kind == "review":
+            return await self._review(request)
+        return await self._yes_or_no(request)
+
+    async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
+        answer = await self._choose(request.message, "y/N", "y yes · n no", YES | NO)
+        if answer is None:
+            return ENDED
+        return Decision(True) if answer in YES else DECLINED
+
+    async def _plan(self, request: ConfirmationRequest) -> Decision:
+        files: list[dict[str, Any]] = list(request.payload["files"])
+        help_text = "y yes · n no · e edit as text · 1 3 take files 1 and 3 out"
+        while files:
+            question = f"Go on with {len(files)} file{'s' if len(files) > 1 else ''}?"
+            answer = await self._line(question, "y/N/e/numbers")
+            if answer is None:
+                return ENDED
+            if answer in YES:
+                return Decision(True, {"files": files})
+            if answer in NO:
+                return DECLINED
+            if answer in ("e", "edit"):
+                files = await self._edited(files)
+            elif (numbers := _numbers(answer, len(files))) is not None:
+                files = [file for at, file in enumerate(files, start=1) if at not in numbers]
+            else:
+                self._console.print(help_text, style="dim")
+                continue
+            self._console.print(_plan_table(files))
+        return Decision(False, reason="no file is left in the plan")
+
+    async def _edited(self, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        text = plan_to_text(files)
+        try:
+            return plan_from_text(await self._keyboard.edit(text, ".plan"))
+        except (EditorFailed, ValueError) as error:
+            self._console.print(Text(visible(str(error)), style="red"))
+            return files
+
+    async def _review(self, request: ConfirmationRequest) -> Decision:
+        files = [ReviewedFile.of(file) for file in request.payload["files"]]
+        help_text = "y all · n none · p pick hunk by hunk · d show again"
+        while True:
+            answer = await self._choose(request.message, "y/N/p/d", help_text, YES | NO | {"a", "p", "d"})
+            if answer == "d":
+                for file in files:
+                    self._console.print(file.patch())
+            else:
+                break
+        if answer is None:
+            return ENDED
+        if answer == "p":
+            return await self._pick(files)
+        return Decision(True) if answer in YES | {"a"} else DECLINED
+
+    async def _pick(self, files: list[ReviewedFile]) -> Decision:
+        verdicts = []
+        for file in files:
+            accepted = await self._pick_from(file)
+            if accepted is None:
+                return ENDED
+            verdicts.append({"path": file.change.path, "accepted": accepted})
+        if not any(verdict["accepted"] for verdict in verdicts):
+            return Decision(False, reason="no change was accepted")
+        return Decision(True, {"files": verdicts})
+
+    async def _pick_from(self, file: ReviewedFile) -> list[int] | None:
+        """Return the hunks that were taken, None where the input ended."""
+        name = file.change.path or "the text"
+        accepted: list[int] = []
+        count = len(file.everything)
+        for index in file.everything:
+            self._console.print(file.hunk_patch(index) if file.pickable else file.patch())
+            part = f"Take hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
+            answer = await self._choose(f"{part} {name}?", "y/N/a/s", PICK_HELP, YES | NO | {"a", "s"})
+            if answer is None:
+                return None
+            if answer == "a":
+                return [*accepted, *range(index, count)]
+            if answer == "s":
+                break
+            if answer in YES:
+                accepted.append(index)
+        return accepted
+
+    async def _choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
+        """Ask until the answer is a known one; None at the end of input."""
+        while True:
+            answer = await self._line(question, keys)
+            if answer is None or answer in known:
+                return answer
+            self._console.print(help_text, style="dim")
+
+    async def _line(self, question: str, keys: str) -> str | None:
+        line = await self._keyboard.line(Text.assemble((visible(question), "bold"), (f" [{keys}]", "cyan")))
+        return None if line is None else line.lower()
+
+
+def _plan_table(files: list[dict[str, Any]]) -> Table:
+    table = Table("", "action", "file", "why", box=None, header_style="dim", padding=(0, 1))
+    styles = {"create": "green", "delete": "red", "move": "yellow"}
+    for number, file in enumerate(files, start=1):
+        target = f" → {file['move_to']}" if file.get("move_to") else ""
+        action = Text(file["action"], style=styles.get(file["action"], ""))
+        path = Text(visible(file["path"] + target), overflow="fold")
+        table.add_row(str(number), action, path, Text(visible(file.get("why", ""))))
+    return table
+
+
+def _numbers(answer: str, count: int) -> set[int] | None:
+    """Read `1 3` or `1,3`; None if that is not what it says."""
+    words = answer.replace(",", " ").split()
+    if not words or not all(word.isascii() and word.isdigit() and 1 <= int(word) <= count for word in words):
+        return None
+    return {int(word) for word in words}

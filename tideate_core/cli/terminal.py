@@ -1,0 +1,57 @@
+"""The shell as a front end: shows a run on stderr and asks the person, or a policy."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Self
+
+from tideate_core.cli.progress import Progress
+from tideate_core.cli.questions import Questions, subject_matter
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tideate_core.engine import ConfirmationRequest, Event, PolicyFrontEnd
+    from tideate_core.workflows import Decision
+
+__all__ = ["TerminalFrontEnd"]
+
+
+class TerminalFrontEnd:
+    """Implements the engine's `FrontEnd`.
+
+    :param policy: what answers instead of a person; None asks at the terminal.
+    """
+
+    def __init__(self, console: Console, policy: PolicyFrontEnd | None) -> None:
+        self._console = console
+        self._policy = policy
+        # not console.is_terminal: FORCE_COLOR makes colours in a log, but no terminal of it
+        self._live = sys.stderr.isatty() and not console.is_dumb_terminal
+        self._progress = Progress(console, live=self._live)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.close()
+
+    @property
+    def began(self) -> bool:
+        """A run was accepted and has started."""
+        return self._progress.began
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        """Show what is asked about, whoever answers: the log of an unattended run has it, too."""
+        with self._progress.paused():
+            for part in subject_matter(request, rendered=self._live):
+                self._console.print(part, soft_wrap=not self._live)
+            if self._policy is not None:
+                return await self._policy.confirm(request)
+            return await Questions(self._console).ask(request)
+
+    def emit(self, event: Event) -> None:
+        self._progress.emit(event)
+
+    async def present(self, text: str, filetype: str) -> None:
+        """Nothing to do: the text is the run's response, printed at its end."""

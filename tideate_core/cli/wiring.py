@@ -1,0 +1,123 @@
+"""Puts the rooms together for the shell."""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tideate_core import config
+from tideate_core.engine import WorkflowRunner, register_builtin
+from tideate_core.errors import ConfigError
+from tideate_core.project import config_dir, find_root, state_dir
+from tideate_core.workflows import PromptLibrary, WorkflowRegistry
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tideate_core.config import LoadedConfig
+    from tideate_core.engine import FrontEnd
+
+__all__ = ["Project", "build_registry", "locate", "log_to_file", "open_project", "open_runner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Where the command works, and under which configuration."""
+
+    root: Path | None
+    """The project's, None outside of any."""
+    workspace: Workspace
+    directory: Path
+    """What paths are shown relative to: the root, else the working directory."""
+    loaded: LoadedConfig
+
+    @property
+    def private(self) -> Path:
+        """Where the journal is; it may not exist yet."""
+        return state_dir() if self.root is None else self.root / ".tideate"
+
+
+def build_registry() -> WorkflowRegistry:
+    """Return every workflow there is outside of an editor."""
+    registry = WorkflowRegistry()
+    register_builtin(registry)
+    registry.load_packages()
+    return registry
+
+
+def locate(root: str | None) -> Path | None:
+    """Return the root that was named, else the one around the working directory, else None.
+
+    :raises ConfigError: the named one is no directory.
+    """
+    if root is None:
+        return find_root(Path.cwd())
+    path = Path(root).expanduser().resolve()
+    if not path.is_dir():
+        raise ConfigError(f"--root {root}: no such directory")
+    return path
+
+
+def open_project(root: str | None) -> Project:
+    """Find the project and read its configuration.
+
+    :param root: the directory that `--root` names, None to search upwards from the working directory.
+    :raises ConfigError: the directory does not exist, or a configuration file is wrong.
+    """
+    found = locate(root)
+    loaded = config.load(found)
+    workspace = _workspace(found, loaded.config.limits.max_file_kib * 1024)
+    return Project(found, workspace, found or Path.cwd().resolve(), loaded)
+
+
+def _workspace(root: Path | None, max_bytes: int) -> Workspace:
+    """Return the workspace of a root; outside of a project, of the working directory.
+
+    The home directory and `/` are none unless they are a project: that would be all that a person owns.
+    """
+    if root is not None:
+        return Workspace(root, max_bytes=max_bytes)
+    here = Path.cwd().resolve()
+    everything = here in (Path.home().resolve(), Path(here.anchor))
+    return Workspace(None if everything else here, private=state_dir(), max_bytes=max_bytes)
+
+
+@asynccontextmanager
+async def open_runner(
+    project: Project, registry: WorkflowRegistry, front: FrontEnd
+) -> AsyncIterator[WorkflowRunner]:
+    """Give a runner, and free its adapters afterwards."""
+    from tideate_core.adapters import AdapterPool
+
+    # the terminal is ours: the model library would print its own banner into it
+    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
+    pool = AdapterPool(project.loaded.config)
+    overrides = [config_dir() / "prompts"]
+    if project.root is not None:
+        overrides.insert(0, project.root / ".tideate" / "prompts")
+    try:
+        yield WorkflowRunner(
+            registry,
+            pool,
+            project.loaded.config,
+            front,
+            lambda _request: project.workspace,
+            PromptLibrary(overrides),
+        )
+    finally:
+        await pool.aclose()
+
+
+def log_to_file() -> Path:
+    """Send log records to a private file, so that the terminal shows only what is meant for a person."""
+    path = state_dir() / "shell.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    return path

@@ -1,0 +1,83 @@
+"""The host's two threads: the main one speaks to Neovim, the engine's runs everything else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from tideate_core import __version__
+from tideate_core.editor.bridge import Bridge
+
+if TYPE_CHECKING:
+    from pynvim import Nvim
+
+__all__ = ["Host"]
+
+RECEIVE = "require('tideate.events').receive(...)"
+
+
+class Host:
+    """Owns the bridge and the engine's thread. Its methods are called on the main thread."""
+
+    def __init__(self, nvim: Nvim) -> None:
+        self._nvim = nvim
+        self._bridge = Bridge(nvim.loop, self._send)
+        self._engine: _Engine | None = None
+
+    def start(self, payload: dict[str, Any]) -> None:
+        """Start the engine, once; answer that the bridge stands before anything heavy is imported."""
+        self._bridge.post({"type": "ready", "pid": os.getpid(), "version": __version__})
+        if self._engine is None:
+            _log_to(payload.get("log"), payload.get("log_level") or "info")
+            self._engine = _Engine(payload, self._bridge)
+            self._engine.start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Hand a request to the engine."""
+        if self._engine is not None:
+            self._engine.submit(message)
+
+    def _send(self, batch: list[dict[str, Any]]) -> None:
+        self._nvim.api.exec_lua(RECEIVE, [batch], async_=True)
+
+
+class _Engine(threading.Thread):
+    """A daemon thread with an event loop of its own: a burst of work here costs the editor nothing."""
+
+    def __init__(self, payload: dict[str, Any], bridge: Bridge) -> None:
+        super().__init__(name="tideate-engine", daemon=True)
+        self._payload = payload
+        self._bridge = bridge
+        self._loop = asyncio.new_event_loop()
+        self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    def submit(self, message: dict[str, Any]) -> None:
+        self._loop.call_soon_threadsafe(self._inbox.put_nowait, message)
+
+    def run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve())
+        except BaseException as error:
+            logging.getLogger(__name__).exception("the engine stopped")
+            words = f"{type(error).__name__}: {error}"
+            self._bridge.post({"type": "broken", "error": words, "error_code": type(error).__name__})
+            raise
+
+    async def _serve(self) -> None:
+        from tideate_core.editor.session import Session
+
+        session = Session(self._payload, self._bridge.post)
+        session.announce()
+        while True:
+            session.take(await self._inbox.get())
+
+
+def _log_to(path: str | None, level: str) -> None:
+    if path:
+        logging.basicConfig(
+            filename=path, level=level.upper(), format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+        )

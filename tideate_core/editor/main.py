@@ -1,0 +1,54 @@
+"""The host process that Neovim starts as a job."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["main"]
+
+SWITCH_INTERVAL = 0.001
+"""Seconds; with the default of 0.005 a busy engine thread keeps a message waiting for as long."""
+
+
+def main(root: str) -> None:
+    """Serve the remote plugin below `root` until Neovim closes the channel, and leave nothing behind.
+
+    A non-daemon thread or a child would outlive Neovim, so the process group is ended and the
+    interpreter's own shutdown is not waited for.
+    """
+    signal.signal(signal.SIGTERM, _leave)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    status = 0
+    try:
+        from pynvim import start_host
+
+        sys.argv = ["tideate", str(Path(root, "rplugin", "python3", "tideate.py").resolve())]
+        start_host()
+    except (EOFError, OSError, KeyboardInterrupt):
+        pass  # Neovim closed the channel: how this process normally ends
+    except Exception:  # noqa: BLE001 shown, and the process ends with it
+        import traceback
+
+        traceback.print_exc()
+        status = 1
+    finally:
+        _end(status)
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    _end(0)
+
+
+def _end(status: int) -> None:
+    sys.stderr.flush()
+    if os.getpgrp() == os.getpid():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.killpg(0, signal.SIGTERM)
+    os._exit(status)

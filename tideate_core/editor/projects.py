@@ -1,0 +1,168 @@
+"""The projects that one Neovim works in: each has its root, its configuration and its runner."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tideate_core import config as configuration
+from tideate_core.adapters import AdapterPool
+from tideate_core.engine import RunRequest, WorkflowRunner
+from tideate_core.errors import ConfigError, RunNotFound, TideateError
+from tideate_core.project import Trust, config_dir, find_root, private_dir
+from tideate_core.workflows import PromptLibrary
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.engine import FrontEnd, WorkflowResult
+    from tideate_core.workflows import WorkflowRegistry
+    from tideate_core.workspace import Buffers
+
+__all__ = ["Projects"]
+
+LUA_ONLY = frozenset({"python", "log_level"})
+
+
+@dataclass(slots=True)
+class _Project:
+    loaded: configuration.LoadedConfig
+    runner: WorkflowRunner
+    adapters: AdapterPool
+
+
+class Projects:
+    """Finds a run's project and keeps its runner while its configuration stays the same.
+
+    :param cwd: where the editor was when the host started.
+    :param setup: the options of `setup()`; they win over every file.
+    """
+
+    def __init__(
+        self,
+        cwd: str,
+        setup: Mapping[str, Any],
+        *,
+        registry: WorkflowRegistry,
+        front: FrontEnd,
+        buffers: Buffers,
+    ) -> None:
+        self._cwd = Path(cwd)
+        self._setup = {key: value for key, value in setup.items() if key not in LUA_ONLY} if setup else {}
+        self._registry = registry
+        self._front = front
+        self._buffers = buffers
+        self._open: dict[Path, list[_Project]] = {}
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def runners(self) -> list[WorkflowRunner]:
+        return [project.runner for projects in self._open.values() for project in projects]
+
+    def load(self) -> configuration.LoadedConfig:
+        """Read the configuration of the project the editor was started in.
+
+        :raises ConfigError: it is wrong.
+        """
+        return configuration.load(find_root(self._cwd), self._setup)
+
+    async def run(self, request: RunRequest) -> WorkflowResult:
+        """Run a workflow in the project of its buffer, else of its working directory.
+
+        :raises ConfigError: the project's configuration is wrong.
+        """
+        root = self._root(request)
+        context = request.context.model_copy(update={"cwd": str(root)})
+        project = self._project(root)
+        return await project.runner.run(request.model_copy(update={"context": context}))
+
+    def runner_of(self, execution_id: str) -> WorkflowRunner:
+        """Return the runner of a running execution.
+
+        :raises RunNotFound: nothing of this id is running.
+        """
+        for runner in self.runners:
+            if any(execution.id == execution_id for execution in runner.running):
+                return runner
+        raise RunNotFound(execution_id)
+
+    async def rollback(self, execution_id: str) -> list[str]:
+        """Take back what a run changed; returns the files.
+
+        :raises RunNotFound: no project that is open here knows the run.
+        """
+        here = find_root(self._cwd) or self._cwd
+        for root in dict.fromkeys([*self._open, here]):
+            if (private_dir(find_root(root)) / "journal" / execution_id).is_dir():
+                limits = configuration.load(find_root(root), self._setup).config.limits
+                return await self._workspace(root, limits).rollback(execution_id)
+        raise RunNotFound(execution_id)
+
+    def trust(self, path: str | None) -> str:
+        """Trust a project's configuration as it is now; returns its path.
+
+        :raises ConfigError: there is no such file.
+        """
+        file = Path(path) if path else (find_root(self._cwd) or self._cwd) / ".tideate" / "config.toml"
+        if not file.is_file():
+            raise ConfigError(f"{file} does not exist; there is nothing to trust")
+        Trust().trust(file)
+        return str(file)
+
+    async def health(self) -> list[dict[str, Any]]:
+        """Return what `:checkhealth` shows of the Python half."""
+        version = ".".join(str(part) for part in sys.version_info[:3])
+        checks = [{"name": "python", "ok": True, "message": f"Python {version} ({sys.executable})"}]
+        try:
+            project = self._project(find_root(self._cwd) or self._cwd)
+        except ConfigError as error:
+            return [*checks, {"name": "config", "ok": False, "message": str(error)}]
+        loaded = project.loaded
+        files = ", ".join(str(path) for path in loaded.sources) or "defaults"
+        checks.append({"name": "config", "ok": True, "message": f"configuration from {files}"})
+        checks += [{"name": "trust", "ok": False, "message": notice} for notice in loaded.notices]
+        checks += [{"name": "packages", "ok": False, "message": n} for n in self._registry.notices]
+        try:
+            answer = await project.adapters.get(loaded.config.adapter).check()
+            checks.append({"name": "adapter", "ok": True, "message": answer})
+        except TideateError as error:
+            checks.append({"name": "adapter", "ok": False, "message": str(error)})
+        return checks
+
+    def _root(self, request: RunRequest) -> Path:
+        buffer = request.context.buffer
+        if buffer and buffer.path:
+            folder = Path(buffer.path).parent
+            return find_root(folder) or folder
+        folder = Path(request.context.cwd or self._cwd)
+        return find_root(folder) or folder
+
+    def _project(self, root: Path) -> _Project:
+        loaded = configuration.load(find_root(root), self._setup)
+        projects = self._open.setdefault(root, [])
+        for project in list(projects):
+            if project.loaded.config == loaded.config:
+                return project
+            if not project.runner.running:
+                projects.remove(project)
+                self._closing = asyncio.create_task(project.adapters.aclose())
+        adapters = AdapterPool(loaded.config)
+        prompts = PromptLibrary([root / ".tideate" / "prompts", config_dir() / "prompts"])
+        runner = WorkflowRunner(
+            self._registry,
+            adapters,
+            loaded.config,
+            self._front,
+            lambda request: self._workspace(Path(request.context.cwd), loaded.config.limits),
+            prompts,
+        )
+        projects.append(_Project(loaded, runner, adapters))
+        return projects[-1]
+
+    def _workspace(self, root: Path, limits: configuration.Limits) -> Workspace:
+        private = private_dir(find_root(root))
+        return Workspace(root, buffers=self._buffers, private=private, max_bytes=limits.max_file_kib * 1024)

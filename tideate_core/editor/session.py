@@ -1,0 +1,172 @@
+"""What one Neovim asks for, answered by request id. Lives on the engine's thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from tideate_core.editor.asker import Asker
+from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
+from tideate_core.editor.projects import Projects
+from tideate_core.engine import RunRequest, register_builtin
+from tideate_core.errors import InvalidInput, RunNotFound, TideateError
+from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    Method = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
+
+__all__ = ["Session"]
+
+log = logging.getLogger(__name__)
+
+
+class Session:
+    """The requests of document 2 as a table of methods.
+
+    :param start: what Lua sent with `TideateStart`.
+    :param post: queues a message for Lua.
+    """
+
+    def __init__(self, start: dict[str, Any], post: Callable[[dict[str, Any]], None]) -> None:
+        self._post = post
+        self._asker = Asker(post)
+        self._registry = WorkflowRegistry()
+        register_builtin(self._registry)
+        self._registry.load_packages()
+        front = EditorFrontEnd(self._asker, post)
+        self._projects = Projects(
+            start.get("cwd") or ".",
+            start.get("setup") or {},
+            registry=self._registry,
+            front=front,
+            buffers=EditorBuffers(self._asker),
+        )
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._methods: dict[str, Method] = {
+            "run": self._run,
+            "cancel": self._cancel,
+            "pause": self._pause,
+            "resume": self._resume,
+            "rollback": self._rollback,
+            "list": self._list,
+            "register": self._register,
+            "ask": self._ask,
+            "health": self._health,
+            "trust": self._trust,
+        }
+
+    def announce(self) -> None:
+        """Tell Lua the configuration, and what a person should know about it."""
+        try:
+            loaded = self._projects.load()
+        except TideateError as error:
+            self._post({"type": "broken", "error": str(error), "error_code": error.code})
+            return
+        config = {"ui": loaded.config.ui.model_dump(), "adapter": loaded.config.adapter}
+        notices = [*loaded.notices, *self._registry.notices]
+        self._post({"type": "configured", "config": config, "notices": notices})
+
+    def take(self, message: dict[str, Any]) -> None:
+        """Start on a request; returns at once."""
+        method, params, key = message["method"], message.get("params") or {}, str(message["id"])
+        if method == "answer":
+            self._asker.answer(params)
+        elif method == "ping":
+            self._post({"type": "pong", "id": key})
+        elif method == "cancel_ask":
+            if task := self._tasks.get(str(params["id"])):
+                task.cancel()
+        else:
+            self._tasks[key] = asyncio.create_task(self._answer(key, method, params))
+
+    async def _answer(self, key: str, method: str, params: dict[str, Any]) -> None:
+        try:
+            result = await self._call(method, params)
+        except asyncio.CancelledError:
+            result = {"ok": False, "cancelled": True}
+            raise
+        except Exception as error:
+            if isinstance(error, TideateError):
+                result = {"ok": False, "error": str(error), "error_code": error.code}
+            else:
+                log.exception("%s failed", method)
+                words = f"{type(error).__name__}: {error}"
+                result = {"ok": False, "error": words, "error_code": type(error).__name__}
+        finally:
+            del self._tasks[key]
+            self._post({"type": "reply", "id": key, "result": result})
+
+    async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        if method not in self._methods:
+            raise InvalidInput(f"the host knows no request {method!r}; restart Neovim after an update")
+        return await self._methods[method](params)
+
+    async def _run(self, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            request = RunRequest.model_validate({k: v for k, v in params.items() if v is not None})
+        except ValidationError as error:
+            words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+            raise InvalidInput(f"the run cannot start: {words}") from error
+        return (await self._projects.run(request)).as_json()
+
+    async def _cancel(self, params: dict[str, Any]) -> dict[str, Any]:
+        execution_id = params.get("execution_id")
+        if execution_id:
+            self._projects.runner_of(execution_id).cancel(execution_id)
+            return {"ok": True, "cancelled": [execution_id]}
+        return {"ok": True, "cancelled": [i for runner in self._projects.runners for i in runner.cancel()]}
+
+    async def _pause(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._projects.runner_of(params["execution_id"]).pause(params["execution_id"])
+        return {"ok": True}
+
+    async def _resume(self, params: dict[str, Any]) -> dict[str, Any]:
+        self._projects.runner_of(params["execution_id"]).resume(params["execution_id"])
+        return {"ok": True}
+
+    async def _rollback(self, params: dict[str, Any]) -> dict[str, Any]:
+        execution_id = params.get("execution_id")
+        if not execution_id:
+            raise RunNotFound("")
+        return {"ok": True, "files": await self._projects.rollback(execution_id)}
+
+    async def _list(self, _params: dict[str, Any]) -> dict[str, Any]:
+        listed = [
+            {
+                "name": known.definition.name,
+                "description": known.definition.description,
+                "steps": [step.id for step in known.definition.steps],
+                "source": known.source,
+            }
+            for known in self._registry.list()
+        ]
+        return {"ok": True, "workflows": listed}
+
+    async def _register(self, params: dict[str, Any]) -> dict[str, Any]:
+        name = str(params["name"])
+        rest: dict[str, Any] = {"description": params.get("description") or ""}
+        if params.get("require_confirmation") is not None:
+            rest["require_confirmation"] = params["require_confirmation"]
+        definition = WorkflowDefinition.chain(name, list(params.get("steps") or []), **rest)
+        handlers = {step: lua_handler(self._asker, name, step) for step in params.get("handlers") or []}
+        self._registry.register(definition, handlers, source="editor")
+        return {"ok": True}
+
+    async def _ask(self, params: dict[str, Any]) -> dict[str, Any]:
+        execution_id = params["execution_id"]
+        reply = await self._projects.runner_of(execution_id).ask(
+            execution_id, params["step"], params["prompt"], params.get("system") or ""
+        )
+        usage = {"input_tokens": reply.usage.input_tokens, "output_tokens": reply.usage.output_tokens}
+        return {"ok": True, "text": reply.text, "model": reply.model, "usage": usage}
+
+    async def _health(self, _params: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "checks": await self._projects.health()}
+
+    async def _trust(self, params: dict[str, Any]) -> dict[str, Any]:
+        return {"ok": True, "path": self._projects.trust(params.get("path"))}
