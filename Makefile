@@ -1,0 +1,39 @@
+# `make run` shows tideate, `make test` checks it; both make their own environment in .venv.
+# PYTHON=/path/to/python3.12 names the interpreter to make it with.
+
+export PYTHON
+.DEFAULT_GOAL := help
+.PHONY: help run test test-editors install bench fuzz crash docs clean
+
+python := .venv/bin/python
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+run: install ## show tideate: a tour in Neovim, or without a terminal three runs on a real file
+	@$(python) -m scripts.tour
+
+test: install ## every check: ruff, mypy, import-linter, Lua, pytest
+	@$(python) -m scripts.checks
+
+test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own
+	@$(python) -m scripts.neovims
+
+install: ## the environment in .venv, with tideate and a Neovim
+	@sh scripts/setup.sh
+
+bench: install ## what the plugin costs the editor (ARGS=--short for a quick look)
+	@$(python) -m benchmarks.editor $(ARGS)
+
+fuzz: install ## the property tests with many more examples
+	@$(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
+
+crash: install ## the tests that kill, cut and fill things up
+	@$(python) -m pytest -m crash -n auto
+
+docs: install ## write doc/tideate.txt anew from the Lua tables
+	@$(python) -m scripts.help
+
+clean: ## remove the environment and everything that is made
+	rm -rf .venv .cache dist build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,117 @@
+-- Run by help.py in a headless Neovim: the parts of the help text that a Lua table knows.
+vim.opt.runtimepath:prepend(vim.fn.getcwd())
+local WIDTH = 78
+
+---@param text string
+---@param indent integer
+---@return string[]
+local function wrap(text, indent)
+  local lines, line = {}, ''
+  for word in text:gmatch('%S+') do
+    if line ~= '' and #line + 1 + #word + indent > WIDTH then
+      lines[#lines + 1] = line
+      line = word
+    else
+      line = line == '' and word or line .. ' ' .. word
+    end
+  end
+  lines[#lines + 1] = line
+  return vim.tbl_map(function(wrapped)
+    return (' '):rep(indent) .. wrapped
+  end, lines)
+end
+
+--- A heading with its tag at the right edge.
+---@param left string
+---@param tag string
+---@return string
+local function tagged(left, tag)
+  tag = '*' .. tag .. '*'
+  return left .. (' '):rep(math.max(1, WIDTH - #left - #tag)) .. tag
+end
+
+---@param out string[]
+---@param left string
+---@param tag string
+---@param text string
+local function entry(out, left, tag, text)
+  vim.list_extend(out, { tagged(left, tag) })
+  vim.list_extend(out, wrap(text, 4))
+  out[#out + 1] = ''
+end
+
+local parts = {}
+
+function parts.config()
+  local out = {}
+  for _, option in ipairs(require('tideate.config').schema) do
+    local notes = { option.type }
+    if option.default ~= nil then
+      notes[#notes + 1] = 'default ' .. vim.inspect(option.default)
+    end
+    if option.values then
+      notes[#notes + 1] = 'one of ' .. table.concat(option.values, ', ')
+    end
+    if option.lua then
+      notes[#notes + 1] = 'only in setup()'
+    end
+    local help = option.help:gsub(' ?`:Workflow install` ?', ' |:Workflow-install| '):gsub(' %.', '.')
+    entry(out, option.key, 'tideate-config-' .. option.key:gsub('%*', 'NAME'), ('%s (%s)'):format(help, table.concat(notes, '; ')))
+  end
+  return out
+end
+
+function parts.subcommands()
+  local out = {}
+  for _, command in ipairs(require('tideate.command').subcommands) do
+    local left = vim.trim((':Workflow %s %s'):format(command.name, command.args))
+    entry(out, left, ':Workflow-' .. command.name, command.help .. '.')
+  end
+  return out
+end
+
+function parts.workflows()
+  local out = {}
+  for _, workflow in ipairs(require('tideate.registry').builtin) do
+    local left = (':Workflow %s%s'):format(workflow.name, workflow.needs_prompt and ' {prompt}' or ' [prompt]')
+    local text = ('%s. Steps: %s.'):format(workflow.description, table.concat(workflow.steps, ', '))
+    entry(out, left, 'tideate-' .. workflow.name, text)
+  end
+  return out
+end
+
+function parts.mappings()
+  vim.cmd.runtime('plugin/tideate.lua')
+  local names = {}
+  for _, mapping in ipairs(vim.api.nvim_get_keymap('n')) do
+    if vim.startswith(mapping.lhs, '<Plug>(tideate-') then
+      local command = (mapping.rhs or ''):gsub('<CR>$', ''):gsub('%s+$', '')
+      names[#names + 1] = ('    %-28s %s'):format(mapping.lhs, command)
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+---@param keys tideate.Key[]
+---@return string[]
+local function key_lines(keys)
+  return vim.tbl_map(function(key)
+    return ('    %-16s %s'):format(table.concat(key.lhs, '  '), key.desc)
+  end, keys)
+end
+
+function parts.output_keys()
+  return key_lines(require('tideate.ui.output').keys())
+end
+
+function parts.review_keys()
+  local review = { model = { entries = { {}, {} } } }
+  return key_lines(require('tideate.ui.review.keys').keys(review, false))
+end
+
+local made = {}
+for name, part in pairs(parts) do
+  made[name] = part()
+end
+io.stdout:write(vim.json.encode(made))

@@ -1,0 +1,51 @@
+"""Write doc/tideate.txt: the prose of scripts/help.txt with what the plugin's Lua tables know."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TEMPLATE = ROOT / "scripts" / "help.txt"
+HELP = ROOT / "doc" / "tideate.txt"
+PLACE = re.compile(r"^@@(\w+)@@$", re.MULTILINE)
+
+
+def generated() -> dict[str, list[str]]:
+    """Return the generated parts by name, as the plugin in a headless Neovim has them.
+
+    :raises subprocess.CalledProcessError: a table could not be read.
+    """
+    nvim = os.environ.get("TIDEATE_NVIM") or str(Path(sys.executable).with_name("nvim"))
+    command = [nvim, "--clean", "--headless", "-l", "scripts/help.lua"]
+    done = subprocess.run(
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True
+    )
+    parts: dict[str, list[str]] = json.loads(done.stdout or done.stderr)
+    return parts
+
+
+def render() -> str:
+    """Return the whole help text.
+
+    :raises KeyError: the template names a part that there is none of.
+    """
+    parts = generated()
+    return PLACE.sub(lambda place: "\n".join(parts[place[1]]).rstrip(), TEMPLATE.read_text(encoding="utf-8"))
+
+
+def main() -> int:
+    """Write the file; say whether it was another one before."""
+    text = render()
+    before = HELP.read_text(encoding="utf-8") if HELP.exists() else ""
+    HELP.write_text(text, encoding="utf-8")
+    print(f"{HELP.relative_to(ROOT)}: {'unchanged' if text == before else 'written'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
