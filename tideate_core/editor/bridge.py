@@ -20,7 +20,7 @@ __all__ = ["Bridge"]
 
 FRAME = 0.016
 """Seconds between two batches; twenty thousand single calls a second would cost ten times the redraws."""
-MAX_MESSAGES = 400
+MAX_MESSAGES = 256
 MAX_CHARACTERS = 32_000
 """A batch's bounds: what Lua takes in without a pause that a person notices."""
 TOKEN = "SD_EVENT_TOKEN"  # noqa: S105 an event's name

@@ -93,7 +93,7 @@ class Decision:
     reason: str = ""
 
 
-class Declined(Exception):  # noqa: N818 a person's answer, not an error
+class Declined(Exception):
     """The person said no: the run ends as cancelled."""
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import edit_range, insert_text
 from tideate_core.engine.builtin.review import review_and_apply
-from tideate_core.engine.builtin.subject import Subject, text_budget
+from tideate_core.engine.builtin.subject import Subject, brief, text_budget
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 from tideate_core.workspace import FileChange
@@ -23,7 +23,8 @@ ORIENTATION = 15
 async def analyze(step: StepContext) -> Confirm:
     """Say what the code does and how it will be changed; the person agrees before it is."""
     subject = _subject(step)
-    reply = await step.ask(step.render("refactor_analyze", prompt=step.prompt, **subject.variables()))
+    prompt = step.render("refactor_analyze", prompt=step.prompt, **subject.variables())
+    reply = await step.ask(brief(step, prompt))
     text = reply.text.strip()
     where = subject.path or "the buffer"
     lines = f"lines {subject.start + 1}-{subject.end} of {where}"

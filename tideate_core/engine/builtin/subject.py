@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.gates import language_of
 
 if TYPE_CHECKING:
+    from tideate_core.adapters import Prompt
     from tideate_core.workflows import BufferContext, RunContext, StepContext
 
-__all__ = ["Subject", "clip", "text_budget"]
+__all__ = ["Subject", "brief", "clip", "text_budget"]
 
+BRIEF = 200
+"""Tokens."""
 CHARACTERS_PER_TOKEN = 3
 """On the careful side: code takes more tokens than prose."""
 
@@ -86,6 +89,11 @@ def clip(step: StepContext, text: str) -> str:
     lines, total = kept.count("\n") + 1, text.count("\n") + 1
     step.notice(f"only the first {lines} of {total} lines fit this model and were read", level="warn")
     return kept
+
+
+def brief(step: StepContext, prompt: Prompt) -> Prompt:
+    """Keep a small model from repeating itself once it has said what it can."""
+    return replace(prompt, max_tokens=BRIEF) if step.demonstration else prompt
 
 
 def _shown(path: str, cwd: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.builtin.subject import Subject, clip
+from tideate_core.engine.builtin.subject import Subject, brief, clip
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -29,7 +29,7 @@ async def summarize(step: StepContext) -> str:
 async def _answer(step: StepContext, prompt: str, subject: Subject | None) -> str:
     variables = subject.variables() if subject else dict(NO_TEXT)
     variables["text"] = clip(step, variables["text"])
-    reply = await step.ask(step.render(prompt, prompt=step.prompt, **variables))
+    reply = await step.ask(brief(step, step.render(prompt, prompt=step.prompt, **variables)))
     if reply.truncated:
         step.notice("the answer was cut off at the model's length limit", level="warn")
     return reply.text.strip()

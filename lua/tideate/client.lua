@@ -1,0 +1,125 @@
+--- Requests to the host and their answers, by id. Nothing here waits.
+local M = {}
+
+---@alias tideate.Result table<string, any> `ok` is a boolean; else `error`, `error_code` or `cancelled`
+
+---@class tideate.Pending
+---@field method string
+---@field callback fun(result: tideate.Result)
+
+---@type table<string, tideate.Pending>
+local pending = {}
+---@type table[] payloads that wait for the host to be ready
+local queue = {}
+local last_id = 0
+
+---@param callback fun(result: tideate.Result)
+---@param result tideate.Result
+local function call_back(callback, result)
+  local ok, err = xpcall(callback, debug.traceback, result)
+  if not ok then
+    vim.schedule(function()
+      vim.notify('tideate: a callback failed: ' .. err, vim.log.levels.ERROR)
+    end)
+  end
+end
+
+---@param id string
+---@param result tideate.Result
+local function settle(id, result)
+  local request = pending[id]
+  pending[id] = nil
+  if request then
+    call_back(request.callback, result)
+  end
+end
+
+---@param payload table
+local function send(payload)
+  local ok, err = require('tideate.host').notify('TideateSend', payload)
+  -- a closed channel is not reported here: the host's end is, and settles everything
+  if not ok and err and not err:find('E475', 1, true) and not err:lower():find('channel', 1, true) then
+    local error_text = ("tideate cannot send '%s': %s"):format(payload.method, err)
+    vim.schedule(function()
+      settle(payload.id, { ok = false, error = error_text, error_code = 'InvalidInput' })
+    end)
+  end
+end
+
+---@type tideate.HostListener
+local listener = {
+  ready = function()
+    for _, registration in ipairs(require('tideate.registry').registrations()) do
+      M.request('register', registration, require('tideate.registry').on_registered)
+    end
+    local waiting = queue
+    queue = {}
+    for _, payload in ipairs(waiting) do
+      send(payload)
+    end
+  end,
+  gone = function(err)
+    queue = {}
+    local lost = pending
+    pending = {}
+    require('tideate.events').host_gone()
+    for _, request in pairs(lost) do
+      call_back(request.callback, { ok = false, error = err.error, error_code = err.error_code })
+    end
+  end,
+}
+
+--- Ask the host for something; starts it when needed.
+---@param method string
+---@param params? table<string, any>
+---@param callback fun(result: tideate.Result) called once, also when the host dies; not before this returns
+---@return string id
+function M.request(method, params, callback)
+  last_id = last_id + 1
+  local id = 'q' .. last_id
+  pending[id] = { method = method, callback = callback }
+  params = params and next(params) ~= nil and params or vim.empty_dict()
+  local payload = { id = id, method = method, params = params }
+  local host = require('tideate.host')
+  if host.state() == 'ready' then
+    send(payload)
+  else
+    queue[#queue + 1] = payload
+    host.start(listener)
+  end
+  return id
+end
+
+--- Send something that has no answer, if there is a host to hear it.
+---@param method string
+---@param params table<string, any>
+function M.tell(method, params)
+  if require('tideate.host').state() == 'ready' then
+    last_id = last_id + 1
+    send({ id = 'q' .. last_id, method = method, params = params })
+  end
+end
+
+--- Take the answer to a request.
+---@param id string
+---@param result tideate.Result
+function M.resolve(id, result)
+  settle(id, result)
+end
+
+--- Whether something waits for an answer.
+---@return boolean
+function M.busy()
+  return next(pending) ~= nil
+end
+
+--- The editor ends: what runs is cancelled with it.
+function M.leave()
+  local lost = pending
+  pending, queue = {}, {}
+  for _, request in pairs(lost) do
+    call_back(request.callback, { ok = false, cancelled = true })
+  end
+end
+
+return M

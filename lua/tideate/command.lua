@@ -1,0 +1,155 @@
+--- `:Workflow`: one table makes the subcommands, their completion, their help and the menu.
+local M = {}
+
+--- Names that later versions use for subcommands; no workflow may take them.
+M.later = { 'history', 'show', 'graph', 'review', 'retry', 'context', 'tools' }
+
+--- What `:Workflow` manages itself; everything else is a workflow.
+---@type tideate.Subcommand[]
+M.subcommands = require('tideate.subcommands')
+
+---@type table<string, string> other ways to write a subcommand
+local ALIASES = { logs = 'log' }
+
+---@param name string
+---@return tideate.Subcommand?
+local function find(name)
+  name = ALIASES[name] or name
+  for _, command in ipairs(M.subcommands) do
+    if command.name == name then
+      return command
+    end
+  end
+end
+
+--- Whether `:Workflow` keeps this name for itself.
+---@param name string
+---@return boolean
+function M.reserved(name)
+  return find(name) ~= nil or vim.list_contains(M.later, name)
+end
+
+--- The first word, with `\ ` for a blank in it, and the rest as it was typed.
+---@param args string
+---@return string name, string rest
+local function split(args)
+  local at = args:find('%S') or 1
+  local stop = at
+  while stop <= #args and not args:sub(stop, stop):find('%s') do
+    stop = stop + (args:sub(stop, stop + 1):find('^\\%s') and 2 or 1)
+  end
+  return (args:sub(at, stop - 1):gsub('\\(%s)', '%1')), vim.trim(args:sub(stop))
+end
+
+--- A file by its full path: the host may stand in another directory.
+---@param name string
+---@return string
+local function full_name(name)
+  if name:find('/') or name:find('%.ya?ml$') or name:find('%.json$') or name:find('%.workflow$') then
+    return vim.fn.fnamemodify(vim.fs.normalize(name), ':p')
+  end
+  return name
+end
+
+---@param name string
+---@param rest string
+---@param context tideate.Context
+local function dispatch(name, rest, context)
+  local command = find(name)
+  if command then
+    return command.run(rest, command)
+  elseif M.reserved(name) then
+    local text = ('`:Workflow %s` is not part of this version'):format(name)
+    return require('tideate.ui').notify(text, vim.log.levels.WARN)
+  end
+  require('tideate').run(full_name(name), { prompt = rest, context = context })
+end
+
+---@param context tideate.Context taken before the menu opens
+local function open_menu(context)
+  local entries = {}
+  for _, workflow in ipairs(require('tideate.registry').list()) do
+    entries[#entries + 1] = { name = workflow.name, description = workflow.description }
+  end
+  for _, command in ipairs(M.subcommands) do
+    if command.menu then
+      entries[#entries + 1] = { name = command.name, description = command.help }
+    end
+  end
+  require('tideate.ui').menu(entries, function(entry)
+    if entry then
+      dispatch(entry.name, '', context)
+    end
+  end)
+end
+
+--- Run `:Workflow`.
+---@param invocation {args: string, range: integer, line1: integer, line2: integer}
+function M.execute(invocation)
+  local name, rest = split(invocation.args)
+  if find(name) then
+    return dispatch(name, rest)
+  end
+  local range = invocation.range > 0 and { math.max(invocation.line1, 1), math.max(invocation.line2, 1) } or nil
+  local context = require('tideate.context').capture(range)
+  if name == '' then
+    return open_menu(context)
+  end
+  dispatch(name, rest, context)
+end
+
+--- What can follow an `@` in a prompt. Contexts put their names here.
+---@type (fun(lead: string): string[])[]
+M.mentions = {}
+
+---@return string[]
+local function first_words()
+  local names = vim.tbl_map(function(command)
+    return command.name
+  end, M.subcommands)
+  for _, workflow in ipairs(require('tideate.registry').list()) do
+    names[#names + 1] = workflow.name
+  end
+  table.sort(names)
+  return names
+end
+
+---@param lead string
+---@return string[]
+local function mentions(lead)
+  local found = {}
+  for _, source in ipairs(M.mentions) do
+    vim.list_extend(found, source(lead))
+  end
+  return found
+end
+
+---@param lead string
+---@param before string what was typed after `:Workflow`, up to the cursor
+---@return string[]
+local function candidates(lead, before)
+  local name, rest = split(before)
+  if rest == '' and not before:find('%s$') then
+    -- a file only where it can be nothing else: listing directories may be slow
+    return lead:find('[/~.]') and vim.fn.getcompletion(lead, 'file') or first_words()
+  end
+  local command = find(name)
+  if command then
+    return command.complete and command.complete(lead) or {}
+  end
+  return lead:sub(1, 1) == '@' and mentions(lead) or {}
+end
+
+--- Complete `:Workflow`. Never asks the host.
+---@param lead string
+---@param line string
+---@param position integer
+---@return string[]
+function M.complete(lead, line, position)
+  local before = line:sub(1, position):match('W[orkflw]*%s+(.*)$') or ''
+  return vim.tbl_filter(function(candidate)
+    return vim.startswith(candidate, lead)
+  end, candidates(lead, before))
+end
+
+return M

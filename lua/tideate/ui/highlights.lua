@@ -1,0 +1,33 @@
+--- Highlight groups: each a default link, so that a colour scheme or a person may set them.
+local M = {}
+
+---@type table<string, string> group → what it looks like unless set
+M.links = {
+  TideateNormal = 'NormalFloat',
+  TideateBorder = 'FloatBorder',
+  TideateTitle = 'FloatTitle',
+  TideateKey = 'Special',
+  TideateHint = 'Comment',
+  TideateAdd = 'DiffAdd',
+  TideateDelete = 'DiffDelete',
+  TideateAddSign = 'Added',
+  TideateDeleteSign = 'Removed',
+  TideateChangeSign = 'Changed',
+  TideateMoveSign = 'Special',
+  TideatePath = 'Directory',
+  TideateOut = 'NonText',
+  TideateDone = 'DiagnosticOk',
+  TideateRunning = 'DiagnosticInfo',
+  TideateFailed = 'DiagnosticError',
+  TideateWarning = 'DiagnosticWarn',
+  TideateWaiting = 'Comment',
+}
+
+--- Define the groups that nobody has defined yet.
+function M.define()
+  for group, target in pairs(M.links) do
+    vim.api.nvim_set_hl(0, group, { link = target, default = true })
+  end
+end
+
+return M

@@ -1,0 +1,73 @@
+--- Whether a person is typing, so that no dialog ever takes keys meant for something else.
+local M = {}
+
+local QUIET = 400 -- milliseconds without a key
+local LOOK = 50 -- milliseconds between two looks
+
+local ns = vim.api.nvim_create_namespace('tideate.idle')
+local watchers = 0
+local last_key = 0
+
+--- Note keys from now on, until `stop` is called; a dialog that comes soon then knows more.
+---@return fun() stop
+function M.watch()
+  watchers = watchers + 1
+  if watchers == 1 then
+    last_key = vim.uv.now()
+    vim.on_key(function()
+      last_key = vim.uv.now()
+    end, ns)
+  end
+  local stopped = false
+  return function()
+    if stopped then
+      return
+    end
+    stopped = true
+    watchers = watchers - 1
+    if watchers == 0 then
+      vim.on_key(nil, ns)
+    end
+  end
+end
+
+--- Plain normal mode, with no command begun, no key waiting and no macro running.
+---@return boolean
+function M.plain_normal()
+  local mode = vim.api.nvim_get_mode()
+  return mode.mode == 'n'
+    and not mode.blocking
+    and vim.fn.state('moa') == ''
+    and vim.fn.getcmdwintype() == ''
+    and vim.fn.reg_executing() == ''
+    and vim.fn.getchar(1) == 0
+end
+
+--- Call back once, as soon as the person is in plain normal mode and has not typed for a while.
+---@param callback fun()
+---@return fun() cancel
+function M.when_quiet(callback)
+  local stop = M.watch()
+  local timer = assert(vim.uv.new_timer())
+  local done = false
+  local function finish()
+    if not done then
+      done = true
+      timer:stop()
+      timer:close()
+      stop()
+    end
+  end
+  timer:start(LOOK, LOOK, function()
+    vim.schedule(function()
+      vim.uv.update_time()
+      if not done and vim.uv.now() - last_key >= QUIET and M.plain_normal() then
+        finish()
+        callback()
+      end
+    end)
+  end)
+  return finish
+end
+
+return M

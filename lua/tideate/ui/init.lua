@@ -1,0 +1,201 @@
+--- What a person sees: the output of runs, questions, progress, notices. It shows and asks; deciding
+--- anything is the engine's.
+local M = {}
+
+---@class tideate.ui.Waiting
+---@field id string
+---@field question tideate.Question
+---@field respond fun(result: any)
+---@field shown tideate.Asked?
+
+---@type tideate.ui.Waiting[] the first one is shown
+local queue = {}
+
+---@type fun()?
+local stop_watching
+
+---@type table<string, string> kind → module
+local KINDS = {
+  gate = 'tideate.ui.confirm',
+  override = 'tideate.ui.confirm',
+  plan = 'tideate.ui.plan',
+  review = 'tideate.ui.review',
+}
+
+local show_next
+
+---@param waiting tideate.ui.Waiting
+---@param result any
+local function answer(waiting, result)
+  if queue[1] ~= waiting then
+    return
+  end
+  table.remove(queue, 1)
+  waiting.respond(result)
+  show_next()
+end
+
+--- Show the question whose turn it is.
+function show_next()
+  local waiting = queue[1]
+  if not waiting or waiting.shown then
+    return
+  end
+  local module = KINDS[waiting.question.kind] or KINDS.gate
+  local ok, shown = pcall(require(module).open, waiting.question, function(result)
+    answer(waiting, result)
+  end)
+  if not ok then
+    -- a question that cannot be shown must not hold up the others, nor count as a yes
+    answer(waiting, { accepted = false, reason = tostring(shown) })
+    error(shown, 0)
+  end
+  waiting.shown = shown
+end
+
+--- Ask the person; questions that come together wait for each other.
+---@param id string
+---@param question tideate.Question
+---@param respond fun(result: any) called once, never after `withdraw`
+function M.confirm(id, question, respond)
+  table.insert(queue, { id = id, question = question, respond = respond })
+  show_next()
+end
+
+--- No answer is wanted any more.
+---@param id string
+function M.withdraw(id)
+  for index, waiting in ipairs(queue) do
+    if waiting.id == id then
+      table.remove(queue, index)
+      if waiting.shown then
+        waiting.shown:close()
+      end
+      return show_next()
+    end
+  end
+end
+
+--- What waits for the person, the one shown first.
+---@return { id: string, kind: string, message: string, focused: boolean }[]
+function M.pending()
+  return vim.tbl_map(function(waiting)
+    return {
+      id = waiting.id,
+      kind = waiting.question.kind,
+      message = waiting.question.message,
+      focused = waiting.shown ~= nil and waiting.shown:focused(),
+    }
+  end, queue)
+end
+
+--- Bring the person to the question that waits for them.
+---@return boolean done
+function M.focus()
+  if queue[1] and queue[1].shown then
+    queue[1].shown:focus()
+    return true
+  end
+  return false
+end
+
+--- Choose from a list; if a question waits, the person is brought to it instead.
+---@param entries tideate.MenuEntry[]
+---@param on_choice fun(entry: tideate.MenuEntry?)
+function M.menu(entries, on_choice)
+  if not M.focus() then
+    require('tideate.ui.menu').open(entries, on_choice)
+  end
+end
+
+---@param message string
+---@param level? integer of `vim.log.levels`
+function M.notify(message, level)
+  require('tideate.ui.notify').notify(message, level)
+end
+
+--- Show or hide a run's output.
+---@param execution_id? string the newest run by default
+function M.toggle_output(execution_id)
+  if not require('tideate.ui.output').toggle(execution_id) then
+    M.notify('nothing has run yet; :Workflow starts something')
+  end
+end
+
+---@param run tideate.Run
+---@return string
+local function done_words(run)
+  local files = #run.files == 0 and '' or (#run.files == 1 and ', 1 file changed' or (', %d files changed'):format(#run.files))
+  return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)
+end
+
+---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>
+local ENDINGS = {
+  SD_EVENT_WORKFLOW_COMPLETED = function(run)
+    return done_words(run), vim.log.levels.INFO
+  end,
+  SD_EVENT_WORKFLOW_FAILED = function(run, data)
+    return ('%s failed: %s'):format(run.name, data.error), vim.log.levels.ERROR
+  end,
+  SD_EVENT_WORKFLOW_CANCELLED = function(run, data)
+    local word = data.reason == 'declined' and 'declined' or 'cancelled'
+    return ('%s: %s'):format(run.name, word), vim.log.levels.INFO
+  end,
+}
+
+--- Announce the end of a run. A failure is always told, the rest unless the person asked for silence.
+---@param event tideate.Event
+---@param run tideate.Run
+local function announce(event, run)
+  local words = ENDINGS[event.name]
+  if not words then
+    return
+  end
+  local message, level = words(run, event.data or {})
+  if level == vim.log.levels.ERROR or require('tideate.config').get('ui.notify') then
+    M.notify(message, level)
+  end
+end
+
+--- Keys are watched while something runs, so that a question knows at once whether somebody types.
+local function watch_keys()
+  local active = require('tideate.state').get_status() ~= nil
+  if active and not stop_watching then
+    stop_watching = require('tideate.ui.idle').watch()
+  elseif not active and stop_watching then
+    stop_watching()
+    stop_watching = nil
+  end
+end
+
+--- Take an event; the state has it already.
+---@param event tideate.Event
+function M.on_event(event)
+  require('tideate.ui.output').on_event(event)
+  if event.name == 'SD_EVENT_TOKEN' then
+    return
+  end
+  watch_keys()
+  local run = require('tideate.state').get_status(event.execution_id)
+  if run then
+    require('tideate.ui.progress').report(run)
+    announce(event, run)
+  end
+end
+
+--- Close every window; questions stay unanswered.
+function M.close()
+  local waiting = queue[1]
+  queue = {}
+  if waiting and waiting.shown then
+    waiting.shown:close()
+  end
+  require('tideate.ui.output').close()
+  require('tideate.ui.notify').close()
+  if stop_watching then
+    stop_watching()
+    stop_watching = nil
+  end
+end
+
+return M

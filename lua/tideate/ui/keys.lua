@@ -1,0 +1,103 @@
+--- Keys of one buffer, and their help, from one table; what was mapped before comes back.
+local M = {}
+
+---@class tideate.Key
+---@field lhs string[] the first one is shown
+---@field run fun()
+---@field desc string
+---@field word? string short, for a footer; without it the key is only in the help
+
+---@param buf integer
+---@param lhs string
+---@return table<string, any>? mapping the buffer's own mapping of a key
+local function own(buf, lhs)
+  return vim.api.nvim_buf_call(buf, function()
+    local mapping = vim.fn.maparg(lhs, 'n', false, true)
+    return mapping.buffer == 1 and mapping or nil
+  end)
+end
+
+--- Map keys in a buffer.
+---@param buf integer
+---@param keys tideate.Key[]
+---@return fun() restore
+function M.set(buf, keys)
+  local before = {} ---@type { lhs: string, mapping: table<string, any>? }[]
+  for _, key in ipairs(keys) do
+    for _, lhs in ipairs(key.lhs) do
+      table.insert(before, { lhs = lhs, mapping = own(buf, lhs) })
+      vim.keymap.set('n', lhs, key.run, { buffer = buf, nowait = true, silent = true, desc = key.desc })
+    end
+  end
+  return function()
+    if not vim.api.nvim_buf_is_valid(buf) then
+      return
+    end
+    for _, entry in ipairs(before) do
+      pcall(vim.keymap.del, 'n', entry.lhs, { buffer = buf })
+      if entry.mapping then
+        vim.api.nvim_buf_call(buf, function()
+          vim.fn.mapset('n', false, entry.mapping)
+        end)
+      end
+    end
+  end
+end
+
+--- What a footer shows of keys.
+---@param keys tideate.Key[]
+---@return { [1]: string, [2]: string }[]
+function M.words(keys)
+  local words = {}
+  for _, key in ipairs(keys) do
+    if key.word then
+      table.insert(words, { key.lhs[1], key.word })
+    end
+  end
+  return words
+end
+
+local ns = vim.api.nvim_create_namespace('tideate.help')
+
+--- Show what keys do; any of `q`, `<Esc>`, `<CR>` and `?` closes it.
+---@param title string
+---@param keys tideate.Key[]
+function M.help(title, keys)
+  local text, window = require('tideate.ui.text'), require('tideate.ui.window')
+  local lines, widest = {}, 0 ---@type tideate.Chunk[][], integer
+  for _, key in ipairs(keys) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(table.concat(key.lhs, '  ')))
+  end
+  for _, key in ipairs(keys) do
+    local lhs = text.pad(table.concat(key.lhs, '  '), widest)
+    table.insert(lines, { { ' ' .. lhs .. '  ', 'TideateKey' }, { key.desc .. ' ' } })
+  end
+  local buf = window.scratch()
+  text.render(buf, ns, lines)
+  vim.bo[buf].bufhidden = 'wipe'
+  local back = vim.api.nvim_get_current_win()
+  local width = 0
+  for _, line in ipairs(lines) do
+    width = math.max(width, text.width(line))
+  end
+  local win = window.over(buf, window.centered(width, #lines, {
+    title = ' ' .. title .. ' ',
+    zindex = 120,
+  }))
+  local function close()
+    window.close(win)
+    if vim.api.nvim_win_is_valid(back) then
+      vim.api.nvim_set_current_win(back)
+    end
+  end
+  M.set(buf, { { lhs = { 'q', '<Esc>', '<CR>', '?', 'g?' }, run = close, desc = 'close' } })
+  vim.api.nvim_create_autocmd('WinLeave', {
+    buffer = buf,
+    once = true,
+    callback = vim.schedule_wrap(function()
+      window.close(win)
+    end),
+  })
+end
+
+return M

@@ -1,0 +1,91 @@
+--- A list to choose from.
+local M = {}
+
+---@class tideate.MenuEntry
+---@field name string
+---@field description? string
+
+---@class tideate.Menu
+---@field close fun()
+
+local ns = vim.api.nvim_create_namespace('tideate.menu')
+
+---@param entries tideate.MenuEntry[]
+---@param width integer
+---@return tideate.Chunk[][]
+local function lines_of(entries, width)
+  local text = require('tideate.ui.text')
+  local widest = 0
+  for _, entry in ipairs(entries) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(entry.name))
+  end
+  return vim.tbl_map(function(entry)
+    return text.fit_chunks({
+      { ' ' .. text.pad(entry.name, widest) .. '  ', 'TideateKey' },
+      { entry.description or '', 'TideateHint' },
+    }, width)
+  end, entries)
+end
+
+--- Show entries; the choice is called back once, with nil if the person chose none.
+---@param entries tideate.MenuEntry[]
+---@param on_choice fun(entry: tideate.MenuEntry?)
+---@return tideate.Menu
+function M.open(entries, on_choice)
+  local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
+  local columns = window.room()
+  local width = math.min(72, columns - 4)
+  local buf = window.scratch()
+  vim.bo[buf].bufhidden = 'wipe'
+  text.render(buf, ns, lines_of(entries, width))
+  local back = vim.api.nvim_get_current_win()
+  local words = { { '<CR>', 'choose' }, { 'q', 'close' } }
+  local win = window.float(buf, true, window.centered(width, #entries, {
+    title = { { ' workflow ', 'TideateTitle' } },
+    footer = text.keys(words),
+    zindex = 90,
+  }))
+  window.options(win, { cursorline = true, wrap = false })
+
+  local done = false
+  local function finish(entry)
+    if done then
+      return
+    end
+    done = true
+    window.close(win)
+    if window.visible(back) then
+      vim.api.nvim_set_current_win(back)
+    end
+    on_choice(entry)
+  end
+  keys.set(buf, {
+    {
+      lhs = { '<CR>' },
+      desc = 'choose',
+      run = function()
+        finish(entries[vim.api.nvim_win_get_cursor(win)[1]])
+      end,
+    },
+    {
+      lhs = { 'q', '<Esc>' },
+      desc = 'close',
+      run = function()
+        finish(nil)
+      end,
+    },
+  })
+  vim.api.nvim_create_autocmd({ 'WinLeave', 'BufWipeout' }, {
+    buffer = buf,
+    callback = vim.schedule_wrap(function()
+      finish(nil)
+    end),
+  })
+  return {
+    close = function()
+      finish(nil)
+    end,
+  }
+end
+
+return M

@@ -1,0 +1,91 @@
+--- Telling a person something without making them press a key for it.
+local M = {}
+
+local SHOWN = 8000 -- milliseconds
+
+---@type { win: integer, timer: uv.uv_timer_t }?
+local toast
+
+---@type table<integer, string>
+local GROUPS = {
+  [vim.log.levels.ERROR] = 'TideateFailed',
+  [vim.log.levels.WARN] = 'TideateWarning',
+}
+
+--- Close the toast.
+function M.close()
+  if not toast then
+    return
+  end
+  local last = toast
+  toast = nil
+  last.timer:stop()
+  if not last.timer:is_closing() then
+    last.timer:close()
+  end
+  require('tideate.ui.window').close(last.win)
+end
+
+---@param message string
+---@param level integer
+local function show_toast(message, level)
+  M.close()
+  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
+  local columns, rows = window.room()
+  local width = math.min(72, columns - 4)
+  local lines = vim.tbl_map(function(line)
+    return { { ' ' .. line, GROUPS[level] } }
+  end, text.wrap(message, width - 2))
+  local buf = window.scratch()
+  vim.bo[buf].bufhidden = 'wipe'
+  text.render(buf, vim.api.nvim_create_namespace('tideate.notify'), lines)
+  local height = math.min(#lines, rows - 2)
+  local win = window.float(buf, false, {
+    width = width,
+    height = height,
+    row = vim.o.showtabline == 2 and 1 or 0,
+    col = columns - width - 2,
+    title = { { ' tideate ', 'TideateTitle' } },
+    focusable = false,
+    zindex = 130,
+  })
+  toast = { win = win, timer = vim.defer_fn(M.close, SHOWN) }
+end
+
+--- The person's own notifications, if there are any.
+---@return boolean
+local function replaced()
+  local source = debug.getinfo(vim.notify, 'S').source
+  return not (source:find('^@vim/') or source:find('/lua/vim/', 1, true))
+end
+
+--- Put a message into `:messages` without a prompt to press a key.
+---@param message string
+local function remember(message)
+  local width = math.max(20, vim.o.columns - 12)
+  for _, line in ipairs(require('tideate.ui.text').wrap(message, width)) do
+    -- the redraw forgets that a message is on the screen, so that the next one needs no prompt
+    vim.cmd.redraw()
+    vim.api.nvim_echo({ { line } }, true, {})
+  end
+  vim.cmd.redraw()
+  vim.api.nvim_echo({ { '' } }, false, {})
+end
+
+--- Tell a person something. A message that would need a key to go on, because it does not fit, is shown
+--- in a small window for a while, and kept in `:messages`.
+---@param message string
+---@param level? integer of `vim.log.levels`
+function M.notify(message, level)
+  level = level or vim.log.levels.INFO
+  local line = vim.startswith(message, 'tideate') and message or 'tideate: ' .. message
+  local fits = vim.o.cmdheight > 0 and not line:find('\n') and vim.fn.strdisplaywidth(line) < vim.o.columns - 12
+  if fits or replaced() then
+    vim.notify(line, level, { title = 'tideate' })
+    return
+  end
+  remember(line)
+  show_toast(message, level)
+end
+
+return M

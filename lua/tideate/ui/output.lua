@@ -1,0 +1,344 @@
+--- The window in which answers arrive. One window, a buffer per run.
+local M = {}
+
+local KEPT = 10 -- buffers of finished runs
+
+---@class tideate.ui.Run
+---@field stream tideate.Stream
+---@field step_began integer rows before the current step's text
+---@field wrote boolean whether the current step streamed text
+
+---@type table<string, tideate.ui.Run>
+local runs = {}
+---@type string[] oldest first
+local order = {}
+---@type { win: integer?, id: string?, kind: string?, stop: fun()?, group: integer?, back: integer? }
+local shown = {}
+
+---@param id string
+---@return tideate.Run?
+local function status(id)
+  return require('tideate.state').get_status(id)
+end
+
+---@return table<string, any> config of a float that leaves the code readable
+local function float_config()
+  local columns, lines = require('tideate.ui.window').room()
+  local width, height, row, col
+  if columns >= 120 then
+    width = math.floor(columns * 0.45)
+    height = lines - 2
+    row, col = vim.o.showtabline == 2 and 1 or 0, columns - width - 2
+  else
+    width = columns - 2
+    height = math.max(5, math.floor(lines * 0.45))
+    row, col = lines - height - 2, 0
+  end
+  return { width = width, height = math.max(1, height), row = row, col = col, zindex = 40 }
+end
+
+---@return boolean
+function M.is_visible()
+  return require('tideate.ui.window').visible(shown.win)
+end
+
+--- Draw the title and the steps.
+local function draw()
+  local run = shown.id and status(shown.id)
+  if not run or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
+    return
+  end
+  local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
+  local window = require('tideate.ui.window')
+  local width = vim.api.nvim_win_get_width(shown.win)
+  local title = progress.title(run)
+  if shown.kind == 'float' then
+    local keys = text.keys(require('tideate.ui.keys').words(M.keys()), width)
+    vim.api.nvim_win_set_config(shown.win, { title = text.fit_chunks(title, width), footer = keys })
+    window.options(shown.win, { winbar = text.bar(progress.fitting_steps(run, width)) })
+  else
+    local steps = progress.fitting_steps(run, math.max(0, width - text.width(title)))
+    window.options(shown.win, { winbar = text.bar(text.fit_chunks(vim.list_extend(title, steps), width)) })
+  end
+end
+
+--- The spinner turns only while somebody sees it and something runs.
+local function animate()
+  local run = shown.id and status(shown.id)
+  local wanted = run and require('tideate.ui.progress').active(run) and M.is_visible()
+  if wanted and not shown.stop then
+    shown.stop = require('tideate.ui.progress').tick(function()
+      draw()
+      animate()
+    end)
+  elseif not wanted and shown.stop then
+    shown.stop()
+    shown.stop = nil
+  end
+end
+
+---@return tideate.Key[]
+function M.keys()
+  return {
+    {
+      lhs = { 'q' },
+      word = 'hide',
+      desc = 'hide this window; the run goes on',
+      run = function()
+        M.hide()
+      end,
+    },
+    {
+      lhs = { '<C-c>' },
+      word = 'cancel',
+      desc = 'cancel the run',
+      run = function()
+        local run = shown.id and status(shown.id)
+        if run and require('tideate.ui.progress').active(run) then
+          require('tideate').cancel(run.execution_id)
+        end
+      end,
+    },
+    {
+      lhs = { '?', 'g?' },
+      word = 'help',
+      desc = 'this help',
+      run = function()
+        require('tideate.ui.keys').help('output', M.keys())
+      end,
+    },
+  }
+end
+
+---@param id string
+---@return tideate.ui.Run
+local function add(id)
+  local run = status(id)
+  local name = ('tideate://%s/%s'):format(run and run.name or 'run', id:sub(1, 8))
+  local entry = { stream = require('tideate.ui.stream').new(name), step_began = 0, wrote = false }
+  require('tideate.ui.keys').set(entry.stream.buf, M.keys())
+  runs[id] = entry
+  table.insert(order, id)
+  return entry
+end
+
+--- A run's entry; written again from what is known if its buffer was wiped.
+---@param id string
+---@return tideate.ui.Run?
+local function entry_of(id)
+  local entry = runs[id]
+  if entry and vim.api.nvim_buf_is_loaded(entry.stream.buf) then
+    return entry
+  end
+  local run = status(id)
+  if not run then
+    return nil
+  end
+  if entry then
+    entry.stream:close()
+    order = vim.tbl_filter(function(other)
+      return other ~= id
+    end, order)
+  end
+  entry = add(id)
+  require('tideate.ui.transcript').begin(entry, run)
+  entry.stream:write(table.concat(require('tideate.state').text(id)))
+  entry.stream:flush()
+  return entry
+end
+
+local function forget_old()
+  local finished = 0
+  for index = #order, 1, -1 do
+    local id = order[index]
+    local run = status(id)
+    if id ~= shown.id and not (run and require('tideate.ui.progress').active(run)) then
+      finished = finished + 1
+      if finished > KEPT then
+        runs[id].stream:close()
+        runs[id] = nil
+        table.remove(order, index)
+      end
+    end
+  end
+end
+
+---@param buf integer
+---@return integer win
+local function open(buf)
+  local window = require('tideate.ui.window')
+  local kind = require('tideate.config').get('ui.output')
+  shown.kind = kind
+  if kind == 'split' then
+    return window.split(buf, 'below', math.max(6, math.floor(vim.o.lines * 0.35)))
+  elseif kind == 'vsplit' then
+    return window.split(buf, 'right', math.floor(vim.o.columns * 0.45))
+  elseif kind == 'tab' then
+    local here = vim.api.nvim_get_current_tabpage()
+    vim.cmd('tab sbuffer ' .. buf)
+    local win = vim.api.nvim_get_current_win()
+    vim.api.nvim_set_current_tabpage(here)
+    return win
+  end
+  shown.kind = 'float'
+  return window.float(buf, false, vim.tbl_extend('force', float_config(), { title = ' tideate ', footer = ' ' }))
+end
+
+local function watch()
+  shown.group = vim.api.nvim_create_augroup('tideate.output', { clear = true })
+  vim.api.nvim_create_autocmd('WinClosed', {
+    group = shown.group,
+    pattern = tostring(shown.win),
+    callback = function()
+      M.closed()
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
+    group = shown.group,
+    callback = vim.schedule_wrap(function()
+      if shown.kind == 'float' and M.is_visible() then
+        vim.api.nvim_win_set_config(shown.win, vim.tbl_extend('force', float_config(), { relative = 'editor' }))
+      end
+      draw()
+      animate()
+    end),
+  })
+end
+
+--- The window went away, by us or by the person.
+function M.closed()
+  if shown.group then
+    vim.api.nvim_del_augroup_by_id(shown.group)
+  end
+  if shown.stop then
+    shown.stop()
+  end
+  shown = { id = shown.id }
+end
+
+--- Whether the person can be given the window: a command of theirs just ended in normal mode.
+---@return boolean
+local function may_focus()
+  return require('tideate.ui.idle').plain_normal() and not require('tideate.ui.window').is_float(0)
+end
+
+--- Show a run.
+---@param id string
+---@param enter boolean? nil: if the person is in normal mode
+function M.show(id, enter)
+  local entry = entry_of(id)
+  if not entry then
+    return
+  end
+  if enter == nil then
+    enter = not M.is_visible() and may_focus()
+  end
+  shown.id = id
+  local window = require('tideate.ui.window')
+  if M.is_visible() then
+    window.options(shown.win, { winfixbuf = false })
+    vim.api.nvim_win_set_buf(shown.win, entry.stream.buf)
+  else
+    if shown.win then
+      M.hide()
+    end
+    shown.back = vim.api.nvim_get_current_win()
+    shown.win = open(entry.stream.buf)
+    watch()
+  end
+  window.options(shown.win, {
+    wrap = true,
+    linebreak = true,
+    number = false,
+    relativenumber = false,
+    signcolumn = 'no',
+    statuscolumn = ' ',
+    foldenable = false,
+    spell = false,
+    list = false,
+    winfixbuf = true,
+  })
+  vim.api.nvim_win_set_cursor(shown.win, { vim.api.nvim_buf_line_count(entry.stream.buf), 0 })
+  if enter then
+    vim.api.nvim_set_current_win(shown.win)
+  end
+  draw()
+  animate()
+end
+
+--- Hide the window; the run goes on.
+function M.hide()
+  local win, back = shown.win, shown.back
+  local focused = win == vim.api.nvim_get_current_win()
+  M.closed()
+  require('tideate.ui.window').close(win)
+  if focused and require('tideate.ui.window').visible(back) then
+    vim.api.nvim_set_current_win(back)
+  end
+end
+
+--- Give way to something that needs the room, if the window lies over the code.
+function M.make_room()
+  if shown.kind == 'float' and shown.win then
+    M.hide()
+  end
+end
+
+--- Put the person into the window.
+---@return boolean done
+function M.focus()
+  if not M.is_visible() then
+    return false
+  end
+  vim.api.nvim_set_current_win(shown.win)
+  return true
+end
+
+--- Hide the window, or show a run in it.
+---@param id string? the newest run by default
+---@return boolean known whether there was a run to show
+function M.toggle(id)
+  if M.is_visible() and (id == nil or id == shown.id) then
+    M.hide()
+    return true
+  end
+  local newest = require('tideate.state').runs()[1]
+  id = id or (newest and newest.execution_id)
+  if not id or not entry_of(id) then
+    return false
+  end
+  M.show(id, require('tideate.ui.idle').plain_normal())
+  return true
+end
+
+--- Take an event.
+---@param event tideate.Event
+function M.on_event(event)
+  local id = event.execution_id
+  local run = status(id)
+  if not run then
+    return
+  end
+  local entry = runs[id] or add(id)
+  require('tideate.ui.transcript').on_event(entry, event, run)
+  if event.name == 'SD_EVENT_TOKEN' then
+    return
+  elseif event.name == 'SD_EVENT_WORKFLOW_STARTED' then
+    forget_old()
+    M.show(id)
+  elseif shown.id == id then
+    draw()
+    animate()
+  end
+end
+
+--- Close everything.
+function M.close()
+  M.hide()
+  for _, entry in pairs(runs) do
+    entry.stream:close()
+  end
+  runs, order, shown = {}, {}, {}
+end
+
+return M

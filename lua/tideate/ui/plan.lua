@@ -1,0 +1,239 @@
+--- The review of a plan: which files a run may touch, and how.
+local M = {}
+
+---@type table<string, { [1]: string, [2]: string }> action → sign and group
+M.SIGNS = {
+  create = { '+', 'TideateAddSign' },
+  modify = { '~', 'TideateChangeSign' },
+  delete = { '-', 'TideateDeleteSign' },
+  move = { '→', 'TideateMoveSign' },
+}
+
+local UNTAKEN = 'your edits of the text are not taken: e goes back to them, y again leaves them out'
+
+---@class tideate.ui.Plan
+---@field files tideate.PlannedFile[]
+---@field out table<tideate.PlannedFile, boolean> taken out
+---@field question tideate.Question
+---@field dialog tideate.Dialog
+---@field editor tideate.PlanEditor?
+---@field respond fun(result: table<string, any>)
+---@field rows table<integer, tideate.PlannedFile> by buffer row, 1-based
+---@field first integer first row with a file, 0-based
+---@field message string?
+local Plan = {}
+Plan.__index = Plan
+
+---@param file tideate.PlannedFile
+---@return string
+local function name(file)
+  return file.move_to and file.move_to ~= vim.NIL and (file.path .. ' → ' .. file.move_to) or file.path
+end
+
+---@return tideate.PlannedFile[]
+function Plan:kept()
+  return vim.tbl_filter(function(file)
+    return not self.out[file]
+  end, self.files)
+end
+
+---@param file tideate.PlannedFile
+---@param widest integer
+---@param width integer
+---@return tideate.Chunk[][]
+function Plan:file_lines(file, widest, width)
+  local text = require('tideate.ui.text')
+  local sign = M.SIGNS[file.action] or { '?', 'TideateWarning' }
+  local out = self.out[file]
+  local label = text.pad(text.fit(name(file), widest), widest)
+  local line = {
+    { out and ' ○ ' or ' ● ', out and 'TideateOut' or 'TideateDone' },
+    { sign[1] .. ' ', out and 'TideateOut' or sign[2] },
+    { label .. '  ', out and 'TideateOut' or 'TideatePath' },
+  }
+  local why = (file.why or ''):gsub('%s+', ' ')
+  local used = text.width(line)
+  if why ~= '' and width - used >= 16 then
+    table.insert(line, { text.fit(why, width - used - 1), out and 'TideateOut' or 'TideateHint' })
+  end
+  return { line }
+end
+
+---@param width integer
+---@return tideate.Chunk[][]
+function Plan:lines(width)
+  local text = require('tideate.ui.text')
+  local lines = { {} } ---@type tideate.Chunk[][]
+  for _, line in ipairs(text.wrap(self.question.message, width - 2)) do
+    table.insert(lines, { { ' ' .. line } })
+  end
+  table.insert(lines, {})
+  self.rows, self.first = {}, #lines
+  local widest = 0
+  for _, file in ipairs(self.files) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(name(file)))
+  end
+  widest = math.min(widest, math.floor(width * 0.55))
+  for _, file in ipairs(self.files) do
+    vim.list_extend(lines, self:file_lines(file, widest, width))
+    self.rows[#lines] = file
+  end
+  table.insert(lines, {})
+  table.insert(lines, { { ' ' .. self:summary(), self.message and 'TideateWarning' or 'TideateHint' } })
+  return lines
+end
+
+---@return string
+function Plan:summary()
+  if self.message then
+    return self.message
+  end
+  local kept = #self:kept()
+  local taken_out = #self.files - kept
+  local files = kept == 1 and '1 file' or ('%d files'):format(kept)
+  return taken_out == 0 and files or ('%s, %d taken out'):format(files, taken_out)
+end
+
+--- Take the file under the cursor out of the plan, or back in.
+function Plan:toggle()
+  local row = vim.api.nvim_win_get_cursor(0)[1]
+  local file = self.rows[row]
+  if file then
+    self.out[file] = not self.out[file]
+    self:redraw()
+    if self.rows[row + 1] then
+      vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+    end
+  end
+end
+
+--- Show the whole reason of the file under the cursor, and the details of the plan.
+function Plan:details()
+  local file = self.rows[vim.api.nvim_win_get_cursor(0)[1]]
+  local parts = {}
+  if file then
+    table.insert(parts, ('**%s** `%s`\n\n%s'):format(file.action, name(file), file.why or ''))
+  end
+  if (self.question.details or '') ~= '' then
+    table.insert(parts, self.question.details)
+  end
+  require('tideate.ui.preview').open('plan', table.concat(parts, '\n\n---\n\n'), 'markdown')
+end
+
+---@param message string?
+function Plan:redraw(message)
+  self.message = message
+  self.dialog:show()
+end
+
+function Plan:edit()
+  self.editor = self.editor
+    or require('tideate.ui.plan_edit').new(self.question.execution_id, function(files)
+      self.files, self.out = files, {}
+      self:redraw()
+      self.dialog:focus()
+    end)
+  self.editor:show(self:kept())
+end
+
+function Plan:accept()
+  if self.editor and self.editor:unfinished() and self.message ~= UNTAKEN then
+    return self:redraw(UNTAKEN)
+  elseif #self:kept() == 0 then
+    return self:redraw('no file is left; n declines the plan')
+  end
+  local files = self:kept()
+  self:close()
+  self.respond({ accepted = true, value = { files = files } })
+end
+
+---@param reason string?
+function Plan:decline(reason)
+  self:close()
+  self.respond({ accepted = false, reason = reason })
+end
+
+function Plan:focus()
+  if self.editor and require('tideate.ui.window').visible(self.editor.win) then
+    vim.api.nvim_set_current_win(self.editor.win)
+  else
+    self.dialog:focus()
+  end
+end
+
+---@return boolean
+function Plan:focused()
+  return self.dialog:focused()
+end
+
+function Plan:close()
+  if self.editor then
+    self.editor:close()
+    self.editor = nil
+  end
+  self.dialog:close()
+end
+
+---@return tideate.Key[]
+function Plan:keys()
+  local function key(lhs, word, desc, run)
+    return { lhs = lhs, word = word, desc = desc, run = run }
+  end
+  local keys
+  keys = {
+    key({ 'y', '<CR>' }, 'yes', 'go on with these files', function()
+      self:accept()
+    end),
+    key({ 'n', 'q', '<Esc>' }, 'no', 'decline the plan', function()
+      self:decline()
+    end),
+    key({ 'x', '<Space>', 'dd' }, 'out/in', 'take a file out, or back in', function()
+      self:toggle()
+    end),
+    key({ 'e' }, 'edit', 'edit the plan as text', function()
+      self:edit()
+    end),
+    key({ 'K' }, 'why', 'the whole reason, and the details', function()
+      self:details()
+    end),
+    key({ '?', 'g?' }, 'help', 'this help', function()
+      require('tideate.ui.keys').help('plan', keys)
+    end),
+  }
+  return keys
+end
+
+--- Let a person review a plan.
+---@param question tideate.Question payload: { files: tideate.PlannedFile[] }
+---@param respond fun(result: table<string, any>) called once
+---@return tideate.Asked
+function M.open(question, respond)
+  local self = setmetatable({
+    files = question.payload.files,
+    out = {},
+    question = question,
+    respond = respond,
+    rows = {},
+    first = 0,
+  }, Plan)
+  for _, file in ipairs(self.files) do
+    file.move_to = file.move_to ~= vim.NIL and file.move_to or nil
+  end
+  local columns = require('tideate.ui.window').room()
+  self:lines(80) -- finds the first row with a file
+  self.dialog = require('tideate.ui.dialog').open({
+    title = require('tideate.ui.confirm').title(question),
+    keys = self:keys(),
+    width = math.min(100, columns - 4),
+    cursor_from = self.first,
+    lines = function(width)
+      return self:lines(width)
+    end,
+    on_closed = function()
+      self:decline('the plan was closed')
+    end,
+  })
+  return self
+end
+
+return M

@@ -1,0 +1,117 @@
+--- Editing a plan as text. What was typed stays until the plan is answered.
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('tideate.plan')
+
+---@class tideate.PlanEditor
+---@field buf integer
+---@field win integer?
+---@field on_accepted fun(files: tideate.PlannedFile[])
+---@field back integer?
+local Editor = {}
+Editor.__index = Editor
+
+---@param id string of the run, for the buffer's name
+---@param on_accepted fun(files: tideate.PlannedFile[]) each time the person accepts a valid text
+---@return tideate.PlanEditor
+function M.new(id, on_accepted)
+  local buf = require('tideate.ui.window').scratch(('tideate://plan/%s/%d'):format(id:sub(1, 8), vim.uv.hrtime()))
+  vim.bo[buf].buftype = 'acwrite'
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].commentstring = '# %s'
+  local self = setmetatable({ buf = buf, on_accepted = on_accepted }, Editor)
+  vim.diagnostic.config({ virtual_text = true, signs = false, underline = true }, ns)
+  vim.api.nvim_create_autocmd('BufWriteCmd', {
+    buffer = buf,
+    callback = function()
+      self:accept()
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
+    buffer = buf,
+    callback = function()
+      self:check()
+    end,
+  })
+  vim.keymap.set('n', '<CR>', function()
+    self:accept()
+  end, { buffer = buf, nowait = true, desc = 'take this plan' })
+  return self
+end
+
+--- Whether there is typed text that was not accepted.
+---@return boolean
+function Editor:unfinished()
+  return vim.api.nvim_buf_is_valid(self.buf) and vim.bo[self.buf].modified
+end
+
+---@return tideate.PlannedFile[]? files nil if the text has an error
+function Editor:check()
+  local files, errors = require('tideate.ui.plan_text').parse(vim.api.nvim_buf_get_lines(self.buf, 0, -1, true))
+  vim.diagnostic.set(
+    ns,
+    self.buf,
+    vim.tbl_map(function(err)
+      return { lnum = err.row, col = 0, message = err.message, severity = vim.diagnostic.severity.ERROR, source = 'tideate' }
+    end, errors)
+  )
+  return #errors == 0 and files or nil
+end
+
+function Editor:accept()
+  local files = self:check()
+  if not files then
+    local first = vim.diagnostic.get(self.buf, { namespace = ns })[1]
+    vim.api.nvim_win_set_cursor(self.win, { first.lnum + 1, 0 })
+    return
+  end
+  vim.bo[self.buf].modified = false
+  vim.cmd.stopinsert()
+  self:hide()
+  self.on_accepted(files)
+end
+
+--- Show the text; what was typed before is still there.
+---@param files tideate.PlannedFile[] the plan as it is now
+function Editor:show(files)
+  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
+  local lines = require('tideate.ui.plan_text').format(files)
+  if not self:unfinished() then
+    vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
+    vim.bo[self.buf].modified = false
+    self:check()
+  end
+  local columns, rows = window.room()
+  self.back = vim.api.nvim_get_current_win()
+  self.win = window.over(
+    self.buf,
+    window.centered(math.min(100, columns - 4), math.min(math.max(#lines + 2, 8), rows - 2), {
+      title = { { ' edit the plan ', 'TideateTitle' } },
+      footer = text.keys({ { '<CR>', 'take it' }, { ':w', 'take it' }, { ':q', 'back' } }, columns - 4),
+      zindex = 110,
+    })
+  )
+  vim.api.nvim_win_call(self.win, function()
+    vim.fn.matchadd('Comment', '^\\s*#.*')
+    vim.fn.matchadd('Statement', '^\\s*\\zs\\(create\\|modify\\|delete\\|move\\)\\>')
+  end)
+  vim.api.nvim_win_set_cursor(self.win, { math.min(3, #lines), 0 })
+end
+
+function Editor:hide()
+  local window = require('tideate.ui.window')
+  window.close(self.win)
+  self.win = nil
+  if window.visible(self.back) then
+    vim.api.nvim_set_current_win(self.back)
+  end
+end
+
+function Editor:close()
+  require('tideate.ui.window').close(self.win)
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_delete(self.buf, { force = true })
+  end
+end
+
+return M

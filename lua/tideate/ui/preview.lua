@@ -1,0 +1,47 @@
+--- A text to read in a float: details, a diff.
+local M = {}
+
+--- Show a text; `q`, `<Esc>` or leaving closes it.
+---@param title string
+---@param text string
+---@param filetype string
+---@return integer win
+function M.open(title, text, filetype)
+  local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
+  local lines = vim.split(text, '\n', { plain = true })
+  local buf = window.scratch()
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.bo[buf].modifiable = false
+  -- syntax without the filetype's plugins: nobody edits here
+  if not (filetype == 'markdown' and pcall(vim.treesitter.start, buf, 'markdown')) then
+    vim.bo[buf].syntax = filetype
+  end
+  local widest = 40
+  for _, line in ipairs(lines) do
+    widest = math.max(widest, vim.fn.strdisplaywidth(line))
+  end
+  local back = vim.api.nvim_get_current_win()
+  local win = window.over(buf, window.centered(math.min(widest, 110), math.max(#lines, 3), {
+    title = { { (' %s '):format(title), 'TideateTitle' } },
+    footer = require('tideate.ui.text').keys({ { 'q', 'close' } }),
+    zindex = 115,
+  }))
+  local function close()
+    window.close(win)
+    if window.visible(back) then
+      vim.api.nvim_set_current_win(back)
+    end
+  end
+  keys.set(buf, { { lhs = { 'q', '<Esc>' }, run = close, desc = 'close' } })
+  vim.api.nvim_create_autocmd('WinLeave', {
+    buffer = buf,
+    once = true,
+    callback = vim.schedule_wrap(function()
+      window.close(win)
+    end),
+  })
+  return win
+end
+
+return M

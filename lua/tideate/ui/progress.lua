@@ -1,0 +1,171 @@
+--- How far a run is, in the words of a title, a winbar and, from Neovim 0.12, a progress message.
+local M = {}
+
+local FRAMES = { '⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏' }
+local FRAME = 100 -- milliseconds
+
+---@class tideate.ui.Look
+---@field mark string
+---@field group string
+---@field word string
+
+---@type table<string, tideate.ui.Look>
+local RUNS = {
+  starting = { mark = '…', group = 'TideateWaiting', word = 'starting' },
+  running = { mark = '', group = 'TideateRunning', word = 'running' },
+  confirming = { mark = '?', group = 'TideateWarning', word = 'waits for you' },
+  paused = { mark = '‖', group = 'TideateWarning', word = 'paused' },
+  completed = { mark = '✓', group = 'TideateDone', word = 'done' },
+  failed = { mark = '✗', group = 'TideateFailed', word = 'failed' },
+  cancelled = { mark = '⊘', group = 'TideateWarning', word = 'cancelled' },
+}
+
+---@type table<string, tideate.ui.Look>
+local STEPS = {
+  waiting = { mark = '○', group = 'TideateWaiting', word = '' },
+  running = { mark = '●', group = 'TideateRunning', word = '' },
+  completed = { mark = '✓', group = 'TideateDone', word = '' },
+  failed = { mark = '✗', group = 'TideateFailed', word = '' },
+}
+
+---@return string
+local function spinner()
+  return FRAMES[math.floor(vim.uv.now() / FRAME) % #FRAMES + 1]
+end
+
+---@param run tideate.Run
+---@return boolean
+function M.active(run)
+  return run.state ~= 'completed' and run.state ~= 'failed' and run.state ~= 'cancelled'
+end
+
+---@param milliseconds integer
+---@return string
+function M.duration(milliseconds)
+  local seconds = milliseconds / 1000
+  if seconds < 10 then
+    return ('%.1fs'):format(seconds)
+  elseif seconds < 60 then
+    return ('%ds'):format(seconds)
+  end
+  return ('%dm%02ds'):format(math.floor(seconds / 60), seconds % 60)
+end
+
+--- Workflow, step, state and time of a run.
+---@param run tideate.Run
+---@return tideate.Chunk[]
+function M.title(run)
+  local look = RUNS[run.state] or RUNS.running
+  local chunks = { { ' ' .. run.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
+  if run.total_steps > 1 and run.step > 0 then
+    table.insert(chunks, { ('%d/%d '):format(run.step, run.total_steps), 'TideateHint' })
+  end
+  local mark = run.state == 'running' and spinner() or look.mark .. ' ' .. look.word
+  table.insert(chunks, { mark .. ' ', look.group })
+  table.insert(chunks, { M.duration(run.elapsed_ms) .. ' ', 'TideateHint' })
+  if run.demonstration then
+    table.insert(chunks, { '· demonstration model ', 'TideateWarning' })
+  end
+  return chunks
+end
+
+---@param step tideate.RunStep
+---@param run tideate.Run
+---@return integer? milliseconds
+local function step_time(step, run)
+  if step.duration_ms then
+    return step.duration_ms
+  end
+  return step.state == 'running' and step.started and M.active(run) and vim.uv.now() - step.started or nil
+end
+
+--- Every step with its state and time.
+---@param run tideate.Run
+---@return tideate.Chunk[]
+function M.steps(run)
+  local chunks = {} ---@type tideate.Chunk[]
+  for _, step in ipairs(run.steps) do
+    local look = STEPS[step.state] or STEPS.waiting
+    local stopped = step.state == 'running' and not M.active(run)
+    local mark = stopped and '⊘' or look.mark
+    local time = step_time(step, run)
+    table.insert(chunks, { (' %s '):format(mark), stopped and 'TideateWarning' or look.group })
+    table.insert(chunks, { step.name, step.state == 'waiting' and 'TideateHint' or nil })
+    table.insert(chunks, { time and (' %s '):format(M.duration(time)) or ' ', 'TideateHint' })
+  end
+  return chunks
+end
+
+--- The steps in a width: those before the current one give way first.
+---@param run tideate.Run
+---@param width integer
+---@return tideate.Chunk[]
+function M.fitting_steps(run, width)
+  local text = require('tideate.ui.text')
+  local chunks = M.steps(run)
+  local dropped = false
+  while text.width(chunks) + (dropped and 2 or 0) > width and #chunks > 3 and run.step * 3 > 3 do
+    if #run.steps - #chunks / 3 >= run.step - 1 then
+      break
+    end
+    for _ = 1, 3 do
+      table.remove(chunks, 1)
+    end
+    dropped = true
+  end
+  if dropped then
+    table.insert(chunks, 1, { ' …', 'TideateHint' })
+  end
+  return text.fit_chunks(chunks, width)
+end
+
+---@type table<string, string> run state → status of a progress message
+local STATUS = { completed = 'success', failed = 'failed', cancelled = 'failed' }
+
+---@type table<string, string> what was last said of a run
+local said = {}
+
+--- Tell Neovim's own progress display; nothing before 0.12, nothing while a command is typed.
+---@param run tideate.Run
+function M.report(run)
+  if vim.fn.has('nvim-0.12') == 0 or vim.api.nvim_get_mode().mode:sub(1, 1) == 'c' then
+    return
+  end
+  local look = RUNS[run.state] or RUNS.running
+  local words = M.active(run) and run.current_step ~= '' and run.current_step or look.word
+  local done = M.active(run) and math.floor(100 * math.max(run.step - 1, 0) / math.max(run.total_steps, 1)) or 100
+  local saying = ('%s %s %d'):format(run.state, words, done)
+  if said[run.execution_id] == saying then
+    return
+  end
+  said[run.execution_id] = M.active(run) and saying or nil
+  -- a name of its own, so that every event updates the one message
+  vim.api.nvim_echo({ { words } }, false, {
+    id = 'tideate.' .. run.execution_id,
+    kind = 'progress',
+    source = 'tideate',
+    title = run.name,
+    status = STATUS[run.state] or 'running',
+    percent = done,
+  })
+end
+
+--- Call back every frame until stopped.
+---@param callback fun()
+---@return fun() stop
+function M.tick(callback)
+  local timer = assert(vim.uv.new_timer())
+  timer:start(FRAME, FRAME, vim.schedule_wrap(function()
+    if not timer:is_closing() then
+      callback()
+    end
+  end))
+  return function()
+    if not timer:is_closing() then
+      timer:stop()
+      timer:close()
+    end
+  end
+end
+
+return M

@@ -1,0 +1,353 @@
+--- Proposed hunks drawn over a buffer. Nothing in the buffer is changed; each hunk is held by a mark, so
+--- that it follows what the person types.
+local M = {}
+
+local anchors = vim.api.nvim_create_namespace('tideate.review.anchors')
+local drawn = vim.api.nvim_create_namespace('tideate.review')
+
+local MARGIN = 5 -- lines drawn beyond the visible ones
+local MOST_SIGNS = 1000 -- of one hunk
+
+---@class tideate.Overlay
+---@field buf integer
+---@field entry tideate.ReviewEntry
+---@field marks table<tideate.Hunk, integer>
+---@field virtual table<tideate.Hunk, { width: integer, base: string, lines: tideate.Chunk[][] }>
+---@field hidden boolean
+---@field closed boolean
+---@field creates boolean the buffer holds the new text itself
+---@field group integer
+---@field signature string? what is drawn
+---@field tick integer? changedtick that staleness was checked at
+---@field pending boolean
+---@field on_change fun()
+local Overlay = {}
+Overlay.__index = Overlay
+
+---@param buf integer
+---@param hunk tideate.Hunk
+---@param row integer
+---@return boolean
+local function stands_at(buf, hunk, row)
+  if row < 0 or row + #hunk.old > vim.api.nvim_buf_line_count(buf) then
+    return false
+  end
+  return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
+end
+
+--- Where a hunk stands if the buffer has changed since it was made: the nearest place with its lines.
+---@param buf integer
+---@param hunk tideate.Hunk
+---@param shift integer by how much the hunk before had moved
+---@return integer row
+local function locate(buf, hunk, shift)
+  local count = vim.api.nvim_buf_line_count(buf)
+  local expected = math.max(0, math.min(hunk.start + shift, count))
+  if #hunk.old == 0 or stands_at(buf, hunk, expected) then
+    return expected
+  end
+  for distance = 1, count do
+    for _, row in ipairs({ expected - distance, expected + distance }) do
+      if stands_at(buf, hunk, row) then
+        return row
+      end
+    end
+  end
+  return math.min(expected, math.max(0, count - #hunk.old))
+end
+
+---@param buf integer
+---@param entry tideate.ReviewEntry
+---@param on_change fun() the person changed the buffer, or a window moved
+---@return tideate.Overlay
+function M.attach(buf, entry, on_change)
+  local self = setmetatable({
+    buf = buf,
+    entry = entry,
+    marks = {},
+    virtual = {},
+    hidden = false,
+    closed = false,
+    creates = entry.file.action == 'create',
+    pending = false,
+    on_change = on_change,
+  }, Overlay)
+  self:anchor()
+  self:watch()
+  self:draw()
+  return self
+end
+
+function Overlay:anchor()
+  vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
+  local shift = 0
+  for _, unit in ipairs(self.entry.units) do
+    for _, hunk in ipairs(unit.hunks) do
+      local row = self.creates and 0 or locate(self.buf, hunk, shift)
+      shift = self.creates and 0 or row - hunk.start
+      self.marks[hunk] = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
+    end
+  end
+end
+
+function Overlay:watch()
+  self.group = vim.api.nvim_create_augroup(('tideate.review.%d'):format(self.buf), { clear = true })
+  local function soon()
+    self:draw_soon()
+  end
+  vim.api.nvim_buf_attach(self.buf, false, {
+    on_lines = function()
+      if self.closed then
+        return true
+      end
+      soon()
+    end,
+    on_reload = vim.schedule_wrap(function()
+      if not self.closed and vim.api.nvim_buf_is_loaded(self.buf) then
+        self:anchor()
+        soon()
+      end
+    end),
+  })
+  vim.api.nvim_create_autocmd({ 'WinScrolled', 'WinResized', 'BufWinEnter', 'VimResized' }, {
+    group = self.group,
+    callback = soon,
+  })
+end
+
+--- Draw at the end of what the editor is doing, once.
+function Overlay:draw_soon()
+  if self.pending or self.closed then
+    return
+  end
+  self.pending = true
+  vim.schedule(function()
+    self.pending = false
+    if not self.closed and vim.api.nvim_buf_is_loaded(self.buf) then
+      self:draw()
+      self.on_change()
+    end
+  end)
+end
+
+--- The first row of a hunk, 0-based; the line count for one after the last line.
+---@param hunk tideate.Hunk
+---@return integer
+function Overlay:row(hunk)
+  local found = vim.api.nvim_buf_get_extmark_by_id(self.buf, anchors, self.marks[hunk], {})
+  return found[1] or 0
+end
+
+--- The rows that a unit covers in the buffer.
+---@param unit tideate.ReviewUnit
+---@return integer first, integer last 0-based, both included
+function Overlay:range(unit)
+  local hunk = unit.hunks[1]
+  if not hunk or self.creates then
+    return 0, math.max(0, vim.api.nvim_buf_line_count(self.buf) - 1)
+  end
+  local first = self:row(hunk)
+  local final = unit.hunks[#unit.hunks]
+  return first, math.max(first, self:row(final) + #final.old - 1)
+end
+
+--- See which hunks the person has changed.
+function Overlay:check()
+  local tick = vim.api.nvim_buf_get_changedtick(self.buf)
+  if self.creates or self.tick == tick then
+    return
+  end
+  self.tick = tick
+  for _, unit in ipairs(self.entry.units) do
+    unit.stale = false
+    for _, hunk in ipairs(unit.hunks) do
+      unit.stale = unit.stale or not stands_at(self.buf, hunk, self:row(hunk))
+    end
+  end
+end
+
+---@return { [1]: integer, [2]: integer }[] ranges rows seen in some window, 0-based
+---@return integer width of the widest window
+---@return integer height of the lowest one
+local function seen(buf)
+  local ranges, width, height = {}, 0, vim.o.lines
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local info = vim.fn.getwininfo(win)[1]
+    table.insert(ranges, { info.topline - 1 - MARGIN, math.max(info.botline, info.topline) + MARGIN })
+    width = math.max(width, info.width - info.textoff)
+    height = math.min(height, info.height)
+  end
+  return ranges, width, height
+end
+
+---@param hunk tideate.Hunk
+---@param base string
+---@param width integer
+---@return tideate.Chunk[][]
+function Overlay:added(hunk, base, width)
+  local cached = self.virtual[hunk]
+  if not cached or cached.width ~= width or cached.base ~= base then
+    cached = {
+      width = width,
+      base = base,
+      lines = require('tideate.ui.review.syntax').virtual(hunk.new, {
+        filetype = self.entry.file.filetype,
+        width = width,
+        tabstop = vim.bo[self.buf].tabstop,
+        base = base,
+      }),
+    }
+    self.virtual[hunk] = cached
+  end
+  return cached.lines
+end
+
+---@type table<string, { label: string?, group: string?, old: string, new: string?, sign: string }>
+local LOOKS = {
+  open = { old = 'TideateDelete', new = 'TideateAdd', sign = '-' },
+  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ accepted', group = 'TideateDone' },
+  rejected = { old = '', sign = '', label = '✗ rejected', group = 'TideateHint' },
+  stale = {
+    old = 'TideateDelete',
+    new = 'TideateOut',
+    sign = '!',
+    label = '! you changed these lines: undo that, or reject the hunk',
+    group = 'TideateWarning',
+  },
+}
+
+---@param row integer
+---@param options table<string, any>
+function Overlay:mark(row, options)
+  options.strict = false
+  vim.api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
+end
+
+--- As many lines as can be seen: a window cannot scroll through lines that are not in the buffer.
+---@param lines tideate.Chunk[][]
+---@param height integer
+---@return tideate.Chunk[][]
+local function visible_part(lines, height)
+  local limit = math.max(5, height - 4)
+  if #lines <= limit then
+    return lines
+  end
+  local kept = vim.list_slice(lines, 1, limit - 1)
+  table.insert(kept, { { ('… %d more lines: gp shows all'):format(#lines - limit + 1), 'TideateWarning' } })
+  return kept
+end
+
+---@param hunk tideate.Hunk
+---@param row integer
+---@param lines tideate.Chunk[][]
+function Overlay:draw_added(hunk, row, lines)
+  local below = row + #hunk.old - 1
+  if below < 0 then
+    self:mark(0, { virt_lines = lines, virt_lines_above = true })
+  else
+    self:mark(math.min(below, vim.api.nvim_buf_line_count(self.buf) - 1), { virt_lines = lines })
+  end
+end
+
+--- Colour lines that are in the buffer.
+---@param first integer
+---@param last integer
+---@param group string
+---@param sign string
+---@param sign_group string
+function Overlay:draw_lines(first, last, group, sign, sign_group)
+  if last < first then
+    return
+  end
+  if group ~= '' then
+    self:mark(first, { end_row = last + 1, end_col = 0, hl_group = group, hl_eol = true, priority = 200 })
+  end
+  for line = first, sign ~= '' and math.min(last, first + MOST_SIGNS) or -1 do
+    self:mark(line, { sign_text = sign, sign_hl_group = sign_group, priority = 200 })
+  end
+end
+
+---@param unit_state string key of LOOKS
+function Overlay:draw_created(unit_state)
+  local look = LOOKS[unit_state]
+  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
+---@param hunk tideate.Hunk
+---@param state string key of LOOKS
+---@param width integer
+---@param height integer
+function Overlay:draw_hunk(hunk, state, width, height)
+  local look = LOOKS[state]
+  local row = self:row(hunk)
+  local last = vim.api.nvim_buf_line_count(self.buf) - 1
+  self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
+  local lines = {} ---@type tideate.Chunk[][]
+  if look.new then
+    vim.list_extend(lines, visible_part(self:added(hunk, look.new, width), height))
+  end
+  if look.label and #hunk.old > 0 then
+    self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
+  elseif look.label then
+    table.insert(lines, 1, { { look.label, look.group } })
+  end
+  if #lines > 0 then
+    self:draw_added(hunk, row, lines)
+  end
+end
+
+--- The hunks in sight, and how they look.
+---@param ranges { [1]: integer, [2]: integer }[]
+---@return { [1]: tideate.Hunk, [2]: string }[] hunks
+---@return string[] key
+function Overlay:in_sight(ranges)
+  local wanted, key = {}, {}
+  for index, unit in ipairs(self.entry.units) do
+    local state = unit.stale and unit.state ~= 'rejected' and 'stale' or unit.state
+    for number, hunk in ipairs(unit.hunks) do
+      local first = self:row(hunk)
+      local inside = vim.iter(ranges):any(function(range)
+        return self.creates or (first <= range[2] and first + #hunk.old >= range[1])
+      end)
+      if inside then
+        table.insert(wanted, { hunk, state })
+        table.insert(key, ('%d.%d %s %d'):format(index, number, state, first))
+      end
+    end
+  end
+  return wanted, key
+end
+
+--- Draw the hunks that can be seen.
+function Overlay:draw()
+  self:check()
+  local ranges, width, height = seen(self.buf)
+  local wanted, key = self:in_sight(self.hidden and {} or ranges)
+  local signature = ('%d %d|%s'):format(width, height, table.concat(key, '|'))
+  if signature == self.signature then
+    return
+  end
+  self.signature = signature
+  vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+  if self.creates and not self.hidden then
+    return self:draw_created(self.entry.units[1].state)
+  end
+  for _, one in ipairs(wanted) do
+    self:draw_hunk(one[1], one[2], width, height)
+  end
+end
+
+function Overlay:close()
+  self.closed = true
+  vim.api.nvim_del_augroup_by_id(self.group)
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)
+    vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
+  end
+end
+
+return M

@@ -1,0 +1,94 @@
+--- Added lines as virtual lines, coloured like code where a parser is installed.
+local M = {}
+
+local LIMIT = 400 -- lines; parsing more would be felt
+
+---@param lines string[]
+---@param language string
+---@return table<integer, { [1]: integer, [2]: integer, [3]: string }[]>? captures by line, 1-based: columns and group
+local function captures(lines, language)
+  local source = table.concat(lines, '\n')
+  local ok, parser = pcall(vim.treesitter.get_string_parser, source, language)
+  local query = ok and vim.treesitter.query.get(language, 'highlights')
+  if not query then
+    return nil
+  end
+  local found = {} ---@type table<integer, any>
+  for id, node in query:iter_captures(parser:parse()[1]:root(), source) do
+    local first, from, last, to = node:range()
+    local group = '@' .. query.captures[id] .. '.' .. language
+    for row = first, math.min(last, #lines - 1) do
+      local stop = row == last and to or #lines[row + 1]
+      found[row + 1] = found[row + 1] or {}
+      table.insert(found[row + 1], { row == first and from or 0, stop, group })
+    end
+  end
+  return found
+end
+
+--- Cut a line where its highlighting changes.
+---@param line string
+---@param spans { [1]: integer, [2]: integer, [3]: string }[]
+---@param base string
+---@return tideate.Chunk[]
+local function colour(line, spans, base)
+  local groups = {} ---@type table<integer, string>
+  for _, span in ipairs(spans) do
+    for column = span[1] + 1, span[2] do
+      groups[column] = span[3]
+    end
+  end
+  local chunks, from = {}, 1
+  for column = 2, #line + 1 do
+    if column > #line or groups[column] ~= groups[from] then
+      local text = line:sub(from, column - 1)
+      table.insert(chunks, { text, groups[from] and { base, groups[from] } or base })
+      from = column
+    end
+  end
+  return chunks
+end
+
+---@param line string
+---@param width integer
+---@return string line without tabs and control characters, which virtual text shows badly
+local function printable(line, width)
+  local column = 0
+  local expanded = line:gsub('[^\t]*\t?', function(part)
+    local text = part:gsub('\t$', '')
+    column = column + vim.fn.strdisplaywidth(text)
+    if part:sub(-1) ~= '\t' then
+      return text
+    end
+    local blanks = width - column % width
+    column = column + blanks
+    return text .. (' '):rep(blanks)
+  end)
+  return (expanded:gsub('%c', '·'))
+end
+
+--- Virtual lines of added text.
+---@param lines string[]
+---@param options { filetype: string?, width: integer, tabstop: integer, base: string }
+---@return tideate.Chunk[][]
+function M.virtual(lines, options)
+  local shown = vim.tbl_map(function(line)
+    return printable(line, options.tabstop)
+  end, lines)
+  local language = options.filetype and vim.treesitter.language.get_lang(options.filetype) or options.filetype
+  local ok, found = pcall(function()
+    return #shown <= LIMIT and language and language ~= '' and captures(shown, language) or nil
+  end)
+  local by_line = ok and found or {}
+  local virtual = {}
+  for index, line in ipairs(shown) do
+    local chunks = by_line[index] and line ~= '' and colour(line, by_line[index], options.base)
+      or { { line, options.base } }
+    -- one colour to the edge of the window, as for real lines
+    table.insert(chunks, { (' '):rep(math.max(1, options.width - vim.fn.strdisplaywidth(line))), options.base })
+    table.insert(virtual, chunks)
+  end
+  return virtual
+end
+
+return M

@@ -1,0 +1,94 @@
+--- Which window shows what during a review, and putting windows back afterwards.
+local M = {}
+
+local PREFIX = '%#TideateTitle# review '
+
+---@class tideate.ReviewWindows
+---@field replaced table<integer, { buf: integer, view: table }> windows whose buffer we changed
+---@field bars table<integer, string> winbars that we changed
+local Windows = {}
+Windows.__index = Windows
+
+---@return tideate.ReviewWindows
+function M.new()
+  return setmetatable({ replaced = {}, bars = {} }, Windows)
+end
+
+---@param buf integer
+---@return integer? win of this tab page
+local function showing(buf)
+  local window = require('tideate.ui.window')
+  local current = vim.api.nvim_get_current_win()
+  if vim.api.nvim_win_get_buf(current) == buf and not window.is_float(current) then
+    return current
+  end
+  return vim.iter(window.normal_windows()):find(function(win)
+    return vim.api.nvim_win_get_buf(win) == buf
+  end)
+end
+
+--- Make a buffer visible, in its own window if it has one.
+---@param buf integer
+---@return integer win
+function Windows:show(buf)
+  local found = showing(buf)
+  if found then
+    return found
+  end
+  local window = require('tideate.ui.window')
+  local win = vim.iter(vim.tbl_keys(self.replaced)):find(window.visible) or window.for_files()
+  if not win then
+    return window.split(buf, 'above')
+  end
+  if not self.replaced[win] then
+    self.replaced[win] = {
+      buf = vim.api.nvim_win_get_buf(win),
+      view = vim.api.nvim_win_call(win, vim.fn.winsaveview),
+    }
+  end
+  vim.api.nvim_win_set_buf(win, buf)
+  return win
+end
+
+--- Show the bars on the windows of the review, and on no others.
+---@param bar_of fun(buf: integer, win: integer): string? nil for a buffer that is not reviewed
+function Windows:bars_from(bar_of)
+  for _, win in ipairs(vim.api.nvim_list_wins()) do
+    local now = vim.api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
+    local ours = vim.startswith(now, PREFIX)
+    local bar = not require('tideate.ui.window').is_float(win) and bar_of(vim.api.nvim_win_get_buf(win), win)
+    local wanted = now
+    if bar then
+      wanted = PREFIX .. '%*' .. bar
+      if not ours then
+        self.bars[win] = now
+      end
+    elseif ours then
+      wanted = self.bars[win] or ''
+      self.bars[win] = nil
+    end
+    if wanted ~= now then
+      require('tideate.ui.window').options(win, { winbar = wanted })
+    end
+  end
+end
+
+--- Put every window back.
+---@param is_ours fun(buf: integer): boolean buffers of the review
+function Windows:restore(is_ours)
+  self:bars_from(function() end)
+  for win, saved in pairs(self.replaced) do
+    if
+      vim.api.nvim_win_is_valid(win)
+      and vim.api.nvim_buf_is_valid(saved.buf)
+      and is_ours(vim.api.nvim_win_get_buf(win))
+    then
+      vim.api.nvim_win_set_buf(win, saved.buf)
+      vim.api.nvim_win_call(win, function()
+        vim.fn.winrestview(saved.view)
+      end)
+    end
+  end
+end
+
+return M

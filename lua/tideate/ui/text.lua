@@ -1,0 +1,138 @@
+--- Pieces of highlighted text, and what fits on a screen.
+local M = {}
+
+---@alias tideate.Chunk [string, string?] text and highlight group
+
+---@param text string
+---@param width integer display cells
+---@return string
+function M.fit(text, width)
+  if vim.fn.strdisplaywidth(text) <= width then
+    return text
+  end
+  local kept = vim.fn.strcharpart(text, 0, math.max(width - 1, 0))
+  while kept ~= '' and vim.fn.strdisplaywidth(kept) > width - 1 do
+    kept = vim.fn.strcharpart(kept, 0, vim.fn.strchars(kept) - 1)
+  end
+  return width > 0 and kept .. '…' or ''
+end
+
+---@param text string
+---@param width integer
+---@return string
+function M.pad(text, width)
+  return text .. (' '):rep(width - vim.fn.strdisplaywidth(text))
+end
+
+--- Break a text into lines at blanks; line ends in it are kept, and longer words broken.
+---@param text string
+---@param width integer
+---@return string[]
+function M.wrap(text, width)
+  local lines = {}
+  for _, paragraph in ipairs(vim.split(text, '\n', { plain = true })) do
+    local line = ''
+    for word in paragraph:gmatch('%S+') do
+      while vim.fn.strdisplaywidth(word) > width do
+        if line ~= '' then
+          table.insert(lines, line)
+          line = ''
+        end
+        table.insert(lines, vim.fn.strcharpart(word, 0, width))
+        word = vim.fn.strcharpart(word, width)
+      end
+      local joined = line == '' and word or line .. ' ' .. word
+      if vim.fn.strdisplaywidth(joined) > width then
+        table.insert(lines, line)
+        joined = word
+      end
+      line = joined
+    end
+    table.insert(lines, line)
+  end
+  return lines
+end
+
+---@param chunks tideate.Chunk[]
+---@return integer
+function M.width(chunks)
+  local width = 0
+  for _, chunk in ipairs(chunks) do
+    width = width + vim.fn.strdisplaywidth(chunk[1])
+  end
+  return width
+end
+
+--- The chunks as far as they fit.
+---@param chunks tideate.Chunk[]
+---@param width integer
+---@return tideate.Chunk[]
+function M.fit_chunks(chunks, width)
+  local kept = {} ---@type tideate.Chunk[]
+  for _, chunk in ipairs(chunks) do
+    local size = vim.fn.strdisplaywidth(chunk[1])
+    if size > width then
+      table.insert(kept, { M.fit(chunk[1], width), chunk[2] })
+      break
+    end
+    width = width - size
+    table.insert(kept, chunk)
+  end
+  return kept
+end
+
+--- The chunks as a value of 'winbar' or 'statusline'.
+---@param chunks tideate.Chunk[]
+---@return string
+function M.bar(chunks)
+  local parts = {}
+  for _, chunk in ipairs(chunks) do
+    local text = chunk[1]:gsub('%%', '%%%%')
+    table.insert(parts, chunk[2] and ('%%#%s#%s%%*'):format(chunk[2], text) or text)
+  end
+  return table.concat(parts)
+end
+
+--- Put lines of chunks into a buffer.
+---@param buf integer
+---@param ns integer
+---@param lines tideate.Chunk[][]
+function M.render(buf, ns, lines)
+  local texts = vim.tbl_map(function(chunks)
+    return table.concat(vim.tbl_map(function(chunk)
+      return chunk[1]
+    end, chunks))
+  end, lines)
+  vim.bo[buf].modifiable = true
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, texts)
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].modified = false
+  vim.api.nvim_buf_clear_namespace(buf, ns, 0, -1)
+  for row, chunks in ipairs(lines) do
+    local column = 0
+    for _, chunk in ipairs(chunks) do
+      if chunk[2] and #chunk[1] > 0 then
+        vim.api.nvim_buf_set_extmark(buf, ns, row - 1, column, { end_col = column + #chunk[1], hl_group = chunk[2] })
+      end
+      column = column + #chunk[1]
+    end
+  end
+end
+
+--- Keys with what they do, for a footer or a winbar.
+---@param keys { [1]: string, [2]: string }[] key and word
+---@param width? integer leave out what does not fit
+---@return tideate.Chunk[]
+function M.keys(keys, width)
+  local chunks = {} ---@type tideate.Chunk[]
+  for _, key in ipairs(keys) do
+    local more = { { ' ' .. key[1], 'TideateKey' }, { ' ' .. key[2] .. ' ', 'TideateHint' } }
+    if width and M.width(chunks) + M.width(more) > width then
+      break
+    end
+    vim.list_extend(chunks, more)
+  end
+  return chunks
+end
+
+return M

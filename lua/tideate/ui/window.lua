@@ -1,0 +1,184 @@
+--- Windows: where they fit, and leaving none behind.
+local M = {}
+
+---@return integer columns, integer lines what floats may use, without tabline, statusline, command line
+function M.room()
+  local lines = vim.o.lines - vim.o.cmdheight
+  if vim.o.laststatus > 0 then
+    lines = lines - 1
+  end
+  if vim.o.showtabline == 2 or (vim.o.showtabline == 1 and #vim.api.nvim_list_tabpages() > 1) then
+    lines = lines - 1
+  end
+  return vim.o.columns, math.max(lines, 3)
+end
+
+--- A buffer of the plugin's own: unlisted, no file, nothing to save.
+---@param name? string
+---@return integer buf
+function M.scratch(name)
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.bo[buf].swapfile = false
+  vim.bo[buf].modeline = false
+  if name then
+    vim.api.nvim_buf_set_name(buf, name)
+  end
+  return buf
+end
+
+---@return string
+local function border()
+  local chosen = require('tideate.config').get('ui.border')
+  -- a title and a footer need a border to stand in
+  return (chosen == nil or chosen == '' or chosen == 'none') and 'solid' or chosen
+end
+
+--- A float's place in the middle of the screen.
+---@param width integer of the text
+---@param height integer
+---@param extra? table<string, any>
+---@return table<string, any>
+function M.centered(width, height, extra)
+  local columns, lines = M.room()
+  width = math.max(1, math.min(width, columns - 4))
+  height = math.max(1, math.min(height, lines - 2))
+  return vim.tbl_extend('force', {
+    width = width,
+    height = height,
+    row = math.max(0, math.floor((lines - height - 2) / 2)),
+    col = math.max(0, math.floor((columns - width - 2) / 2)),
+  }, extra or {})
+end
+
+--- Open a floating window.
+---@param buf integer
+---@param enter boolean
+---@param config table<string, any> `nvim_open_win` keys; relative and border are given here
+---@return integer win
+function M.float(buf, enter, config)
+  require('tideate.ui.highlights').define()
+  local full = vim.tbl_extend('keep', config, {
+    relative = 'editor',
+    style = 'minimal',
+    border = border(),
+    title_pos = config.title and 'left' or nil,
+    footer_pos = config.footer and 'left' or nil,
+    zindex = 60,
+  })
+  local ok, win = pcall(vim.api.nvim_open_win, buf, enter, full)
+  if not ok then
+    -- a border that this Neovim does not know
+    full.border = 'rounded'
+    win = vim.api.nvim_open_win(buf, enter, full)
+  end
+  M.options(win, {
+    winhighlight = 'NormalFloat:TideateNormal,FloatBorder:TideateBorder,FloatTitle:TideateTitle,FloatFooter:TideateHint',
+    wrap = true,
+    linebreak = true,
+    conceallevel = 0,
+    foldenable = false,
+    winfixbuf = true,
+  })
+  return win
+end
+
+--- Open a float over a dialog, to read or edit something of it; the dialog knows that it is not left.
+---@param buf integer
+---@param config table<string, any>
+---@return integer win
+function M.over(buf, config)
+  local win = M.float(buf, false, config)
+  vim.w[win].tideate_over = true
+  vim.api.nvim_set_current_win(win)
+  return win
+end
+
+--- Set window-local options without touching the values that other windows start from.
+---@param win integer
+---@param options table<string, any>
+function M.options(win, options)
+  for name, value in pairs(options) do
+    vim.api.nvim_set_option_value(name, value, { win = win, scope = 'local' })
+  end
+end
+
+---@param win integer
+---@return boolean
+function M.is_float(win)
+  return vim.api.nvim_win_get_config(win).relative ~= ''
+end
+
+---@param win integer?
+---@return boolean open in the tab page that the person sees
+function M.visible(win)
+  return win ~= nil
+    and vim.api.nvim_win_is_valid(win)
+    and vim.api.nvim_win_get_tabpage(win) == vim.api.nvim_get_current_tabpage()
+end
+
+--- Windows of this tab page that are no floats.
+---@return integer[]
+function M.normal_windows()
+  return vim.tbl_filter(function(win)
+    return not M.is_float(win)
+  end, vim.api.nvim_tabpage_list_wins(0))
+end
+
+--- Close a window; the last one shows an empty buffer instead.
+---@param win integer?
+function M.close(win)
+  if not win or not vim.api.nvim_win_is_valid(win) then
+    return
+  end
+  if pcall(vim.api.nvim_win_close, win, true) then
+    return
+  end
+  M.options(win, { winfixbuf = false })
+  vim.api.nvim_win_call(win, function()
+    if not pcall(vim.cmd, 'buffer #') then
+      vim.cmd('enew')
+    end
+  end)
+end
+
+--- A window in which a file can be shown: the person's, unless it is fixed or shows no file.
+---@return integer? win
+function M.for_files()
+  local function fits(win)
+    local kind = vim.bo[vim.api.nvim_win_get_buf(win)].buftype
+    return not M.is_float(win) and not vim.wo[win].winfixbuf and not vim.wo[win].previewwindow and kind == ''
+  end
+  local candidates = { vim.api.nvim_get_current_win(), vim.fn.win_getid(vim.fn.winnr('#')) }
+  vim.list_extend(candidates, M.normal_windows())
+  for _, win in ipairs(candidates) do
+    if win ~= 0 and fits(win) then
+      return win
+    end
+  end
+end
+
+--- Open a split without entering it.
+---@param buf integer
+---@param split 'above'|'below'|'left'|'right'
+---@param size? integer lines or columns
+---@return integer win
+function M.split(buf, split, size)
+  local beside = vim.api.nvim_get_current_win()
+  if M.is_float(beside) then
+    beside = M.for_files() or M.normal_windows()[1]
+  end
+  local config = { split = split, win = beside }
+  config[(split == 'left' or split == 'right') and 'width' or 'height'] = size
+  local win = vim.api.nvim_open_win(buf, false, config)
+  M.options(win, { winfixbuf = false })
+  return win
+end
+
+--- Show a file's buffer beside the person's window, without taking the focus.
+---@param buf integer
+---@return integer win
+function M.beside(buf)
+  return M.split(buf, vim.o.columns >= 160 and 'right' or 'below')
+end
+
+return M

@@ -1,0 +1,46 @@
+if vim.g.loaded_tideate then
+  return
+end
+vim.g.loaded_tideate = true
+
+local api = vim.api
+
+if vim.fn.has('nvim-0.10') == 0 then
+  api.nvim_create_user_command('Workflow', function()
+    api.nvim_err_writeln('tideate needs Neovim 0.10 or newer')
+  end, { nargs = '*', range = true })
+  return
+end
+
+api.nvim_create_user_command('Workflow', function(invocation)
+  require('tideate.command').execute(invocation)
+end, {
+  nargs = '*',
+  range = true,
+  desc = 'Run an AI workflow, or manage the running ones',
+  complete = function(lead, line, position)
+    return require('tideate.command').complete(lead, line, position)
+  end,
+})
+
+local plugs = {
+  menu = '',
+  ask = 'ask',
+  summarize = 'summarize',
+  refactor = 'refactor',
+  generate = 'generate',
+  ['multi-file'] = 'multi_file',
+  cancel = 'cancel',
+  output = 'output',
+}
+for name, arguments in pairs(plugs) do
+  -- typed with ':' and not <Cmd>, so that a visual selection becomes the range
+  local keys = (':Workflow %s<CR>'):format(arguments)
+  for _, mode in ipairs({ 'n', 'x' }) do
+    api.nvim_set_keymap(mode, ('<Plug>(tideate-%s)'):format(name), keys, {
+      noremap = true,
+      silent = true,
+      desc = 'tideate: ' .. name,
+    })
+  end
+end

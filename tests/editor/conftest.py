@@ -1,0 +1,88 @@
+"""The editors of this directory's tests: a fresh real Neovim each, with the plugin and no configuration."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from tests.support.editor import REPOSITORY, Editor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class EditorFactory(Protocol):
+    def __call__(self, **options: Any) -> Editor: ...
+
+
+@pytest.fixture
+def start_editor(tmp_path: Path) -> Iterator[EditorFactory]:
+    """Start editors with options of `Editor`; all of them are ended after the test."""
+    started: list[Editor] = []
+
+    def start(**options: Any) -> Editor:
+        home = tmp_path / f"editor{len(started)}"
+        home.mkdir()
+        started.append(Editor(home, **options))
+        return started[-1]
+
+    yield start
+    failures = []
+    for editor in started:
+        try:
+            editor.close()
+        except AssertionError as failure:
+            failures.append(str(failure))
+    assert not failures, "\n".join(failures)
+
+
+@pytest.fixture
+def editor(start_editor: EditorFactory) -> Editor:
+    """A headless Neovim without a UI."""
+    return start_editor()
+
+
+@pytest.fixture
+def screen_editor(start_editor: EditorFactory) -> Editor:
+    """A Neovim of 100 columns and 30 rows that draws, so that prompts and floats are seen."""
+    return start_editor(ui=(100, 30))
+
+
+class FakeHost:
+    """An interpreter that runs `tests/support/fake_host.py` when it is told to run the host."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python = folder / "python"
+        self._log = folder / "heard.jsonl"
+        script = REPOSITORY / "tests" / "support" / "fake_host.py"
+        python = shlex.quote(sys.executable)
+        fake = f"*tideate_core.editor.main*) exec {python} {shlex.quote(str(script))} ;;"
+        self.python.write_text(f'#!/bin/sh\ncase "$*" in {fake} esac\nexec {python} "$@"\n')
+        self.python.chmod(0o755)
+
+    def environment(self, start: str = "ready") -> dict[str, str]:
+        """:param start: how it starts: `ready`, `never`, `broken` or `crash`."""
+        return {"TIDEATE_PYTHON": str(self.python), "FAKE_START": start, "FAKE_LOG": str(self._log)}
+
+    def heard(self, method: str | None = None) -> list[dict[str, Any]]:
+        """What Lua sent it, or only the requests of one method."""
+        if not self._log.exists():
+            return []
+        calls = [json.loads(line) for line in self._log.read_text().splitlines()]
+        return [call for call in calls if method is None or call.get("method") == method]
+
+
+@pytest.fixture
+def fake_host(tmp_path: Path) -> FakeHost:
+    return FakeHost(tmp_path)
+
+
+@pytest.fixture
+def faked(start_editor: EditorFactory, fake_host: FakeHost) -> Editor:
+    """A Neovim whose host is the fake one."""
+    return start_editor(env=fake_host.environment())

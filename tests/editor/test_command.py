@@ -1,0 +1,373 @@
+"""`:Workflow`: what it starts, completes, asks and says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.workflows.definitions import RESERVED_NAMES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.support.editor import Editor
+
+WORKFLOWS = {"ask", "summarize", "refactor", "generate", "multi_file"}
+HOLD = "require('tideate').run('hold', {}, function(result) _G.result = result end)"
+
+
+def complete(editor: Editor, line: str) -> list[str]:
+    return list(editor.lua("return vim.fn.getcompletion(..., 'cmdline')", line))
+
+
+def sent(editor: Editor, fake_host: FakeHost) -> dict[str, Any]:
+    """The params of the one run that the host was asked for."""
+    (request,) = editor.wait_for(lambda: fake_host.heard("run"), "a run")
+    return dict(request["params"])
+
+
+def hold(editor: Editor) -> str:
+    """Start a run that goes on until it is cancelled; returns its id."""
+    execution_id = str(editor.lua(f"return {HOLD}"))
+    editor.wait("(require('tideate').get_status() or {}).step == 2")
+    return execution_id
+
+
+def listen(editor: Editor) -> None:
+    """Keep what a person is told, however long it is."""
+    editor.lua("_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end")
+
+
+def told(editor: Editor) -> str:
+    return "\n".join(editor.lua("return _G.told"))
+
+
+# -- loading --------------------------------------------------------------------------------------
+
+
+def test_starting_neovim_loads_no_module(editor: Editor) -> None:
+    loaded = editor.lua(
+        "return vim.tbl_filter(function(n) return n:find('^tideate') end, vim.tbl_keys(package.loaded))"
+    )
+    assert loaded == []
+
+
+def test_the_plugin_can_be_sourced_again(editor: Editor) -> None:
+    editor.command("runtime plugin/tideate.lua")
+    assert editor.lua("return vim.fn.exists(':Workflow')") == 2
+
+
+def test_no_global_is_set(faked: Editor) -> None:
+    look = "return vim.tbl_keys(_G)"
+    # Neovim's own highlighting of a window leaves a `_`
+    before = set(faked.lua(look)) | {"_"}
+    faked.lua("vim.cmd.Workflow({ args = { 'ask', 'why' } })")
+    faked.wait("require('tideate.state').runs()[1].state == 'completed'")
+    assert set(faked.lua(look)) <= before
+
+
+def test_nothing_deprecated_is_used(faked: Editor) -> None:
+    faked.lua("_G.deprecated = {} vim.deprecate = function(name) table.insert(_G.deprecated, name) end")
+    faked.lua("vim.cmd.Workflow({ args = { 'ask', 'why' } })")
+    faked.wait("require('tideate.state').runs()[1].state == 'completed'")
+    for subcommand in ("status", "list", "cancel", "log", "output", "health"):
+        faked.lua("vim.cmd.Workflow({ args = { ... } })", subcommand)
+    assert faked.lua("return _G.deprecated") == []
+
+
+# -- starting -------------------------------------------------------------------------------------
+
+
+def test_the_rest_of_the_line_is_the_prompt(faked: Editor, fake_host: FakeHost) -> None:
+    faked.command(r"Workflow ask what  is 'a|b' \n?")
+    params = sent(faked, fake_host)
+    assert params["name"] == "ask"
+    assert params["prompt"] == r"what  is 'a|b' \n?"
+    assert len(params["execution_id"]) == 32
+
+
+@pytest.mark.parametrize(
+    ("command", "selection"),
+    [
+        ("Workflow ask q", None),
+        ("2Workflow ask q", {"start": 2, "end": 2}),
+        ("2,3Workflow ask q", {"start": 2, "end": 3}),
+        ("%Workflow ask q", {"start": 1, "end": 4}),
+        ("0Workflow ask q", {"start": 1, "end": 1}),
+    ],
+)
+def test_a_range_is_the_selection(
+    faked: Editor, fake_host: FakeHost, command: str, selection: dict[str, int] | None
+) -> None:
+    faked.set_lines(["1", "2", "3", "4"])
+    faked.command(command)
+    assert sent(faked, fake_host)["context"].get("selection") == selection
+
+
+def test_a_visual_selection_is_the_selection(faked: Editor, fake_host: FakeHost) -> None:
+    faked.set_lines(["1", "2", "3", "4"])
+    faked.feed("jVj:Workflow refactor go<CR>")
+    assert sent(faked, fake_host)["context"]["selection"] == {"start": 2, "end": 3}
+
+
+def test_a_plug_mapping_keeps_the_visual_selection(faked: Editor, fake_host: FakeHost) -> None:
+    faked.set_lines(["1", "2", "3", "4"])
+    faked.command("xmap gs <Plug>(tideate-summarize)")
+    faked.feed("jVjgs")
+    params = sent(faked, fake_host)
+    assert params["name"] == "summarize"
+    assert params["context"]["selection"] == {"start": 2, "end": 3}
+
+
+def test_a_file_is_named_by_its_full_path(faked: Editor, fake_host: FakeHost) -> None:
+    faked.command(r"Workflow flows/my\ flow.yaml do it")
+    params = sent(faked, fake_host)
+    assert params["name"] == str(faked.cwd / "flows" / "my flow.yaml")
+    assert params["prompt"] == "do it"
+
+
+@pytest.mark.parametrize("name", sorted(WORKFLOWS - {"summarize"}))
+def test_without_a_prompt_the_person_is_asked(faked: Editor, fake_host: FakeHost, name: str) -> None:
+    faked.lua("vim.ui.input = function(opts, answer) _G.asked = opts.prompt answer('because') end")
+    faked.command(f"Workflow {name}")
+    params = sent(faked, fake_host)
+    assert faked.lua("return _G.asked") == f"{name}: "
+    assert (params["name"], params["prompt"]) == (name, "because")
+
+
+def test_what_was_selected_before_the_question_counts(faked: Editor, fake_host: FakeHost) -> None:
+    faked.set_lines(["1", "2", "3"])
+    faked.lua("vim.ui.input = function(_, answer) vim.cmd.enew({ bang = true }) answer('x') end")
+    faked.command("2,3Workflow refactor")
+    context = sent(faked, fake_host)["context"]
+    assert context["buffer"]["text"] == "1\n2\n3"
+    assert context["selection"] == {"start": 2, "end": 3}
+
+
+@pytest.mark.parametrize("answer", ["nil", "''", "'   '"])
+def test_a_question_that_is_not_answered_starts_nothing(
+    faked: Editor, fake_host: FakeHost, answer: str
+) -> None:
+    faked.lua(f"vim.ui.input = function(_, give) give({answer}) end")
+    faked.lua("require('tideate').run('ask', {}, function(result) _G.result = result end)")
+    faked.wait("_G.result")
+    assert faked.lua("return _G.result.cancelled") is True
+    assert fake_host.heard() == []
+    assert faked.lua("return require('tideate').is_running()") is False
+
+
+def test_summarize_needs_no_prompt(faked: Editor, fake_host: FakeHost) -> None:
+    faked.command("Workflow summarize")
+    assert sent(faked, fake_host)["prompt"] == ""
+
+
+def test_what_the_host_says_of_an_unknown_name_is_shown(faked: Editor) -> None:
+    listen(faked)
+    faked.command("Workflow nonsense please")
+    faked.wait_for(lambda: "unknown workflow" in told(faked), "the message")
+
+
+def test_all_options_of_run_reach_the_host(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua("""
+    require('tideate').run('ask', {
+      prompt = 'p', adapter = 'mine', require_confirmation = false, inputs = { a = 1 }, options = { b = {} },
+    })""")
+    params = sent(faked, fake_host)
+    assert params["adapter"] == "mine"
+    assert params["require_confirmation"] is False
+    assert params["inputs"] == {"a": 1}
+
+
+def test_empty_inputs_reach_the_host_as_maps(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua("require('tideate').run('ask', { prompt = 'p', inputs = {}, options = {}, context = {} })")
+    params = sent(faked, fake_host)
+    assert (params["inputs"], params["options"], params["context"]) == ({}, {}, {})
+
+
+# -- the menu -------------------------------------------------------------------------------------
+
+
+def test_the_bare_command_offers_workflows_and_starts_the_chosen_one(
+    faked: Editor, fake_host: FakeHost
+) -> None:
+    faked.set_lines(["1", "2", "3"])
+    faked.lua("""
+    require('tideate.ui').menu = function(entries, choose)
+      _G.offered = vim.tbl_map(function(entry) return entry.name end, entries)
+      vim.cmd.enew({ bang = true })
+      for _, entry in ipairs(entries) do
+        if entry.name == 'summarize' then choose(entry) end
+      end
+    end""")
+    faked.command("2,3Workflow")
+    params = sent(faked, fake_host)
+    assert set(faked.lua("return _G.offered")) >= WORKFLOWS | {"status"}
+    assert params["name"] == "summarize"
+    assert params["context"]["selection"] == {"start": 2, "end": 3}
+    assert params["context"]["buffer"]["text"] == "1\n2\n3"
+
+
+def test_a_menu_that_is_left_does_nothing(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua("require('tideate.ui').menu = function(_, choose) choose(nil) end")
+    faked.command("Workflow")
+    assert fake_host.heard() == []
+
+
+# -- completion -----------------------------------------------------------------------------------
+
+
+def test_names_are_completed_before_a_host_has_started(faked: Editor, fake_host: FakeHost) -> None:
+    found = complete(faked, "Workflow ")
+    assert set(found) >= WORKFLOWS | {"cancel", "status", "rollback"}
+    assert found == sorted(found)
+    assert fake_host.heard() == []
+
+
+@pytest.mark.parametrize("line", ["Workflow re", "'<,'>Workflow re", "2,3Workflow re", "Workf re"])
+def test_completion_fits_what_was_typed(editor: Editor, line: str) -> None:
+    editor.feed("V<Esc>")
+    assert complete(editor, line) == ["refactor", "resume"]
+
+
+def test_what_comes_later_is_not_offered(editor: Editor) -> None:
+    later = editor.lua("return require('tideate.command').later")
+    assert not set(later) & set(complete(editor, "Workflow "))
+
+
+def test_ids_are_completed(faked: Editor) -> None:
+    execution_id = hold(faked)
+    assert complete(faked, "Workflow cancel ") == [execution_id[:8]]
+    assert complete(faked, "Workflow cancel x") == []
+    assert complete(faked, "Workflow resume ") == []
+
+
+def test_files_are_completed(editor: Editor) -> None:
+    (editor.cwd / "flows").mkdir()
+    (editor.cwd / "flows" / "review.yaml").touch()
+    assert complete(editor, "Workflow ./flows/re") == ["./flows/review.yaml"]
+
+
+def test_mentions_have_their_place(editor: Editor) -> None:
+    assert complete(editor, "Workflow ask why @") == []
+    editor.lua(
+        "table.insert(require('tideate.command').mentions, function() return { '@buffer', '@file' } end)"
+    )
+    assert complete(editor, "Workflow ask why @b") == ["@buffer"]
+    assert complete(editor, "Workflow ask why b") == []
+
+
+# -- subcommands ----------------------------------------------------------------------------------
+
+
+def test_every_subcommand_says_what_it_does(editor: Editor) -> None:
+    for command in editor.lua("""
+    return vim.tbl_map(function(c) return { name = c.name, help = c.help, args = c.args } end,
+      require('tideate.command').subcommands)"""):
+        assert command["help"]
+        assert "args" in command
+
+
+def test_the_reserved_names_are_those_of_python(editor: Editor) -> None:
+    names = editor.lua("""
+    local command = require('tideate.command')
+    local names = vim.tbl_map(function(c) return c.name end, command.subcommands)
+    return vim.list_extend(names, command.later)""")
+    assert set(names) == RESERVED_NAMES
+
+
+def test_a_later_subcommand_says_so(faked: Editor, fake_host: FakeHost) -> None:
+    listen(faked)
+    faked.command("Workflow history")
+    assert "not part of this version" in told(faked)
+    assert fake_host.heard() == []
+
+
+def test_cancel_without_an_id_cancels_all(faked: Editor, fake_host: FakeHost) -> None:
+    hold(faked)
+    hold(faked)
+    faked.command("Workflow cancel")
+    faked.wait("not require('tideate').is_running()")
+    (request,) = fake_host.heard("cancel")
+    assert request["params"] == {}
+
+
+def test_cancel_takes_the_beginning_of_an_id(faked: Editor) -> None:
+    first = hold(faked)
+    second = str(faked.lua(f"return {HOLD}"))
+    faked.command(f"Workflow cancel {first[:8]}")
+    faked.wait("_G.result")
+    assert faked.lua("return _G.result.execution_id") == first
+    assert faked.lua("return require('tideate').is_running(...)", second) is True
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("cancel", "nothing is running"),
+        ("cancel 123", "there is no run with the id '123'"),
+        ("pause", "there is no running workflow"),
+        ("resume", "there is no paused run"),
+        ("rollback", "there is no run that changed a file"),
+        ("log", "there is no log yet"),
+    ],
+)
+def test_with_nothing_to_act_on_it_says_so(
+    faked: Editor, fake_host: FakeHost, command: str, words: str
+) -> None:
+    listen(faked)
+    faked.command(f"Workflow {command}")
+    assert words in told(faked)
+    assert fake_host.heard() == []
+
+
+def test_pause_and_resume_name_the_run(faked: Editor, fake_host: FakeHost) -> None:
+    execution_id = hold(faked)
+    faked.command("Workflow pause")
+    faked.command(f"Workflow resume {execution_id[:6]}")
+    faked.wait_for(lambda: fake_host.heard("resume"), "resume")
+    assert fake_host.heard("pause")[0]["params"] == {"execution_id": execution_id}
+    assert fake_host.heard("resume")[0]["params"] == {"execution_id": execution_id}
+
+
+def test_status_shows_every_run(faked: Editor) -> None:
+    execution_id = hold(faked)
+    shown = faked.nvim.api.exec2("Workflow status", {"output": True})["output"]
+    assert execution_id[:8] in shown
+    assert "2/3 two" in shown
+
+
+def test_list_shows_and_learns_what_the_host_knows(faked: Editor) -> None:
+    faked.command("Workflow list")
+    faked.wait("require('tideate').get('team')")
+    assert "team" in complete(faked, "Workflow ")
+    assert faked.lua("return require('tideate').get('ask').needs_prompt") is True
+
+
+def test_log_opens_the_hosts_log(faked: Editor) -> None:
+    faked.command("Workflow ask why")
+    faked.wait("require('tideate.state').runs()[1].state == 'completed'")
+    faked.command("Workflow logs")
+    assert any("started" in line for line in faked.lines())
+    assert faked.lua("return vim.bo.readonly") is True
+
+
+def test_trust_names_the_file_in_full(faked: Editor, fake_host: FakeHost) -> None:
+    faked.command("Workflow trust .tideate/config.toml")
+    (request,) = faked.wait_for(lambda: fake_host.heard("trust"), "trust")
+    assert request["params"] == {"path": str(faked.cwd / ".tideate" / "config.toml")}
+
+
+def test_health_reports_on_the_host(faked: Editor) -> None:
+    faked.command("Workflow health")
+    report = "\n".join(faked.lines())
+    assert "Neovim" in report
+    assert "the host answers" in report
+    assert "adapter: unreachable" in report
+
+
+def test_health_says_what_to_do_without_python(start_editor: EditorFactory, tmp_path: Path) -> None:
+    editor = start_editor(env={"TIDEATE_PYTHON": str(tmp_path / "none")})
+    editor.command("checkhealth tideate")
+    assert any(":Workflow install" in line for line in editor.lines())

@@ -1,0 +1,126 @@
+"""Options: what `setup()` takes, refuses and hands to the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core import __version__
+from tideate_core.config import Config
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import FakeHost
+    from tests.support.editor import Editor
+
+SETUP = "return require('tideate').setup(...)"
+GET = "return require('tideate.config').get(...)"
+RUN_ASK = "require('tideate').run('ask', { prompt = 'p' }, function(result) _G.result = result end)"
+
+
+def schema(editor: Editor) -> list[dict[str, Any]]:
+    return list(editor.lua("return require('tideate.config').schema"))
+
+
+def test_without_setup_the_defaults_hold(editor: Editor) -> None:
+    for option in schema(editor):
+        if "*" not in option["key"]:
+            assert editor.lua(GET, option["key"]) == option.get("default")
+
+
+def test_setup_without_options_is_fine(editor: Editor) -> None:
+    assert editor.lua("return require('tideate').setup()") is True
+
+
+def test_setup_sets(editor: Editor) -> None:
+    assert editor.lua(SETUP, {"ui": {"output": "tab"}, "workflows": {"ask": {"adapter": "mine"}}}) is True
+    assert editor.lua(GET, "ui.output") == "tab"
+    assert editor.lua(GET, "workflows.ask.adapter") == "mine"
+    assert editor.lua(GET, "ui.border") == "rounded"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"adaptor": "local"}, "unknown option 'adaptor'; did you mean 'adapter'?"),
+        ({"ui": {"outptu": "tab"}}, "unknown option 'ui.outptu'; did you mean 'output'?"),
+        ({"adapters": {"fake": {"url": "x"}}}, "unknown option 'adapters.fake.url'"),
+        ({"workflows": {"ask": {"require_confirm": True}}}, "did you mean 'require_confirmation'?"),
+        (
+            {"ui": {"output": "vsplti"}},
+            "'vsplti' is none of float, split, vsplit, tab; did you mean 'vsplit'?",
+        ),
+        ({"ui": {"notify": "yes"}}, 'ui.notify: expected a boolean, got "yes"'),
+        ({"limits": {"attempts": 0}}, "limits.attempts: expected a number above 0"),
+        ({"adapters": {"fake": {"api_key_command": "pass x"}}}, "expected a list"),
+        ({"ui": "float"}, "ui: expected a table"),
+        ({"adapters": {"fake": "http://x"}}, "adapters.fake: expected a table"),
+        (["adapter"], "unknown option '1'"),
+        ("adapter", "setup() takes a table, got string"),
+    ],
+)
+def test_a_mistake_is_named_and_nothing_is_set(editor: Editor, options: Any, words: str) -> None:
+    editor.lua(SETUP, {"adapter": "before"})
+    assert editor.lua(SETUP, options) is False
+    assert words in editor.messages()
+    assert editor.lua(GET, "adapter") == "before"
+
+
+def test_all_mistakes_are_named_at_once(editor: Editor) -> None:
+    editor.lua(SETUP, {"adaptor": "x", "limits": {"attempt": 2}})
+    assert "'adaptor'" in editor.messages()
+    assert "'limits.attempt'" in editor.messages()
+
+
+def test_the_host_gets_what_setup_was_given_but_not_what_is_only_luas(
+    faked: Editor, fake_host: FakeHost
+) -> None:
+    faked.lua(SETUP, {"adapter": "mine", "log_level": "debug", "ui": {"notify": False}})
+    faked.lua(RUN_ASK)
+    faked.wait("_G.result")
+    (start,) = [call for call in fake_host.heard() if call["call"] == "TideateStart"]
+    assert start["setup"] == {"adapter": "mine", "ui": {"notify": False}}
+    assert start["log_level"] == "debug"
+    assert start["cwd"] == str(faked.cwd)
+    assert start["version"] == __version__
+
+
+@pytest.mark.parametrize("options", ["{}", "{ ui = {} }", "{ workflows = { ask = {} } }"])
+def test_an_empty_table_reaches_python_as_a_map(faked: Editor, fake_host: FakeHost, options: str) -> None:
+    faked.lua(f"require('tideate').setup({options})")
+    faked.lua(RUN_ASK)
+    faked.wait("_G.result")
+    sent: Any = fake_host.heard()[0]["setup"]
+    while sent:
+        assert isinstance(sent, dict)
+        (sent,) = sent.values()
+    assert sent == {}
+
+
+def test_what_the_host_merged_holds(faked: Editor) -> None:
+    faked.lua(RUN_ASK)
+    faked.wait("_G.result")
+    assert faked.lua(GET, "ui.output") == "split"
+    assert faked.lua(GET, "adapter") == "fake"
+    assert faked.lua(GET, "ui.border") == "rounded"
+    assert "a notice" in faked.messages()
+
+
+def test_the_schema_is_the_one_of_the_files(editor: Editor) -> None:
+    ours = {option["key"]: option.get("default") for option in schema(editor) if not option.get("lua")}
+    plain = {key: default for key, default in ours.items() if "*" not in key}
+    assert plain == _plain_keys(Config().model_dump())
+    named = Config.model_json_schema()["$defs"]
+    for section in ("adapters", "workflows"):
+        keys = {key.split(".*.")[1] for key in ours if key.startswith(f"{section}.*.")}
+        assert any(keys == set(model["properties"]) for model in named.values()), (section, keys)
+
+
+def _plain_keys(values: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            keys |= _plain_keys(value, f"{prefix}{key}.")
+        else:
+            keys[prefix + key] = value
+    return keys

@@ -1,0 +1,133 @@
+"""What a run is given of the editor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.workflows import RunContext
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+CAPTURE = "return require('tideate.context').capture(...)"
+
+
+def capture(editor: Editor, *args: Any) -> RunContext:
+    """The context as Python will read it; a key it does not know would fail here."""
+    return RunContext.model_validate(editor.lua(CAPTURE, *args))
+
+
+def test_a_files_buffer_is_taken_with_its_cursor(editor: Editor) -> None:
+    number = editor.edit("main.py", "one = 1\ntwo = 2\n")
+    editor.nvim.api.win_set_cursor(0, [2, 3])
+    context = capture(editor)
+    assert context.cwd == str(editor.cwd)
+    assert context.cursor is not None
+    assert (context.cursor.line, context.cursor.column) == (2, 3)
+    assert context.selection is None
+    buffer = context.buffer
+    assert buffer is not None
+    assert buffer.path == str(editor.cwd / "main.py")
+    assert buffer.text == "one = 1\ntwo = 2"
+    assert buffer.filetype == "python"
+    assert buffer.number == number
+    assert buffer.tick == editor.nvim.api.buf_get_changedtick(number)
+    assert buffer.modifiable
+    assert not buffer.binary
+
+
+def test_unsaved_text_is_what_counts(editor: Editor) -> None:
+    editor.edit("main.py", "old\n")
+    editor.set_lines(["new"])
+    assert capture(editor).buffer.text == "new"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("keys", ["jVj", "jvj", "j<C-v>j", "jjVk"])
+def test_the_visual_selection_is_whole_lines(editor: Editor, keys: str) -> None:
+    editor.set_lines(["1", "2", "3", "4"])
+    editor.feed(keys)
+    selection = capture(editor).selection
+    assert selection is not None
+    assert (selection.start, selection.end) == (2, 3)
+
+
+def test_a_range_is_taken_as_given(editor: Editor) -> None:
+    editor.set_lines(["1", "2", "3"])
+    selection = capture(editor, [1, 2]).selection
+    assert selection is not None
+    assert (selection.start, selection.end) == (1, 2)
+
+
+def test_a_buffer_without_a_name_has_no_path(editor: Editor) -> None:
+    assert capture(editor).buffer.path == ""  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        "vim.api.nvim_buf_set_name(0, 'oil:///tmp/x')",
+        "vim.api.nvim_buf_set_name(0, '/tmp/x') vim.bo.buftype = 'nofile'",
+        "vim.cmd.help()",
+    ],
+)
+def test_what_is_no_file_has_no_path(editor: Editor, make: str) -> None:
+    editor.lua(make)
+    assert capture(editor).buffer.path == ""  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("option", ["modifiable = false", "readonly = true"])
+def test_a_buffer_that_is_not_to_be_changed_says_so(editor: Editor, option: str) -> None:
+    editor.lua(f"vim.bo.{option}")
+    assert not capture(editor).buffer.modifiable  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("content", "binary"),
+    [
+        (b"plain\n", False),
+        ("naïve 日本 😀\n".encode(), False),
+        (b"a\0b\n", True),
+        (b"caf\xe9\n", True),
+        (b"\xc0\xaf\n", True),
+        (b"\xed\xa0\x80\n", True),
+        (b"\xf5\x80\x80\x80\n", True),
+        (b"cut \xe2\x82\n", True),
+        (b"\xf0\x8f\xbf\xbf\n", True),
+        ("\U0010ffff\ud7ff\ue000\u0800\u07ff\n".encode("utf-8", "surrogatepass"), False),
+    ],
+)
+def test_binary_is_what_is_no_utf8_text(editor: Editor, content: bytes, binary: bool) -> None:
+    path = editor.cwd / "file.bin"
+    path.write_bytes(content)
+    editor.command(f"edit ++enc=utf-8 ++bad=keep {path}")
+    buffer = capture(editor).buffer
+    assert buffer is not None
+    assert buffer.binary is binary
+    assert buffer.text == ("" if binary else content.decode().removesuffix("\n"))
+
+
+def test_a_latin1_file_is_text_to_neovim(editor: Editor) -> None:
+    editor.edit("latin.txt", b"caf\xe9\n")
+    buffer = capture(editor).buffer
+    assert buffer is not None
+    assert not buffer.binary
+    assert buffer.text == "café"
+
+
+def test_a_dos_file_has_no_carriage_returns_in_its_text(editor: Editor) -> None:
+    editor.edit("dos.txt", b"one\r\ntwo\r\n")
+    assert capture(editor).buffer.text == "one\ntwo"  # type: ignore[union-attr]
+
+
+def test_fifty_thousand_lines_are_taken_without_a_pause_that_is_felt(editor: Editor) -> None:
+    editor.lua(
+        "local l = {} for i = 1, 50000 do l[i] = ('word '):rep(8) .. 'é' end "
+        "vim.api.nvim_buf_set_lines(0, 0, -1, false, l)"
+    )
+    took = editor.lua("""
+    local begun = vim.uv.hrtime()
+    require('tideate.context').capture()
+    return (vim.uv.hrtime() - begun) / 1e6""")
+    assert took < 250

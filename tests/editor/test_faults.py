@@ -1,0 +1,406 @@
+"""Bad input and faults: a clear message, one callback, nothing changed, nothing left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.model_server import ModelServer
+from tests.support.runs import accept_all, configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+CODE = "def f():\n    return  1\n\n\nprint(f())\n"
+TIDY = "```python\ndef f():\n    return 1\n```"
+LINES = {"selection": {"start": 1, "end": 2}}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def nvim(editor: Editor, server: ModelServer) -> Editor:
+    configure(editor, server)
+    return editor
+
+
+def refactor(editor: Editor, prompt: str = "tidy", first: int = 1, last: int = 2) -> str:
+    """Start `refactor` on lines of the current buffer."""
+    return str(
+        editor.lua(
+            """
+            local prompt, first, last = ...
+            _G.done, _G.calls = nil, 0
+            local context = require('tideate.context').capture({ first, last })
+            return require('tideate').run('refactor', { prompt = prompt, context = context }, function(result)
+              _G.calls = _G.calls + 1; _G.done = result
+            end)
+            """,
+            prompt,
+            first,
+            last,
+        )
+    )
+
+
+def model_tidies(server: ModelServer, answer: str = TIDY) -> None:
+    server.answers("what must not change", "An analysis.")
+    server.answers("in one fenced block", answer)
+
+
+# -- the provider ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        (lambda s: s.fails("", 401), "AuthenticationFailed", ""),
+        (lambda s: s.fails("", 500), "AdapterUnavailable", "failed on its side"),
+        (lambda s: s.fails("", 429, headers={"Retry-After": "0"}), "RateLimited", ""),
+        (lambda s: s.cuts("", 12), "AdapterUnavailable", "cut off"),
+        (lambda s: s.answers("", " "), "InvalidReply", "empty answer"),
+        (lambda s: s.close(), "AdapterUnavailable", ""),
+    ],
+)
+def test_a_providers_failure_is_a_failed_run(
+    nvim: Editor, server: ModelServer, fault: Callable[[Any], None], code: str, words: str
+) -> None:
+    nvim.edit("a.py", CODE)
+    fault(server)
+    refactor(nvim)
+    done = result(nvim, 40)
+    assert (done["ok"], done["error_code"]) == (False, code)
+    assert words in done["error"]
+    assert nvim.lines(1) == CODE.splitlines()
+    assert not nvim.lua("return vim.bo[1].modified")
+
+
+def test_a_rate_limit_is_waited_for_and_the_run_succeeds(nvim: Editor, server: ModelServer) -> None:
+    server.fails("", 429, headers={"Retry-After": "0"}, times=1)
+    server.answers("Why", "because")
+    start(nvim, "ask", "Why?")
+    assert result(nvim)["response"] == "because"
+
+
+def test_a_plan_that_is_no_json_fails_the_run(nvim: Editor, server: ModelServer) -> None:
+    server.answers("", "I would change the file a.py.")
+    start(nvim, "multi_file", "do it")
+    assert result(nvim)["error_code"] == "InvalidReply"
+
+
+# -- the buffer -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [("vim.bo.readonly = true", "cannot be changed"), ("vim.bo.modifiable = false", "cannot be changed")],
+)
+def test_a_buffer_that_may_not_be_changed_is_refused_first(
+    nvim: Editor, server: ModelServer, setting: str, words: str
+) -> None:
+    nvim.edit("a.py", CODE)
+    nvim.lua(setting)
+    refactor(nvim)
+    assert words in result(nvim)["error"]
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("content", [b"a\x00b\nc\n", b"caf\xe9\xff\n"])
+def test_what_is_no_text_is_refused(nvim: Editor, server: ModelServer, content: bytes) -> None:
+    (nvim.cwd / "a.bin").write_bytes(content)
+    nvim.command("edit ++enc=utf-8 ++bad=keep a.bin | set noreadonly")
+    refactor(nvim, last=1)
+    assert result(nvim)["error_code"] == "NotText"
+    assert server.requests == []
+    assert (nvim.cwd / "a.bin").read_bytes() == content
+
+
+def test_an_unnamed_buffer_can_be_refactored(nvim: Editor, server: ModelServer) -> None:
+    nvim.lua("vim.bo.filetype = 'python'")
+    nvim.set_lines(CODE.splitlines())
+    model_tidies(server)
+    accept_all(nvim)
+    refactor(nvim)
+    done = result(nvim)
+    assert done["ok"], done
+    assert nvim.lines(1) == ["def f():", "    return 1", "", "", "print(f())"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"def f():\r\n    return  1\r\n",
+        b"def f():\n    return  1",
+        b"\xef\xbb\xbfdef f():\n    return  1\n",
+        b"def f():\n    return  1\nx = '\xc3\xa9'\n",
+    ],
+)
+def test_the_rest_of_a_file_stays_byte_for_byte(nvim: Editor, server: ModelServer, content: bytes) -> None:
+    nvim.edit("a.py", content)
+    model_tidies(server)
+    accept_all(nvim)
+    refactor(nvim)
+    done = result(nvim)
+    assert done["ok"], done
+    nvim.feed("q")
+    nvim.command("set nofixendofline | write")
+    assert (nvim.cwd / "a.py").read_bytes() == content.replace(b"return  1", b"return 1")
+
+
+def test_a_latin_1_file_keeps_its_encoding(nvim: Editor, server: ModelServer) -> None:
+    content = "def f():\n    return  1\nx = 'é'\n".encode("latin-1")
+    (nvim.cwd / "a.py").write_bytes(content)
+    nvim.command("edit ++enc=latin1 a.py")
+    model_tidies(server)
+    accept_all(nvim)
+    refactor(nvim)
+    assert result(nvim)["ok"]
+    nvim.feed("q")
+    nvim.command("write")
+    assert (nvim.cwd / "a.py").read_bytes() == content.replace(b"return  1", b"return 1")
+
+
+def test_50_000_lines_take_an_edit_in_their_middle(nvim: Editor, server: ModelServer) -> None:
+    lines = [f"x{n} = {n}" for n in range(50_000)]
+    lines[25_000:25_002] = ["def f():", "    return  1"]
+    nvim.edit("big.py", "\n".join(lines) + "\n")
+    model_tidies(server)
+    accept_all(nvim)
+    refactor(nvim, first=25_001, last=25_002)
+    done = result(nvim, 40)
+    assert done["ok"], done
+    lines[25_001] = "    return 1"
+    assert nvim.lines(1) == lines
+
+
+def test_what_was_typed_elsewhere_during_the_run_is_kept(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", CODE)
+    server.answers("what must not change", "An analysis.")
+    gate = server.holds("in one fenced block", text=TIDY)
+    accept_all(nvim)
+    refactor(nvim)
+    gate.wait_started()
+    nvim.feed("q")
+    nvim.feed("ggO# typed on top<Esc>Go# typed below<Esc>")
+    gate.release()
+    done = result(nvim)
+    assert done["ok"], done
+    expected = ["# typed on top", "def f():", "    return 1", "", "", "print(f())", "# typed below"]
+    assert nvim.lines(1) == expected
+
+
+def test_what_was_typed_where_the_edit_goes_wins(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", CODE)
+    server.answers("what must not change", "An analysis.")
+    gate = server.holds("in one fenced block", text=TIDY)
+    accept_all(nvim)
+    refactor(nvim)
+    gate.wait_started()
+    nvim.feed("q")
+    nvim.feed("2GA + 1<Esc>")
+    gate.release()
+    done = result(nvim)
+    assert done["error_code"] == "EditConflict"
+    assert nvim.lines(1) == ["def f():", "    return  1 + 1", "", "", "print(f())"]
+
+
+def test_a_buffer_deleted_during_the_run_is_not_brought_back(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", CODE)
+    server.answers("what must not change", "An analysis.")
+    gate = server.holds("in one fenced block", text=TIDY)
+    accept_all(nvim)
+    refactor(nvim)
+    gate.wait_started()
+    nvim.feed("q")
+    nvim.command("enew | 1bwipeout!")
+    assert not nvim.lua("return vim.api.nvim_buf_is_loaded(1)")
+    gate.release()
+    done = result(nvim)
+    assert done["ok"] is False
+    assert done["error_code"] == "EditConflict"
+    assert (nvim.cwd / "a.py").read_text() == CODE
+
+
+def tidied(body: dict[str, Any]) -> str:
+    """Answer with the asked lines, which stand last in the prompt, without their double blank."""
+    asked = str(body["messages"][-1]["content"])
+    return asked[asked.rindex("```python") :].replace("return  ", "return ")
+
+
+def test_two_runs_edit_one_buffer(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", "def f():\n    return  1\n\n\ndef g():\n    return  2\n")
+    server.answers("what must not change", "An analysis.")
+    server.answers("in one fenced block", tidied)
+    accept_all(nvim)
+    code = """
+    _G.both = {}
+    for _, range in ipairs({ { 1, 2 }, { 5, 6 } }) do
+      local context = require('tideate.context').capture(range)
+      require('tideate').run('refactor', { prompt = 'tidy', context = context }, function(result)
+        table.insert(_G.both, result)
+      end)
+    end
+    """
+    nvim.lua(code)
+    nvim.wait("#_G.both == 2", 30)
+    assert [done["ok"] for done in nvim.lua("return _G.both")] == [True, True]
+    assert nvim.lines(1) == ["def f():", "    return 1", "", "", "def g():", "    return 2"]
+
+
+# -- cancelling -----------------------------------------------------------------------------------------
+
+
+def test_cancel_before_the_first_token(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", CODE)
+    gate = server.holds("", before_first=True)
+    refactor(nvim)
+    gate.wait_started()
+    nvim.lua("require('tideate').cancel()")
+    assert result(nvim)["cancelled"]
+    gate.wait_disconnected()
+    assert nvim.lines(1) == CODE.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["gate", "review"])
+def test_cancel_in_a_dialog_closes_it(nvim: Editor, server: ModelServer, kind: str) -> None:
+    nvim.edit("a.py", CODE)
+    model_tidies(server)
+    nvim.lua(
+        """
+        local kind = ...
+        require('tideate.ui').confirm = function(id, params, respond)
+          if params.kind ~= kind then return respond({ accepted = true }) end
+          _G.open = id
+        end
+        require('tideate.ui').withdraw = function(id) _G.withdrawn = id end
+        """,
+        kind,
+    )
+    refactor(nvim)
+    identity = nvim.wait("_G.open")
+    nvim.lua("require('tideate').cancel()")
+    assert result(nvim)["cancelled"]
+    nvim.wait("_G.withdrawn")
+    assert nvim.lua("return _G.withdrawn") == identity
+    assert nvim.lines(1) == CODE.splitlines()
+
+
+def test_cancel_while_writing_takes_the_writing_back(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", CODE)
+    model_tidies(server)
+    accept_all(nvim)
+    nvim.lua(
+        """
+        local edit = require('tideate.edit')
+        local replace = edit.buffer_replace
+        edit.buffer_replace = function(params)
+          if not _G.once then
+            _G.once = true
+            require('tideate').cancel()
+          end
+          return replace(params)
+        end
+        """
+    )
+    refactor(nvim)
+    done = result(nvim)
+    if done.get("cancelled"):
+        nvim.wait("vim.deep_equal(vim.api.nvim_buf_get_lines(1, 0, -1, true), ...)", 10, CODE.splitlines())
+    else:
+        assert done["ok"], done
+
+
+# -- the host and the editor ----------------------------------------------------------------------------
+
+
+def host_pid(editor: Editor) -> int:
+    return int(editor.wait("(require('tideate.host').info() or {}).pid"))
+
+
+def test_a_killed_host_fails_the_run_and_the_next_one_works(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", CODE)
+    gate = server.holds("", times=1)
+    refactor(nvim)
+    gate.wait_started()
+    os.kill(host_pid(nvim), signal.SIGKILL)
+    done = result(nvim)
+    assert done["error_code"] == "HostDied"
+    assert "Run the workflow again" in done["error"]
+    gate.wait_disconnected()
+    assert nvim.lines(1) == CODE.splitlines()
+    server.answers("Why", "because")
+    start(nvim, "ask", "Why?")
+    assert result(nvim)["response"] == "because"
+
+
+def test_a_killed_editor_takes_everything_with_it(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("Why")
+    start(nvim, "ask", "Why?")
+    gate.wait_started()
+    nvim.process.kill()
+    nvim.process.wait(5)
+    gate.wait_disconnected()
+    assert nvim.brood.gone(3), nvim.brood.commands()
+
+
+def test_quitting_the_editor_ends_the_host_and_its_bundled_model(start_editor: EditorFactory) -> None:
+    nvim = start_editor()
+    start(nvim, "ask", "Why is the sky blue?")
+    nvim.wait("require('tideate').get_status().tokens > 0", 60)
+    assert len(nvim.children()) >= 2
+    nvim.quit()
+    assert nvim.brood.gone(2), nvim.brood.commands()
+
+
+def test_modules_of_the_working_directory_are_not_imported(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    nvim = start_editor()
+    for name in ("json", "asyncio", "pydantic", "tideate_core"):
+        (nvim.cwd / f"{name}.py").write_text("raise SystemExit('imported from the working directory')\n")
+    configure(nvim, server)
+    server.answers("Why", "because")
+    start(nvim, "ask", "Why?")
+    assert result(nvim)["response"] == "because"
+
+
+def test_a_wrong_setup_is_named_before_anything_starts(editor: Editor) -> None:
+    assert editor.lua("return require('tideate').setup({ adaptor = 'x' })") is False
+    assert "adapter" in editor.messages()
+    assert editor.lua("return require('tideate.host').state()") == "stopped"
+
+
+def test_a_broken_configuration_file_is_named(start_editor: EditorFactory) -> None:
+    nvim = start_editor()
+    folder = nvim.home / "config" / "tideate"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('adaptor = "x"\n')
+    start(nvim, "ask", "Why?")
+    done = result(nvim)
+    assert done["error_code"] == "ConfigError"
+    assert "config.toml: unknown key 'adaptor'; did you mean 'adapter'?" in done["error"]
+
+
+def test_a_missing_environment_says_what_to_do(start_editor: EditorFactory) -> None:
+    nvim = start_editor(env={"TIDEATE_PYTHON": "/nonexistent/python"})
+    start(nvim, "ask", "Why?")
+    done = result(nvim)
+    assert done["error_code"] == "HostMissing"
+    assert ":Workflow install" in done["error"]
+
+
+def test_an_unknown_workflow_is_named_with_the_nearest(nvim: Editor) -> None:
+    start(nvim, "refactr", "x")
+    done = result(nvim)
+    assert done["error_code"] == "UnknownWorkflow"
+    assert "did you mean 'refactor'" in done["error"]

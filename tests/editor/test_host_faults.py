@@ -1,0 +1,302 @@
+"""The host dies, stops, does not start, talks nonsense: one clear end each, and nothing left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.processes import Brood
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.support.editor import Editor
+
+RUN = """
+_G.done = _G.done or {}
+_G.id = require('tideate').run(..., { prompt = 'p' }, function(result) table.insert(_G.done, result) end)
+return _G.id
+"""
+
+
+def run(editor: Editor, workflow: str) -> str:
+    return str(editor.lua(RUN, workflow))
+
+
+def ended(editor: Editor) -> dict[str, Any]:
+    """Wait for the end of the run; it must have come once, and not come again."""
+    editor.wait("_G.done[1]")
+    # a second end would come with the messages that are already on their way
+    editor.lua("vim.wait(50)")
+    results = editor.lua("return _G.done")
+    assert len(results) == 1
+    assert editor.lua("return require('tideate').is_running()") is False
+    return dict(results[0])
+
+
+def shorten_limits(editor: Editor, **limits: int) -> None:
+    code = "local l = require('tideate.host').limits for k, v in pairs(...) do l[k] = v end"
+    editor.lua(code, limits)
+
+
+def test_the_host_is_started_by_the_first_run_and_only_once(faked: Editor, fake_host: FakeHost) -> None:
+    assert fake_host.heard() == []
+    run(faked, "ask")
+    faked.wait("_G.done[1]")
+    run(faked, "ask")
+    faked.wait("_G.done[2]")
+    calls = [call["call"] for call in fake_host.heard()]
+    assert calls.count("TideateStart") == 1
+    assert len(fake_host.heard("run")) == 2
+
+
+def test_a_run_that_ends_well_calls_back_with_the_response(faked: Editor) -> None:
+    execution_id = run(faked, "ask")
+    result = ended(faked)
+    assert result["ok"] is True
+    assert result["response"] == "forty-two"
+    assert result["execution_id"] == execution_id
+
+
+def test_a_second_reply_is_not_given_on(faked: Editor) -> None:
+    run(faked, "twice")
+    assert ended(faked)["response"] == 1
+
+
+def test_a_killed_host_fails_the_run_and_says_what_to_do(faked: Editor) -> None:
+    run(faked, "hold")
+    faked.wait("require('tideate').get_status().step == 2")
+    os.kill(faked.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    result = ended(faked)
+    assert result["error_code"] == "HostDied"
+    assert "signal 9" in result["error"]
+    assert "Run the workflow again" in result["error"]
+    assert "host.log" in result["error"]
+
+
+def test_a_host_that_ends_itself_is_quoted(faked: Editor) -> None:
+    run(faked, "die")
+    result = ended(faked)
+    assert result["error_code"] == "HostDied"
+    assert "Traceback: the end" in result["error"]
+    log = faked.home / "state" / "tideate" / "host.log"
+    assert "Traceback: the end" in log.read_text()
+
+
+def test_all_runs_of_a_dead_host_are_ended(faked: Editor) -> None:
+    run(faked, "hold")
+    run(faked, "hold")
+    faked.wait("#require('tideate.state').active() == 2 and require('tideate').get_status().step == 2")
+    os.kill(faked.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    faked.wait("#_G.done == 2")
+    assert {result["error_code"] for result in faked.lua("return _G.done")} == {"HostDied"}
+
+
+def test_the_failure_of_a_dead_hosts_run_is_announced(faked: Editor) -> None:
+    faked.lua("""
+    vim.api.nvim_create_autocmd('User', { pattern = 'TideateWorkflowFailed', callback = function(args)
+      _G.failed = args.data
+    end })""")
+    execution_id = run(faked, "die")
+    ended(faked)
+    failed = faked.lua("return _G.failed")
+    assert failed["execution_id"] == execution_id
+    assert failed["error_code"] == "HostDied"
+    assert faked.lua("return require('tideate').get_status(...).state", execution_id) == "failed"
+
+
+def test_the_next_run_starts_a_new_host(faked: Editor) -> None:
+    run(faked, "die")
+    ended(faked)
+    assert faked.lua("return require('tideate.client').busy()") is False
+    faked.lua("_G.done = {}")
+    run(faked, "ask")
+    assert ended(faked)["ok"] is True
+
+
+def test_a_question_of_a_dead_host_is_taken_back(faked: Editor) -> None:
+    question = {"execution_id": "a" * 32, "workflow": "w", "step": "s", "kind": "gate", "message": "Sure?"}
+    prompt = json.dumps({"method": "confirm", "params": question | {"details": ""}})
+    faked.lua("_G.done = {}")
+    faked.lua(
+        "require('tideate').run('ask_back', { prompt = ... }, function(r) table.insert(_G.done, r) end)",
+        prompt,
+    )
+    faked.wait("#require('tideate.ui').pending() == 1")
+    os.kill(faked.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    assert ended(faked)["error_code"] == "HostDied"
+    assert faked.lua("return require('tideate.ui').pending()") == []
+
+
+def test_children_of_a_killed_host_go_with_it(faked: Editor) -> None:
+    run(faked, "child")
+    faked.wait("require('tideate').get_status().step == 2")
+    os.kill(faked.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    ended(faked)
+    faked.wait_for(lambda: not faked.children(), "the end of the host's child")
+
+
+def test_a_stopped_host_is_noticed(faked: Editor) -> None:
+    shorten_limits(faked, ping=40)
+    run(faked, "stop")
+    result = ended(faked)
+    assert result["error_code"] == "HostDied"
+    assert "has not answered" in result["error"]
+    faked.wait_for(lambda: not faked.children(), "the end of the stopped host")
+
+
+def test_a_stopped_host_is_noticed_within_15_seconds(faked: Editor) -> None:
+    limits = faked.lua("return require('tideate.host').limits")
+    assert limits["ping"] * (limits["silent_pings"] + 1) <= 15_000
+
+
+def test_a_host_that_answers_pings_is_left_alone(faked: Editor, fake_host: FakeHost) -> None:
+    shorten_limits(faked, ping=40, silent_pings=10)
+    run(faked, "hold")
+    faked.wait_for(lambda: len(fake_host.heard("ping")) > 12, "pings")
+    assert faked.lua("return require('tideate').is_running()") is True
+
+
+def test_no_pings_while_nothing_runs(faked: Editor, fake_host: FakeHost) -> None:
+    shorten_limits(faked, ping=10)
+    run(faked, "ask")
+    ended(faked)
+    before = len(fake_host.heard("ping"))
+    faked.lua("vim.wait(100)")
+    assert len(fake_host.heard("ping")) == before
+
+
+def test_an_editor_that_was_busy_does_not_blame_the_host(faked: Editor) -> None:
+    shorten_limits(faked, ping=40, silent_pings=6)
+    run(faked, "hold")
+    faked.wait("require('tideate').get_status().step == 2")
+    faked.lua("vim.uv.sleep(400)")
+    faked.lua("vim.wait(60)")
+    assert faked.lua("return require('tideate').is_running()") is True
+
+
+def test_an_editor_that_waited_for_a_key_does_not_blame_the_host(
+    start_editor: EditorFactory, fake_host: FakeHost
+) -> None:
+    editor = start_editor(env=fake_host.environment(), ui=(100, 30))
+    shorten_limits(editor, ping=40, silent_pings=6)
+    run(editor, "hold")
+    editor.wait("require('tideate').get_status().step == 2")
+    editor.feed(":echo 'a' | echo 'b'<CR>")
+    editor.wait_screen("Press ENTER")
+    assert editor.ui
+    editor.ui.wait_flush(0.5)  # nothing is drawn: ten beats pass
+    editor.feed("<CR>")
+    editor.lua("vim.wait(60)")
+    assert editor.lua("return require('tideate').is_running()") is True
+
+
+def test_a_host_that_never_gets_ready_is_ended(start_editor: EditorFactory, fake_host: FakeHost) -> None:
+    editor = start_editor(env=fake_host.environment("never"))
+    shorten_limits(editor, ready=200)
+    run(editor, "ask")
+    result = ended(editor)
+    assert result["error_code"] == "HostNotReady"
+    assert ":checkhealth tideate" in result["error"]
+    editor.wait_for(lambda: not editor.children(), "the end of the host")
+
+
+@pytest.mark.parametrize(
+    ("start", "code", "words"),
+    [
+        ("crash", "HostDied", "No module named 'pynvim'"),
+        ("crash", "HostDied", ":Workflow install"),
+        ("broken", "ConfigError", "no such key"),
+    ],
+)
+def test_a_host_that_cannot_start_says_why(
+    start_editor: EditorFactory, fake_host: FakeHost, start: str, code: str, words: str
+) -> None:
+    editor = start_editor(env=fake_host.environment(start))
+    run(editor, "ask")
+    result = ended(editor)
+    assert result["error_code"] == code
+    assert words in result["error"]
+
+
+def test_a_wrong_interpreter_is_named(start_editor: EditorFactory) -> None:
+    editor = start_editor(env={"TIDEATE_PYTHON": "/nowhere/python"})
+    run(editor, "ask")
+    result = ended(editor)
+    assert result["error_code"] == "HostMissing"
+    assert "/nowhere/python" in result["error"]
+    assert "$TIDEATE_PYTHON" in result["error"]
+
+
+def test_without_any_environment_the_message_says_install(editor: Editor, tmp_path: Path) -> None:
+    editor.lua("vim.env.TIDEATE_PYTHON = nil")
+    editor.lua("local dir = ... require('tideate.paths').root = function() return dir end", str(tmp_path))
+    run(editor, "ask")
+    result = ended(editor)
+    assert result["error_code"] == "HostMissing"
+    assert ":Workflow install" in result["error"]
+
+
+def test_on_done_never_comes_before_run_returns(start_editor: EditorFactory) -> None:
+    editor = start_editor(env={"TIDEATE_PYTHON": "/nowhere/python"})
+    editor.lua("""
+    local returned = false
+    require('tideate').run('ask', { prompt = 'p' }, function() _G.after = returned end)
+    returned = true""")
+    editor.wait("_G.after ~= nil")
+    assert editor.lua("return _G.after") is True
+
+
+def test_input_that_cannot_be_sent_fails_the_run(faked: Editor) -> None:
+    run(faked, "ask")
+    faked.wait("_G.done[1]")
+    faked.lua("""
+    _G.done = {}
+    require('tideate').run('ask', { prompt = 'p', inputs = { f = function() end } }, function(result)
+      table.insert(_G.done, result)
+    end)""")
+    assert ended(faked)["error_code"] == "InvalidInput"
+
+
+def test_nonsense_from_the_host_does_not_keep_the_rest_back(faked: Editor) -> None:
+    run(faked, "garbage")
+    assert ended(faked)["response"] == "forty-two"
+
+
+def test_a_callback_that_fails_is_reported_and_harms_nothing(faked: Editor) -> None:
+    faked.lua("require('tideate').run('ask', { prompt = 'p' }, function() error('mine') end)")
+    faked.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('mine')")
+    run(faked, "ask")
+    assert ended(faked)["ok"] is True
+
+
+def test_cancel_ends_the_run_as_cancelled(faked: Editor) -> None:
+    execution_id = run(faked, "hold")
+    faked.wait("require('tideate').get_status().step == 2")
+    assert faked.lua("return require('tideate').cancel(...)", execution_id) is True
+    result = ended(faked)
+    assert result["cancelled"] is True
+    assert faked.lua("return require('tideate').get_status()") is None
+    assert faked.lua("return require('tideate').cancel()") is False
+
+
+def test_a_run_cancelled_before_the_host_is_ready_is_cancelled(faked: Editor) -> None:
+    faked.lua(f"{RUN.replace('return _G.id', '')} require('tideate').cancel(_G.id)", "hold")
+    assert ended(faked)["cancelled"] is True
+
+
+@pytest.mark.parametrize("workflow", ["hold", "stop", "child"])
+def test_nothing_outlives_neovim(faked: Editor, workflow: str) -> None:
+    run(faked, workflow)
+    faked.wait("require('tideate').get_status().step == 2")
+    faked.quit(within=1.5)
+    assert faked.brood.gone(2), faked.brood.commands()
+
+
+def test_a_brood_finds_only_its_own() -> None:
+    assert Brood().pids() == set()

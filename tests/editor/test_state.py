@@ -1,0 +1,154 @@
+"""What is known of runs, from their events alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+ID = "a" * 32
+OTHER = "b" * 32
+
+
+def apply(editor: Editor, name: str, execution_id: str = ID, /, **data: Any) -> None:
+    event = {"name": f"SD_EVENT_{name}", "execution_id": execution_id, "at": 0, "data": data}
+    editor.lua("require('tideate.state').apply(...)", event)
+
+
+def status(editor: Editor, execution_id: str | None = ID) -> Any:
+    return editor.lua("return require('tideate').get_status(...)", *([execution_id] if execution_id else []))
+
+
+@pytest.fixture
+def running(editor: Editor) -> Editor:
+    apply(editor, "WORKFLOW_STARTED", name="refactor", steps=["a", "b", "c"], adapter="fake", prompt="p")
+    return editor
+
+
+def test_nothing_runs_at_first(editor: Editor) -> None:
+    assert status(editor, None) is None
+    assert editor.lua("return require('tideate').is_running()") is False
+    assert editor.lua("return require('tideate').statusline()") == ""
+
+
+def test_step_two_of_three_is_reported(running: Editor) -> None:
+    apply(running, "STEP_STARTED", step="a", index=1, total=3)
+    apply(running, "STEP_COMPLETED", step="a", index=1, total=3, duration_ms=7)
+    apply(running, "STEP_STARTED", step="b", index=2, total=3)
+    found = status(running, None)
+    assert found["name"] == "refactor"
+    assert (found["step"], found["total_steps"], found["current_step"]) == (2, 3, "b")
+    assert [step["state"] for step in found["steps"]] == ["completed", "running", "waiting"]
+    assert found["steps"][0]["duration_ms"] == 7
+
+
+@pytest.mark.parametrize(
+    ("events", "state"),
+    [
+        (["STEP_STARTED"], "running"),
+        (["CONFIRMATION_REQUIRED"], "confirming"),
+        (["CONFIRMATION_REQUIRED", "CONFIRMATION_ANSWERED"], "running"),
+        (["WORKFLOW_PAUSED"], "paused"),
+        (["WORKFLOW_PAUSED", "WORKFLOW_RESUMED"], "running"),
+        (["WORKFLOW_COMPLETED"], "completed"),
+        (["WORKFLOW_FAILED"], "failed"),
+        (["WORKFLOW_CANCELLED"], "cancelled"),
+        (["WORKFLOW_CANCELLED", "STEP_STARTED"], "cancelled"),
+        (["WORKFLOW_COMPLETED", "WORKFLOW_FAILED"], "completed"),
+    ],
+)
+def test_states_follow_the_events(running: Editor, events: list[str], state: str) -> None:
+    for name in events:
+        apply(running, name, step="a", index=1, total=3)
+    assert status(running)["state"] == state
+
+
+@pytest.mark.parametrize("end", ["WORKFLOW_COMPLETED", "WORKFLOW_FAILED", "WORKFLOW_CANCELLED"])
+def test_an_ended_run_is_no_longer_the_current_one(running: Editor, end: str) -> None:
+    apply(running, end, error="it broke", files=["x.py"])
+    assert status(running, None) is None
+    assert running.lua("return require('tideate').is_running(...)", ID) is False
+    assert running.lua("return require('tideate').statusline()") == ""
+    assert status(running)["files"] == ["x.py"]
+
+
+def test_the_newest_running_one_is_the_current_one(running: Editor) -> None:
+    apply(running, "WORKFLOW_STARTED", OTHER, name="ask", steps=["query"])
+    assert status(running, None)["execution_id"] == OTHER
+    apply(running, "WORKFLOW_COMPLETED", OTHER)
+    assert status(running, None)["execution_id"] == ID
+
+
+def test_tokens_are_estimated_while_streaming_then_as_reported(running: Editor) -> None:
+    apply(running, "TOKEN", step="a", text="x" * 40)
+    assert status(running)["tokens"] == 10
+    usage = {"input_tokens": 100, "output_tokens": 9}
+    apply(running, "MODEL_ANSWERED", step="a", model="m", usage=usage)
+    assert status(running)["tokens"] == 109
+
+
+def test_streamed_text_is_kept_in_order(running: Editor) -> None:
+    for piece in ("one ", "two ", "three"):
+        apply(running, "TOKEN", step="a", text=piece)
+    assert "".join(running.lua("return require('tideate.state').text(...)", ID)) == "one two three"
+
+
+def test_elapsed_time_stops_at_the_end(running: Editor) -> None:
+    apply(running, "WORKFLOW_COMPLETED")
+    before = status(running)["elapsed_ms"]
+    running.lua("vim.wait(30)")
+    assert status(running)["elapsed_ms"] == before
+
+
+def test_an_event_of_an_unknown_run_is_ignored(editor: Editor) -> None:
+    apply(editor, "STEP_STARTED", step="a", index=1, total=1)
+    assert editor.lua("return require('tideate.state').runs()") == []
+
+
+def test_only_the_last_ended_runs_are_kept(editor: Editor) -> None:
+    for number in range(30):
+        apply(editor, "WORKFLOW_STARTED", f"{number:032}", name="ask", steps=["query"])
+        apply(editor, "WORKFLOW_COMPLETED", f"{number:032}")
+    kept = [run["execution_id"] for run in editor.lua("return require('tideate.state').runs()")]
+    assert len(kept) <= 21
+    assert kept[0] == f"{29:032}"
+
+
+@pytest.mark.parametrize(
+    ("events", "line"),
+    [
+        ([], "refactor 1/3"),
+        (["STEP_STARTED"], "refactor 2/3 b"),
+        (["STEP_STARTED", "CONFIRMATION_REQUIRED"], "refactor 2/3 b (confirming)"),
+        (["STEP_STARTED", "WORKFLOW_PAUSED"], "refactor 2/3 b (paused)"),
+    ],
+)
+def test_the_statusline_says_where_a_run_stands(running: Editor, events: list[str], line: str) -> None:
+    for name in events:
+        apply(running, name, step="b", index=2, total=3)
+    assert running.lua("return require('tideate').statusline()") == line
+
+
+def test_the_statusline_warns_of_the_demonstration_model(editor: Editor) -> None:
+    apply(editor, "WORKFLOW_STARTED", name="ask", steps=["query"], demonstration=True)
+    assert "[demo model]" in editor.lua("return require('tideate').statusline()")
+
+
+def test_reading_the_status_costs_nothing_however_much_was_streamed(running: Editor) -> None:
+    """Ten thousand pieces, then the mean of many reads: microseconds, the target is 10."""
+    mean = running.lua(
+        """
+    local state = require('tideate.state')
+    for i = 1, 10000 do
+      state.apply({ name = 'SD_EVENT_TOKEN', execution_id = ..., at = 0, data = { step = 'a', text = 'x' } })
+    end
+    local begun = vim.uv.hrtime()
+    for i = 1, 10000 do
+      require('tideate').get_status()
+    end
+    return (vim.uv.hrtime() - begun) / 10000 / 1000""".replace("...", "'" + ID + "'")
+    )
+    assert mean < 50

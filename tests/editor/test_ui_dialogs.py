@@ -1,0 +1,279 @@
+"""Questions: drawn without taking keys, answered once, never lost."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dialogs import answers, ask, focused, gate, plan, wait_focused
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+FILES = [
+    {"path": "src/app.py", "action": "modify", "why": "call it"},
+    {"path": "new.py", "action": "create", "why": "holds it"},
+    {"path": "old.py", "action": "delete", "why": "unused"},
+    {"path": "a.py", "action": "move", "move_to": "b.py", "why": ""},
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "accepted"), [("y", True), ("<CR>", True), ("n", False), ("q", False), ("<Esc>", False)]
+)
+def test_keys_answer_once_and_nothing_is_left(editor: Editor, key: str, accepted: bool) -> None:
+    window = editor.lua("return vim.api.nvim_get_current_win()")
+    gate(editor)
+    wait_focused(editor)
+    editor.feed(key)
+    assert [one["accepted"] for one in answers(editor)] == [accepted]
+    assert editor.lua("return vim.api.nvim_list_wins()") == [window]
+    assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
+    assert not editor.lua("""return vim.iter(vim.api.nvim_get_autocmds({})):any(function(a)
+        return (a.group_name or ''):find('^tideate%.dialog') ~= nil end)""")
+
+
+@pytest.mark.parametrize(("key", "accepted"), [("y", True), ("<CR>", False), ("n", False)])
+def test_an_override_is_a_no_by_default(editor: Editor, key: str, accepted: bool) -> None:
+    ask(editor, "override", message="Write it anyway?")
+    wait_focused(editor)
+    editor.feed(key)
+    assert [one["accepted"] for one in answers(editor)] == [accepted]
+
+
+@pytest.mark.parametrize(
+    ("start", "typed"), [("i", "yn"), ("v", "jk"), (":", "yn"), ("R", "yn"), ("q:i", "yn")]
+)
+def test_typed_keys_never_answer(editor: Editor, start: str, typed: str) -> None:
+    editor.feed(start)
+    gate(editor)
+    editor.feed(typed)
+    mode = editor.mode()
+    quiet(editor)
+    editor.feed(typed[0])
+    assert editor.mode() == mode
+    assert answers(editor) == []
+    assert not focused(editor)
+    editor.feed("<C-c><C-c>")
+
+
+def quiet(editor: Editor) -> None:
+    """Wait until the question has seen that no key came for a while, and looked at the mode twice."""
+    editor.lua("""
+      local idle = require('tideate.ui.idle')
+      local plain_normal = idle.plain_normal
+      _G.looks = 0
+      idle.plain_normal = function() _G.looks = _G.looks + 1 return plain_normal() end
+    """)
+    editor.wait("_G.looks >= 2")
+
+
+def test_a_person_who_types_in_normal_mode_keeps_the_focus(editor: Editor) -> None:
+    editor.set_lines(["one two three", "four"])
+    gate(editor)
+    end = time.monotonic() + 0.6  # more than the quiet time that a question waits for
+    while time.monotonic() < end:
+        editor.feed("w")
+        assert not focused(editor)
+    wait_focused(editor)
+    assert answers(editor) == []
+
+
+def test_the_dialog_gets_the_focus_after_insert_mode(editor: Editor) -> None:
+    editor.feed("ityping")
+    gate(editor)
+    editor.feed("more<Esc>")
+    assert editor.lines(1) == ["typingmore"]
+    wait_focused(editor)
+
+
+def test_half_a_command_is_not_interrupted(editor: Editor) -> None:
+    editor.set_lines(["one two"])
+    editor.feed("d")
+    gate(editor)
+    editor.nvim.input("w")
+    wait_focused(editor)
+    assert editor.lines(1) == ["two"]
+
+
+def test_workflow_brings_the_person_to_the_question(editor: Editor) -> None:
+    gate(editor)
+    editor.command("Workflow")
+    assert focused(editor)
+
+
+def test_an_unfocused_dialog_says_how_to_get_to_it(screen_editor: Editor) -> None:
+    screen_editor.feed("i")
+    gate(screen_editor)
+    screen_editor.wait_screen("waits for you")
+    screen_editor.feed("<Esc>")
+    screen_editor.wait_screen("y yes")
+
+
+def test_quitting_the_dialog_is_a_no(editor: Editor) -> None:
+    gate(editor)
+    wait_focused(editor)
+    editor.command("quit")
+    editor.wait("#_G.answers == 1")
+    assert answers(editor)[0]["accepted"] is False
+
+
+def test_only_does_not_lose_the_question(editor: Editor) -> None:
+    gate(editor)
+    window = editor.lua("return vim.api.nvim_get_current_win()")
+    editor.lua("require('tideate.ui').focus() vim.api.nvim_set_current_win(...)", window)
+    editor.command("split | only!")
+    wins = "vim.iter(vim.api.nvim_list_wins()):any(function(w) return vim.api.nvim_win_get_config(w).relative ~= '' end)"
+    editor.wait(wins)
+    assert answers(editor) == []
+    editor.lua("require('tideate.ui').focus()")
+    editor.feed("y")
+    assert answers(editor)[0]["accepted"] is True
+
+
+def test_questions_wait_for_each_other(editor: Editor) -> None:
+    gate(editor, message="first")
+    gate(editor, message="second")
+    assert [one["message"] for one in editor.lua("return require('tideate.ui').pending()")] == [
+        "first",
+        "second",
+    ]
+    wait_focused(editor)
+    editor.feed("y")
+    wait_focused(editor)
+    editor.feed("n")
+    assert [one["accepted"] for one in answers(editor)] == [True, False]
+
+
+def test_a_withdrawn_question_closes_without_an_answer(editor: Editor) -> None:
+    identity = gate(editor)
+    other = gate(editor)
+    editor.lua("require('tideate.ui').withdraw(...)", other)
+    editor.lua("require('tideate.ui').withdraw(...)", identity)
+    assert answers(editor) == []
+    assert editor.lua("return #vim.api.nvim_list_wins()") == 1
+
+
+def test_details_are_shown_and_hidden(screen_editor: Editor) -> None:
+    ask(screen_editor, "gate", message="Go on?", details="# why\n\nthe reason")
+    screen_editor.wait_screen("the reason")
+    wait_focused(screen_editor)
+    screen_editor.feed("d")
+    screen_editor.wait_screen("shows the details (3 lines)")
+    screen_editor.feed("?")
+    screen_editor.wait_screen("no, stop here")
+    screen_editor.feed("q")
+    screen_editor.feed("y")
+    assert answers(screen_editor)[0]["accepted"] is True
+
+
+def test_a_question_follows_to_another_tab(editor: Editor) -> None:
+    gate(editor)
+    editor.command("tabnew")
+    editor.wait("require('tideate.ui').focus() and require('tideate.ui').pending()[1].focused")
+    assert editor.lua("return vim.fn.tabpagenr()") == 2
+    editor.feed("y")
+    assert editor.lua("return #vim.api.nvim_list_wins()") == 2
+
+
+# -- the plan ---------------------------------------------------------------------------------------
+
+
+def answered_paths(editor: Editor) -> list[str]:
+    (answer,) = answers(editor)
+    assert answer["accepted"] is True
+    return [file["path"] for file in answer["value"]["files"]]
+
+
+def test_a_plan_shows_every_file_with_its_action_and_why(screen_editor: Editor) -> None:
+    plan(screen_editor, FILES)
+    screen = screen_editor.wait_screen("4 files")
+    for text in ("~ src/app.py", "+ new.py", "- old.py", "→ a.py → b.py", "holds it"):
+        assert any(text in line for line in screen), text
+
+
+@pytest.mark.parametrize("key", ["x", "<Space>", "dd"])
+def test_files_are_taken_out_and_back_in(editor: Editor, key: str) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed(key + key)
+    editor.feed("gg" + key)
+    editor.feed("y")
+    assert answered_paths(editor) == ["src/app.py", "old.py", "a.py"]
+
+
+def test_a_plan_without_files_is_not_accepted(editor: Editor) -> None:
+    plan(editor, FILES[:1])
+    wait_focused(editor)
+    editor.feed("xy")
+    assert answers(editor) == []
+    editor.feed("n")
+    assert answers(editor)[0]["accepted"] is False
+
+
+@pytest.mark.parametrize("accept", [":w<CR>", "<CR>"])
+def test_a_plan_is_edited_as_text(editor: Editor, accept: str) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("e")
+    editor.feed("ggdGimove x.py -> y z.py — tidy<CR>create n.py<Esc>" + accept)
+    editor.feed("y")
+    assert answers(editor)[0]["value"]["files"] == [
+        {"action": "move", "path": "x.py", "move_to": "y z.py", "why": "tidy"},
+        {"action": "create", "path": "n.py", "why": ""},
+    ]
+    assert editor.lua("return #vim.api.nvim_list_wins()") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("mdify a.py", "did you mean 'modify'"),
+        ("modify", "needs a path"),
+        ("move a.py", "needs two paths"),
+        ("move a.py -> a.py", "different"),
+        ("create a.py -> b.py", "only move"),
+        ("delete src/app.py", "line 3 already"),
+    ],
+)
+def test_an_error_in_the_text_is_shown_at_its_line(editor: Editor, line: str, words: str) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("e")
+    editor.feed(f"Go{line}<Esc><CR>")
+    (found,) = editor.lua(
+        "return vim.tbl_map(function(d) return {d.lnum, d.message} end, vim.diagnostic.get(0))"
+    )
+    assert found[0] == 6
+    assert words in found[1]
+    editor.feed("dd<CR>y")
+    assert answered_paths(editor) == ["src/app.py", "new.py", "old.py", "a.py"]
+
+
+def test_typed_text_is_still_there_after_leaving_the_text(editor: Editor) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("e")
+    editor.feed("Gocreate typed.py<Esc>")
+    editor.command("quit")
+    editor.feed("y")
+    assert answers(editor) == []
+    editor.feed("e")
+    assert editor.lines()[-1] == "create typed.py"
+    editor.feed(":w<CR>")
+    editor.feed("y")
+    assert answered_paths(editor)[-1] == "typed.py"
+
+
+def round_trip(editor: Editor, files: list[dict[str, Any]]) -> Any:
+    code = "local t = require('tideate.ui.plan_text') local f, e = t.parse(t.format(...)) return {f, e}"
+    return editor.lua(code, files)
+
+
+def test_a_plan_survives_the_way_through_text(editor: Editor) -> None:
+    files = [*FILES, {"path": "with blank - and dash.py", "action": "modify", "why": "a -- b, and\nc"}]
+    expected = [dict(file) for file in files]
+    expected[-1]["why"] = "a -- b, and c"
+    assert round_trip(editor, files) == [expected, []]
