@@ -1,0 +1,1 @@
+"""Measurements, side by side with what they are to be compared with."""

@@ -1,0 +1,101 @@
+-- Stop-watches inside Neovim for benchmarks/editor.py; times in milliseconds unless said.
+local M = {}
+
+local function now()
+  return vim.uv.hrtime() / 1e6
+end
+
+--- What plugin/ and setup() cost, where nothing of the plugin is loaded yet.
+function M.load(root)
+  local started = now()
+  vim.cmd.source(root .. '/plugin/tideate.lua')
+  local sourced = now()
+  require('tideate').setup({})
+  return { plugin = sourced - started, setup = now() - sourced }
+end
+
+--- Look every millisecond how long the editor's loop was not free.
+---@return fun(): number stop returns the longest pause
+function M.watch()
+  local timer = assert(vim.uv.new_timer())
+  local last, longest = now(), 0
+  timer:start(1, 1, function()
+    local at = now()
+    longest = math.max(longest, at - last - 1)
+    last = at
+  end)
+  return function()
+    timer:stop()
+    timer:close()
+    return math.max(longest, now() - last - 1)
+  end
+end
+
+--- From the first `:Workflow` to a host that is ready; the result is in `M.ready` then.
+function M.first_command()
+  local host = require('tideate.host')
+  local on_ready = host.on_ready
+  local stop = M.watch()
+  local started = now()
+  host.on_ready = function(message)
+    on_ready(message)
+    local took = now() - started
+    -- after this round of the loop, so that the work in it counts
+    vim.schedule(function()
+      M.ready = { ready = took, pause = stop() }
+    end)
+  end
+  vim.cmd('silent Workflow list')
+  M.returned = now() - started
+end
+
+--- Stream an answer into the output window; the result is in `M.streamed` then.
+function M.stream(prompt)
+  local stop, first, last, bytes
+  require('tideate').run('ask', {
+    prompt = prompt,
+    on_token = function(text)
+      last = now()
+      if not first then
+        first, bytes, stop = last, 0, M.watch()
+      end
+      bytes = bytes + #text
+    end,
+  }, function(result)
+    M.streamed = { ok = result.ok, error = result.error, ms = last and last - first, bytes = bytes, pause = stop and stop() }
+  end)
+end
+
+--- Microseconds of one `get_status()`.
+function M.status_time(calls)
+  local tideate = require('tideate')
+  assert(tideate.get_status(), 'nothing is running')
+  collectgarbage()
+  local started = vim.uv.hrtime()
+  for _ = 1, calls do
+    tideate.get_status()
+  end
+  return (vim.uv.hrtime() - started) / 1e3 / calls
+end
+
+--- Count the events of a run that come in; after the last one the result is in `M.counted`.
+function M.count_events(execution_id, expected)
+  local state = require('tideate.state')
+  state.begin({ execution_id = execution_id, name = 'bench', steps = { 'one', 'two' } })
+  local apply, count, first = state.apply, 0, nil
+  local stop = M.watch()
+  state.apply = function(event)
+    first = first or now()
+    count = count + 1
+    apply(event)
+    if count == expected then
+      state.apply = apply
+      local ms = now() - first
+      vim.schedule(function()
+        M.counted = { ms = ms, pause = stop() }
+      end)
+    end
+  end
+end
+
+return M

@@ -1,0 +1,265 @@
+"""What the plugin costs the editor: start-up, host, streaming, status and events, each with its target.
+
+``--short`` takes fewer samples. The exit code is 1 only if something could not be measured: figures of a
+busy machine are no verdict.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pynvim
+from rich.console import Console
+from rich.table import Table
+
+from tests.support.editor import REPOSITORY, Editor, find_nvim
+from tests.support.model_server import ModelServer
+from tideate_core.editor.bridge import Bridge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LUA = Path(__file__).with_name("editor.lua")
+RUN = "0" * 32
+WORD = "word "
+RECEIVE = "require('tideate.events').receive(...)"
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured."""
+
+    starts: int
+    hosts: int
+    tokens: int
+    events: int
+
+
+SIZES = {False: Size(30, 10, 20_000, 20_000), True: Size(8, 3, 5_000, 5_000)}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table; `worst` is the largest sample where there are several."""
+
+    name: str
+    value: float
+    unit: str
+    target: float | None = None
+    at_least: bool = False
+    worst: float | None = None
+
+    @property
+    def reached(self) -> bool | None:
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.at_least else self.value < self.target
+
+
+def figure(name: str, samples: list[float], unit: str, target: float | None = None) -> Figure:
+    """Return the median of samples, with the worst of them."""
+    return Figure(name, statistics.median(samples), unit, target, worst=max(samples))
+
+
+@contextlib.contextmanager
+def started(**options: Any) -> Iterator[Editor]:
+    """Give an editor with the stop-watches as the Lua module `bench`."""
+    with (
+        tempfile.TemporaryDirectory(prefix="tideate-bench-") as home,
+        closing(Editor(Path(home), **options)) as editor,
+    ):
+        editor.lua("package.loaded.bench = loadfile(...)()", str(LUA))
+        yield editor
+
+
+# -- start-up -----------------------------------------------------------------------------------------
+
+
+def load_cost(samples: int) -> Figure:
+    """Source plugin/ and call setup() in Neovims that know nothing of the plugin yet."""
+    costs = []
+    for _ in range(samples):
+        with started(args=("--noplugin",)) as editor:
+            cost = editor.lua("return require('bench').load(...)", str(REPOSITORY))
+            costs.append(cost["plugin"] + cost["setup"])
+    return figure("plugin/ and setup()", costs, "ms", 1.0)
+
+
+def whole_start(samples: int) -> list[Figure]:
+    """Start and leave Neovim with and without the plugin, by turns."""
+    bare = [find_nvim(), "--headless", "-n", "-i", "NONE", "-u", "NORC"]
+    plugin = [*bare, "--cmd", f"set runtimepath^={REPOSITORY}", "-c", "lua require('tideate').setup({})"]
+    times: dict[str, list[float]] = {"without the plugin": [], "with the plugin": []}
+    for _ in range(samples):
+        for name, command in zip(times, (bare, plugin), strict=True):
+            begun = time.perf_counter()
+            subprocess.run([*command, "-c", "qall!"], stdin=subprocess.DEVNULL, check=True)
+            times[name].append((time.perf_counter() - begun) * 1000)
+    figures = [figure(f"start and quit, {name}", values, "ms") for name, values in times.items()]
+    return [*figures, Figure("with / without", figures[1].value / figures[0].value, "")]
+
+
+# -- host ---------------------------------------------------------------------------------------------
+
+
+def host_start(samples: int) -> list[Figure]:
+    """Time the first `:Workflow` until the host is ready, and the editor's longest pause meanwhile."""
+    ready, pauses, returned = [], [], []
+    for _ in range(samples):
+        with started() as editor:
+            editor.lua("require('bench').first_command()")
+            result = editor.wait("require('bench').ready", 30)
+            ready.append(result["ready"])
+            pauses.append(result["pause"])
+            returned.append(editor.lua("return require('bench').returned"))
+    return [
+        figure("first :Workflow → it returns", returned, "ms"),
+        figure("first :Workflow → host ready", ready, "ms", 150),
+        figure("longest pause meanwhile", pauses, "ms", 16),
+    ]
+
+
+# -- streaming and status -----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def with_model(server: ModelServer) -> Iterator[Editor]:
+    """Give an editor whose runs ask a server on loopback, with the host already started."""
+    with started(ui=(100, 40)) as editor:
+        setup = {"adapter": "bench", "adapters": {"bench": {"base_url": server.base_url, "model": "bench"}}}
+        editor.lua("require('tideate').setup(...)", setup)
+        editor.lua("require('bench').stream('warm up')")
+        _checked(editor.wait("require('bench').streamed", 60))
+        yield editor
+
+
+def _checked(result: dict[str, Any]) -> dict[str, Any]:
+    if not result["ok"]:
+        raise RuntimeError(f"the run failed: {result.get('error')}")
+    return result
+
+
+def streaming(tokens: int) -> list[Figure]:
+    """Stream words from a model server through the host into the output window."""
+    with ModelServer() as server:
+        server.answers("warm up", "warm")
+        server.answers("stream", "".join(WORD if n % 12 else "word\n" for n in range(1, tokens + 1)))
+        with with_model(server) as editor:
+            editor.lua("package.loaded.bench.streamed = nil require('bench').stream('stream')")
+            result = _checked(editor.wait("require('bench').streamed", 120))
+    rate = result["bytes"] / len(WORD) / (result["ms"] / 1000)
+    return [
+        Figure(f"{tokens} tokens streamed into the window", rate, "tokens/s", 2000, at_least=True),
+        Figure("longest pause meanwhile", result["pause"], "ms", 16),
+    ]
+
+
+def status_time() -> Figure:
+    """Time `get_status()` while a run waits for its model."""
+    with ModelServer() as server:
+        server.answers("warm up", "warm")
+        gate = server.holds("hold")
+        with with_model(server) as editor:
+            editor.lua("require('tideate').run('ask', {prompt = 'hold'})")
+            gate.wait_started()
+            samples = [float(editor.lua("return require('bench').status_time(20000)")) for _ in range(5)]
+            editor.lua("require('tideate').cancel()")
+            editor.wait("not require('tideate').is_running()")
+    return figure("get_status()", samples, "µs", 10)
+
+
+# -- events -------------------------------------------------------------------------------------------
+
+
+def _event(number: int) -> dict[str, Any]:
+    step = ("one", "two")[number // 2 % 2]
+    name = "COMPLETED" if number % 2 else "STARTED"
+    data = {"step": step, "index": number // 2 % 2 + 1, "total": 2, "duration_ms": 1}
+    return {"type": "event", "name": f"SD_EVENT_STEP_{name}", "execution_id": RUN, "at": 0, "data": data}
+
+
+def events(count: int) -> list[Figure]:
+    """Send events from another thread through the bridge to Lua's state, ui and autocmds."""
+    with started(ui=(100, 40)) as editor:
+        editor.lua("require('bench').count_events(...)", RUN, count)
+        nvim = pynvim.attach("socket", path=str(editor.socket))
+        bridge = Bridge(nvim.loop, lambda batch: nvim.exec_lua(RECEIVE, batch, async_=True))
+        result = _beside(nvim, lambda: _post(bridge, count, editor))
+        nvim.close()
+    return [
+        Figure(f"{count} events, Python → Lua", count / (result["ms"] / 1000), "events/s"),
+        Figure("longest pause meanwhile", result["pause"], "ms", 16),
+    ]
+
+
+def _post(bridge: Bridge, count: int, editor: Editor) -> dict[str, Any]:
+    for number in range(count):
+        bridge.post(_event(number))
+    counted: dict[str, Any] = editor.wait("require('bench').counted", 60)
+    return counted
+
+
+def _beside(nvim: pynvim.Nvim, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Run the connection's loop here while a thread does the work, and return what it returns."""
+    results: list[dict[str, Any]] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        finally:
+            nvim.loop.call_soon_threadsafe(nvim.stop_loop)
+
+    worker = threading.Thread(target=run)
+    nvim.run_loop(lambda *_: None, lambda *_: None, worker.start)
+    worker.join()
+    if not results:
+        raise RuntimeError("the events did not arrive")
+    return results[0]
+
+
+# -- the table ----------------------------------------------------------------------------------------
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    sign = {None: "", True: "[green]✓[/]", False: "[red]✗[/]"}[figure.reached]
+    bound = "" if figure.target is None else f"{'≥' if figure.at_least else '<'} {figure.target:,g}"
+    worst = "" if figure.worst is None else f"{figure.worst:,.2f}"
+    value = f"{figure.value:,.0f}" if figure.value >= 1000 else f"{figure.value:,.2f}"
+    return figure.name, value, worst, figure.unit, bound, sign
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    size = SIZES["--short" in arguments]
+    console = Console()
+    groups: list[Callable[[], list[Figure]]] = [
+        lambda: [load_cost(size.starts), *whole_start(size.starts)],
+        lambda: host_start(size.hosts),
+        lambda: streaming(size.tokens),
+        lambda: [status_time()],
+        lambda: events(size.events),
+    ]
+    table = Table("", "median", "worst", "", "target", "", title="What tideate costs the editor")
+    for column in (1, 2, 4):
+        table.columns[column].justify = "right"
+    with console.status("measuring"):
+        for group in groups:
+            for line in group():
+                table.add_row(*_row(line))
+            table.add_section()
+    console.print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
