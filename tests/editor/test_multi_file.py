@@ -1,0 +1,118 @@
+"""`multi_file` in a real Neovim: open files change in their buffers, the others on disk, all or none."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.model_server import ModelServer
+from tests.support.runs import accept_all, configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.editor import Editor
+
+PLAN = {
+    "files": [
+        {"action": "modify", "path": "open.py", "why": "rename"},
+        {"action": "modify", "path": "closed.py", "why": "rename"},
+        {"action": "create", "path": "new/made.py", "why": "needed"},
+        {"action": "delete", "path": "old.py", "why": "dead"},
+        {"action": "move", "path": "here.py", "move_to": "new/there.py", "why": "belongs there"},
+    ]
+}
+BEFORE = {
+    "pyproject.toml": "",
+    "open.py": "A = 1\n",
+    "closed.py": "from open import A\n",
+    "old.py": "OLD = 1\n",
+    "here.py": "HERE = 1\n",
+}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.answers("Which files have to be", PLAN)
+        server.answers("Change open.py", "```python\nB = 1\n```")
+        server.answers("Change closed.py", "```python\nfrom open import B\n```")
+        server.answers("Write the new file new/made.py", "```python\nMADE = 1\n```")
+        yield server
+
+
+@pytest.fixture
+def nvim(editor: Editor, server: ModelServer) -> Editor:
+    configure(editor, server)
+    for name, text in BEFORE.items():
+        (editor.cwd / name).write_text(text)
+    editor.edit("here.py")
+    editor.edit("open.py")
+    return editor
+
+
+def files(editor: Editor) -> dict[str, str]:
+    return {
+        str(path.relative_to(editor.cwd)): path.read_text()
+        for path in sorted(editor.cwd.rglob("*"))
+        if path.is_file() and ".tideate" not in path.parts
+    }
+
+
+def buffer_named(editor: Editor, name: str) -> int:
+    return int(editor.lua("return vim.fn.bufnr(...)", str(editor.cwd / name)))
+
+
+def test_open_files_change_in_their_buffers_and_the_others_on_disk(nvim: Editor) -> None:
+    accept_all(nvim)
+    start(nvim, "multi_file", "rename A to B")
+    done = result(nvim, 40)
+    assert done["ok"], done
+    assert files(nvim) == {
+        "pyproject.toml": "",
+        "open.py": "A = 1\n",
+        "closed.py": "from open import B\n",
+        "new/made.py": "MADE = 1\n",
+        "new/there.py": "HERE = 1\n",
+    }
+    opened = buffer_named(nvim, "open.py")
+    assert nvim.lines(opened) == ["B = 1"]
+    assert nvim.lua("return vim.bo[...].modified", opened)
+    assert buffer_named(nvim, "new/there.py") > 0
+    assert sorted(done["files"]) == ["closed.py", "new/made.py", "new/there.py", "old.py", "open.py"]
+
+
+def test_a_rollback_takes_all_of_it_back(nvim: Editor) -> None:
+    accept_all(nvim)
+    identity = start(nvim, "multi_file", "rename A to B")
+    assert result(nvim, 40)["ok"]
+    nvim.lua("require('tideate').rollback(..., function(r) _G.back = r end)", identity)
+    back: dict[str, Any] = nvim.wait("_G.back")
+    assert back["ok"], back
+    assert files(nvim) == BEFORE
+    assert nvim.lines(buffer_named(nvim, "open.py")) == ["A = 1"]
+
+
+def test_typing_where_one_edit_goes_stops_all_of_them(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("Write the new file new/made.py: needed", text="```python\nMADE = 1\n```")
+    accept_all(nvim)
+    start(nvim, "multi_file", "rename A to B")
+    gate.wait_started()
+    nvim.wait("require('tideate').get_status().step == 3")
+    nvim.lua("vim.api.nvim_buf_set_lines(..., 0, 1, true, {'A = 1  # mine'})", buffer_named(nvim, "open.py"))
+    gate.release()
+    done = result(nvim, 40)
+    if done["ok"]:
+        pytest.fail("the edit was written over what the person typed")
+    assert done["error_code"] == "EditConflict"
+    assert files(nvim) == BEFORE
+    assert nvim.lines(buffer_named(nvim, "open.py")) == ["A = 1  # mine"]
+
+
+def test_a_declined_review_changes_no_file_and_no_buffer(nvim: Editor) -> None:
+    accept_all(nvim, "review")
+    start(nvim, "multi_file", "rename A to B")
+    assert result(nvim, 40)["cancelled"]
+    assert files(nvim) == BEFORE
+    assert nvim.lines(buffer_named(nvim, "open.py")) == ["A = 1"]

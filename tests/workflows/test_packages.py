@@ -1,0 +1,58 @@
+"""Workflows of installed packages, found by their entry points."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.workflows import WorkflowRegistry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODULE = """
+from tideate_core.workflows import WorkflowDefinition
+
+async def greet(step):
+    return "hello " + step.prompt
+
+def register(registry):
+    registry.register(WorkflowDefinition.chain("greet", ["greet"]), {"greet": greet})
+
+def clash(registry):
+    registry.register(WorkflowDefinition.chain("cancel", ["greet"]), {})
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An installed package that only lacks its entry points."""
+    (tmp_path / "greeting_workflows.py").write_text(MODULE)
+    info = tmp_path / "greeting_workflows-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting-workflows\nVersion: 1.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return info / "entry_points.txt"
+
+
+def test_a_package_registers_its_workflows(package: Path) -> None:
+    package.write_text("[tideate.workflows]\ngreet = greeting_workflows:register\n")
+    registry = WorkflowRegistry()
+    registry.load_packages()
+    known = registry.get("greet")
+    assert known.source == "package"
+    assert list(known.handlers) == ["greet"]
+    assert registry.notices == []
+
+
+@pytest.mark.parametrize(
+    "target", ["greeting_workflows:clash", "greeting_workflows:gone", "no_such_module:f"]
+)
+def test_a_package_that_cannot_becomes_a_notice(package: Path, target: str) -> None:
+    package.write_text(f"[tideate.workflows]\nbad = {target}\n")
+    registry = WorkflowRegistry()
+    registry.load_packages()
+    assert registry.list() == []
+    (notice,) = registry.notices
+    assert target in notice
