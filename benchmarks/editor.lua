@@ -78,6 +78,19 @@ function M.status_time(calls)
   return (vim.uv.hrtime() - started) / 1e3 / calls
 end
 
+--- Let a first run open the output window, whose modules and parser are loaded only then.
+---@return number milliseconds
+function M.open_window()
+  local started = now()
+  local id = ('1'):rep(32)
+  require('tideate.events').receive({
+    { type = 'event', name = 'SD_EVENT_WORKFLOW_STARTED', execution_id = id, at = 0, data = { name = 'first', steps = { 'one' } } },
+    { type = 'event', name = 'SD_EVENT_WORKFLOW_CANCELLED', execution_id = id, at = 0, data = { reason = 'cancelled' } },
+  })
+  vim.cmd.redraw()
+  return now() - started
+end
+
 --- Count the events of a run that come in; after the last one the result is in `M.counted`.
 function M.count_events(execution_id, expected)
   local state = require('tideate.state')

@@ -31,7 +31,7 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
     second.wait("vim.iter(_G.heard):any(function(m) return m.type == 'ready' end)", 20)
     second.lua("vim.fn.TideateSend({ id = 'q1', method = 'list', params = vim.empty_dict() })")
     names = second.wait(
-        "vim.iter(_G.heard):map(function(m) return m.type == 'reply' and m.result.workflows or nil end):next()",
+        "vim.iter(_G.heard):map(function(m) return m.result and m.result.workflows end):next()",
         20,
     )
     assert [workflow["name"] for workflow in names] == [

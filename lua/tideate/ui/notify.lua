@@ -59,6 +59,12 @@ local function replaced()
   return not (source:find('^@vim/') or source:find('/lua/vim/', 1, true))
 end
 
+---@param line string
+---@return boolean
+local function fits(line)
+  return vim.o.cmdheight > 0 and not line:find('\n') and vim.fn.strdisplaywidth(line) < vim.o.columns - 12
+end
+
 --- Put a message into `:messages` without a prompt to press a key.
 ---@param message string
 local function remember(message)
@@ -79,12 +85,19 @@ end
 function M.notify(message, level)
   level = level or vim.log.levels.INFO
   local line = vim.startswith(message, 'tideate') and message or 'tideate: ' .. message
-  local fits = vim.o.cmdheight > 0 and not line:find('\n') and vim.fn.strdisplaywidth(line) < vim.o.columns - 12
-  if fits or replaced() then
+  if replaced() then
     vim.notify(line, level, { title = 'tideate' })
     return
   end
-  remember(line)
+  local can_echo = require('tideate.ui.progress').can_echo()
+  if can_echo and fits(line) then
+    vim.cmd.redraw()
+    vim.notify(line, level)
+    return
+  end
+  if can_echo then
+    remember(line)
+  end
   show_toast(message, level)
 end
 

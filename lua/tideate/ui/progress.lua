@@ -125,10 +125,17 @@ local STATUS = { completed = 'success', failed = 'failed', cancelled = 'failed' 
 ---@type table<string, string> what was last said of a run
 local said = {}
 
---- Tell Neovim's own progress display; nothing before 0.12, nothing while a command is typed.
+--- Whether a message can be shown: not over a command line, a prompt, or a question of Neovim's.
+---@return boolean
+function M.can_echo()
+  local mode = vim.api.nvim_get_mode()
+  return not mode.blocking and not mode.mode:find('^[cr]')
+end
+
+--- Tell Neovim's own progress display; nothing before 0.12.
 ---@param run tideate.Run
 function M.report(run)
-  if vim.fn.has('nvim-0.12') == 0 or vim.api.nvim_get_mode().mode:sub(1, 1) == 'c' then
+  if vim.fn.has('nvim-0.12') == 0 or not M.can_echo() or (M.active(run) and run.current_step == '') then
     return
   end
   local look = RUNS[run.state] or RUNS.running
@@ -139,6 +146,8 @@ function M.report(run)
     return
   end
   said[run.execution_id] = M.active(run) and saying or nil
+  -- a second message in the same moment would ask the person to press a key
+  vim.cmd.redraw()
   -- a name of its own, so that every event updates the one message
   vim.api.nvim_echo({ { words } }, false, {
     id = 'tideate.' .. run.execution_id,
