@@ -125,8 +125,7 @@ def test_only_does_not_lose_the_question(editor: Editor) -> None:
     window = editor.lua("return vim.api.nvim_get_current_win()")
     editor.lua("require('tideate.ui').focus() vim.api.nvim_set_current_win(...)", window)
     editor.command("split | only!")
-    wins = "vim.iter(vim.api.nvim_list_wins()):any(function(w) return vim.api.nvim_win_get_config(w).relative ~= '' end)"
-    editor.wait(wins)
+    editor.wait("#vim.api.nvim_list_wins() == 2")
     assert answers(editor) == []
     editor.lua("require('tideate.ui').focus()")
     editor.feed("y")

@@ -6,18 +6,12 @@ import asyncio
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import EditConflict, FrontEndGone, StepFailed, TideateError
+from tideate_core.errors import StepFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = ["Asker"]
-
-_ERRORS: dict[str, type[TideateError]] = {
-    "EditConflict": EditConflict,
-    "FrontEndGone": FrontEndGone,
-    "StepFailed": StepFailed,
-}
 
 
 class Asker:
@@ -35,7 +29,7 @@ class Asker:
     async def ask(self, method: str, params: dict[str, Any]) -> Any:
         """Return Lua's result.
 
-        :raises TideateError: Lua refused, with its words.
+        :raises StepFailed: the editor refused, with its words.
         """
         key = str(next(self._ids))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -57,5 +51,4 @@ class Asker:
         if params.get("ok", True):
             waiting.set_result(params.get("result"))
         else:
-            kind = _ERRORS.get(str(params.get("error_code")), StepFailed)
-            waiting.set_exception(kind(str(params.get("error") or "the editor refused")))
+            waiting.set_exception(StepFailed(str(params.get("error") or "the editor refused")))

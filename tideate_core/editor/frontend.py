@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import StepFailed
+from tideate_core.errors import EditConflict, StepFailed
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText
 
@@ -55,7 +55,10 @@ class EditorBuffers:
             {"number": edit.number, "tick": edit.tick, "hunks": [hunk.as_json() for hunk in edit.hunks]}
             for edit in edits
         ]
-        answer = await self._asker.ask("buffer_replace", {"edits": wanted})
+        try:
+            answer = await self._asker.ask("buffer_replace", {"edits": wanted})
+        except StepFailed as error:
+            raise EditConflict(str(error)) from error
         if answer.get("applied"):
             return []
         return [text for item in answer["changed"] if (text := _text(item))]

@@ -125,7 +125,8 @@ end
 ---@param run tideate.Run
 ---@return string
 local function done_words(run)
-  local files = #run.files == 0 and '' or (#run.files == 1 and ', 1 file changed' or (', %d files changed'):format(#run.files))
+  local count = #run.files
+  local files = count == 0 and '' or (', %d %s changed'):format(count, count == 1 and 'file' or 'files')
   return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)
 end
 

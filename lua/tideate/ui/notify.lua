@@ -56,7 +56,8 @@ end
 ---@return boolean
 local function replaced()
   local source = debug.getinfo(vim.notify, 'S').source
-  return not (source:find('^@vim/') or source:find('/lua/vim/', 1, true))
+  -- Neovim 0.12 keeps no source for its own modules
+  return not (source:find('^@vim/') or source:find('/lua/vim/', 1, true) or source:find('^=?%?$'))
 end
 
 ---@param line string

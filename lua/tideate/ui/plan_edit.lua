@@ -52,7 +52,8 @@ function Editor:check()
     ns,
     self.buf,
     vim.tbl_map(function(err)
-      return { lnum = err.row, col = 0, message = err.message, severity = vim.diagnostic.severity.ERROR, source = 'tideate' }
+      local severity = vim.diagnostic.severity.ERROR
+      return { lnum = err.row, col = 0, message = err.message, severity = severity, source = 'tideate' }
     end, errors)
   )
   return #errors == 0 and files or nil

@@ -2,6 +2,7 @@
 local M = {}
 
 local FRAME = 16 -- milliseconds between two appends
+local MANY = 1000 -- lines
 local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
 
 ---@class tideate.Stream
@@ -22,9 +23,9 @@ function M.new(name)
     -- silent: a Neovim without the markdown parser complains, from 0.12 on
     vim.cmd('silent! setfiletype markdown')
   end)
-  if not pcall(vim.treesitter.start, buf, 'markdown') then
-    vim.bo[buf].syntax = 'markdown'
-  end
+  -- a parser would read the growing text again with every piece: it takes over at the end
+  vim.treesitter.stop(buf)
+  vim.bo[buf].syntax = 'markdown'
   vim.bo[buf].modifiable = false
   return setmetatable({ buf = buf, pending = {} }, Stream)
 end
@@ -117,6 +118,18 @@ function Stream:paragraph()
     self:write('\n\n')
   elseif before and before ~= '' then
     self:write('\n')
+  end
+end
+
+--- Nothing more is expected.
+function Stream:finish()
+  self:flush()
+  if not vim.api.nvim_buf_is_loaded(self.buf) then
+    return
+  end
+  -- before 0.11 the editor waits for the parser
+  if vim.fn.has('nvim-0.11') == 1 or vim.api.nvim_buf_line_count(self.buf) < MANY then
+    pcall(vim.treesitter.start, self.buf, 'markdown')
   end
 end
 

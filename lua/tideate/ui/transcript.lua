@@ -55,7 +55,7 @@ local function ending(entry, word, text)
   close_fence(entry)
   paragraph(entry, '---')
   paragraph(entry, ('**%s**%s'):format(word, text and text ~= '' and '  ' .. text or ''))
-  entry.stream:flush()
+  entry.stream:finish()
 end
 
 ---@param files string[]
@@ -111,6 +111,7 @@ local on = {
       ending(entry, 'Done.', changed(data.files))
     else
       close_fence(entry)
+      entry.stream:finish()
     end
   end,
   SD_EVENT_WORKFLOW_FAILED = function(entry, data)

@@ -6,12 +6,13 @@ local PREFIX = '%#TideateTitle# review '
 ---@class tideate.ReviewWindows
 ---@field replaced table<integer, { buf: integer, view: table }> windows whose buffer we changed
 ---@field bars table<integer, string> winbars that we changed
+---@field seen table<integer, integer> buffer → a window that had our bar over it
 local Windows = {}
 Windows.__index = Windows
 
 ---@return tideate.ReviewWindows
 function M.new()
-  return setmetatable({ replaced = {}, bars = {} }, Windows)
+  return setmetatable({ replaced = {}, bars = {}, seen = {} }, Windows)
 end
 
 ---@param buf integer
@@ -46,30 +47,36 @@ function Windows:show(buf)
       view = vim.api.nvim_win_call(win, vim.fn.winsaveview),
     }
   end
+  self:bar(win, nil) -- a window remembers its options for each buffer
   vim.api.nvim_win_set_buf(win, buf)
   return win
+end
+
+--- Set a window's bar, or give it back its own.
+---@param win integer
+---@param bar string?
+function Windows:bar(win, bar)
+  local now = vim.api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
+  local ours = vim.startswith(now, PREFIX)
+  local wanted = now
+  if bar then
+    wanted = PREFIX .. '%*' .. bar
+    self.bars[win] = ours and self.bars[win] or (not ours and now or '')
+    self.seen[vim.api.nvim_win_get_buf(win)] = win
+  elseif ours then
+    wanted = self.bars[win] or ''
+  end
+  if wanted ~= now then
+    require('tideate.ui.window').options(win, { winbar = wanted })
+  end
 end
 
 --- Show the bars on the windows of the review, and on no others.
 ---@param bar_of fun(buf: integer, win: integer): string? nil for a buffer that is not reviewed
 function Windows:bars_from(bar_of)
   for _, win in ipairs(vim.api.nvim_list_wins()) do
-    local now = vim.api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
-    local ours = vim.startswith(now, PREFIX)
-    local bar = not require('tideate.ui.window').is_float(win) and bar_of(vim.api.nvim_win_get_buf(win), win)
-    local wanted = now
-    if bar then
-      wanted = PREFIX .. '%*' .. bar
-      if not ours then
-        self.bars[win] = now
-      end
-    elseif ours then
-      wanted = self.bars[win] or ''
-      self.bars[win] = nil
-    end
-    if wanted ~= now then
-      require('tideate.ui.window').options(win, { winbar = wanted })
-    end
+    local reviewed = not require('tideate.ui.window').is_float(win)
+    self:bar(win, reviewed and bar_of(vim.api.nvim_win_get_buf(win), win) or nil)
   end
 end
 
@@ -87,6 +94,23 @@ function Windows:restore(is_ours)
       vim.api.nvim_win_call(win, function()
         vim.fn.winrestview(saved.view)
       end)
+    end
+  end
+  self:bars_from(function() end)
+  self:forget()
+end
+
+--- A window that shows something else now would bring our bar back with the buffer that had it.
+function Windows:forget()
+  for buf, win in pairs(self.seen) do
+    if vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) ~= buf then
+      vim.api.nvim_create_autocmd('BufWinEnter', {
+        buffer = buf,
+        once = true,
+        callback = function()
+          self:bar(0, nil)
+        end,
+      })
     end
   end
 end

@@ -1,0 +1,365 @@
+"""The diff review: hunk by hunk, over the person's own buffer, which it never changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dialogs import answers, ask, wait_focused
+
+if TYPE_CHECKING:
+    from tests.support.editor import Editor
+
+LINES = [f"line {number:02}" for number in range(1, 61)]
+HUNKS = [
+    {"start": 0, "old": [], "new": ["first"]},
+    {"start": 9, "old": ["line 10", "line 11"], "new": ["ten", "eleven", "more"]},
+    {"start": 29, "old": ["line 30"], "new": []},
+    {"start": 60, "old": [], "new": ["last"]},
+]
+
+
+def review(editor: Editor, *files: dict[str, Any], demonstration: bool = False) -> str:
+    return ask(editor, "review", payload={"files": list(files), "demonstration": demonstration})
+
+
+def opened(editor: Editor, hunks: list[dict[str, Any]] = HUNKS) -> dict[str, Any]:
+    """A file in the current window, with a change for it."""
+    number = editor.edit("a.txt", "\n".join(LINES) + "\n")
+    tick = editor.lua("return vim.api.nvim_buf_get_changedtick(0)")
+    return {
+        "path": "a.txt",
+        "action": "modify",
+        "buffer": number,
+        "tick": tick,
+        "filetype": "",
+        "hunks": hunks,
+    }
+
+
+def accepted(editor: Editor) -> list[list[int]]:
+    (answer,) = answers(editor)
+    return [file["accepted"] for file in answer["value"]["files"]]
+
+
+def left_overs(editor: Editor) -> dict[str, Any]:
+    return dict(
+        editor.lua("""
+          local marks = 0
+          for name, ns in pairs(vim.api.nvim_get_namespaces()) do
+            if name:find('^tideate%.review') then
+              for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+                marks = marks + #vim.api.nvim_buf_get_extmarks(buf, ns, 0, -1, {})
+              end
+            end
+          end
+          return {
+            marks = marks,
+            maps = #vim.api.nvim_buf_get_keymap(0, 'n'),
+            bars = #vim.tbl_filter(function(w) return vim.wo[w].winbar ~= '' end, vim.api.nvim_list_wins()),
+            autocmds = #vim.tbl_filter(function(a) return (a.group_name or ''):find('^tideate') ~= nil end,
+              vim.api.nvim_get_autocmds({})),
+            wins = #vim.api.nvim_list_wins(),
+            bufs = #vim.api.nvim_list_bufs(),
+          }
+        """)
+    )
+
+
+NOTHING = {"marks": 0, "maps": 0, "bars": 0, "autocmds": 0, "wins": 1, "bufs": 1}
+
+
+def test_hunks_are_decided_one_by_one_and_the_last_one_finishes(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("gagr")
+    editor.feed("ga")
+    assert answers(editor) == []
+    editor.feed("gr")
+    assert answers(editor)[0]["accepted"] is True
+    assert accepted(editor) == [[0, 2]]
+    assert editor.lines() == LINES
+    assert left_overs(editor) == NOTHING
+
+
+@pytest.mark.parametrize(("key", "result"), [("gA", [0, 1, 2, 3]), ("gR", [])])
+def test_all_at_once(editor: Editor, key: str, result: list[int]) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed(key)
+    assert accepted(editor) == [result]
+    assert answers(editor)[0]["accepted"] is bool(result)
+    assert left_overs(editor) == NOTHING
+
+
+def test_finishing_early_leaves_out_what_is_open(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("g<CR>")
+    assert answers(editor) == []
+    editor.feed("]cga")
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[1]]
+
+
+def test_the_keys_move_between_hunks(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    line = "return vim.fn.line('.')"
+    seen = [editor.lua(line)]
+    for key in ("]c", "]c", "]c", "]c", "[c", "[c"):
+        editor.feed(key)
+        seen.append(editor.lua(line))
+    assert seen == [1, 10, 30, 60, 60, 30, 10]
+
+
+def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
+    editor = screen_editor
+    review(editor, opened(editor), demonstration=True)
+    wait_focused(editor)
+    screen = editor.wait_screen("eleven")
+    assert "a.txt 1/4" in screen[0]
+    assert "4 open" in screen[0]
+    assert "ga accept  gr reject" in screen[0]
+    assert "g? help" in screen[0]
+    assert "demo" in screen[0]
+    text = [line.strip() for line in screen]
+    assert text.index("first") + 1 == text.index("line 01")
+    at = text.index("- line 11")
+    assert text[at - 1 : at + 5] == ["- line 10", "- line 11", "ten", "eleven", "more", "line 12"]
+    editor.feed("gh")
+    assert "eleven" not in "\n".join(editor.wait_screen("line 24"))
+    editor.feed("]cgp")
+    editor.wait_screen("+eleven")
+
+
+def test_only_hunks_in_sight_are_drawn(editor: Editor) -> None:
+    hunks = [{"start": row, "old": [LINES[row]], "new": ["x"]} for row in range(0, 60, 2)]
+    review(editor, opened(editor, hunks))
+    wait_focused(editor)
+    drawn = editor.lua("""
+      local ns = vim.api.nvim_get_namespaces()['tideate.review']
+      return vim.iter(vim.api.nvim_buf_get_extmarks(0, ns, 0, -1, {details = true}))
+        :filter(function(m) return m[4].virt_lines end):map(function(m) return m[2] end):totable()
+    """)
+    assert 0 in drawn
+    assert len(drawn) < 25
+    editor.feed("G")
+    editor.wait("""vim.iter(vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_get_namespaces()['tideate.review'],
+        {58, 0}, -1, {details = true})):any(function(m) return m[4].virt_lines ~= nil end)""")
+
+
+def test_what_the_person_types_stays_and_the_hunks_follow(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("5GOtyped<CR>twice<Esc>")
+    editor.feed("gg]c")
+    assert editor.lua("return vim.fn.line('.')") == 12
+    editor.feed("gA")
+    assert accepted(editor) == [[0, 1, 2, 3]]
+    assert editor.lines() == [*LINES[:4], "typed", "twice", *LINES[4:]]
+
+
+def test_a_hunk_that_the_person_changed_cannot_be_accepted(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.feed("10GAmine<Esc>")
+    editor.feed("ga")
+    assert "you changed these lines" in editor.messages()
+    editor.feed("gA")
+    assert answers(editor) == []
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[0, 2, 3]]
+    assert editor.lines()[9] == "line 10mine"
+
+
+def test_undoing_the_own_change_makes_the_hunk_acceptable_again(editor: Editor) -> None:
+    review(editor, opened(editor, HUNKS[1:2]))
+    wait_focused(editor)
+    editor.feed("10GAmine<Esc>u")
+    editor.feed("ga")
+    assert accepted(editor) == [[0]]
+
+
+def test_hunks_find_their_lines_if_the_buffer_changed_before_the_review(editor: Editor) -> None:
+    file = opened(editor)
+    editor.feed("ggOtyped<Esc>G")
+    review(editor, file)
+    wait_focused(editor)
+    editor.feed("gg]c")
+    assert editor.lua("return vim.fn.getline('.')") == "line 10"
+
+
+def test_a_person_who_types_is_not_moved_and_gets_no_keys(editor: Editor) -> None:
+    file = opened(editor)
+    editor.command("enew")
+    editor.feed("ityping")
+    review(editor, file)
+    editor.feed("ga")
+    assert editor.mode() == "i"
+    assert editor.lines() == ["typingga"]
+    assert editor.lua("return #vim.api.nvim_buf_get_keymap(..., 'n')", file["buffer"]) == 0
+    editor.feed("<Esc>")
+    wait_focused(editor)
+    assert editor.lua("return vim.api.nvim_get_current_buf()") == file["buffer"]
+    editor.feed("gR")
+    assert editor.lines() == ["typingga"]
+
+
+def test_own_mappings_of_the_buffer_come_back(editor: Editor) -> None:
+    file = opened(editor)
+    editor.command("nnoremap <buffer> ga :let g:mine = 1<CR>")
+    editor.lua("vim.wo.winbar = 'my bar'")
+    review(editor, file)
+    wait_focused(editor)
+    assert editor.lua("return vim.wo.winbar") != "my bar"
+    editor.command("split")
+    editor.feed("gR")
+    assert editor.lua("return vim.wo.winbar") in ("my bar", "")
+    editor.command("only")
+    editor.feed("ga")
+    assert editor.lua("return vim.g.mine") == 1
+
+
+@pytest.mark.parametrize("command", ["bdelete!", "bwipeout!"])
+def test_closing_the_buffer_declines(editor: Editor, command: str) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.command(command)
+    editor.wait("#_G.answers == 1")
+    assert answers(editor)[0]["accepted"] is False
+    assert left_overs(editor)["autocmds"] == 0
+
+
+def test_reading_the_file_again_does_not_end_the_review(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.command("edit!")
+    editor.lua("require('tideate.ui').focus()")
+    editor.feed("gg]cga")
+    editor.feed("g<CR>")
+    assert accepted(editor) == [[1]]
+
+
+FILES: list[dict[str, Any]] = [
+    {"path": "on_disk.txt", "action": "modify", "before": "a\nb", "filetype": "text"}
+    | {"hunks": [{"start": 1, "old": ["b"], "new": ["B"]}]},
+    {
+        "path": "new.lua",
+        "action": "create",
+        "filetype": "lua",
+        "hunks": [{"start": 0, "old": [], "new": ["return 1"]}],
+    },
+    {
+        "path": "old.txt",
+        "action": "delete",
+        "before": "gone",
+        "filetype": "",
+        "hunks": [{"start": 0, "old": ["gone"], "new": []}],
+    },
+    {
+        "path": "from.txt",
+        "action": "move",
+        "move_to": "to.txt",
+        "before": "same",
+        "filetype": "",
+        "hunks": [],
+    },
+]
+
+
+def test_files_without_a_buffer_are_reviewed_in_scratch_buffers(editor: Editor) -> None:
+    editor.edit("mine.txt", "mine\n")
+    review(editor, *FILES)
+    wait_focused(editor)
+    shown = []
+    for key in ("a", "r", "a", "a"):
+        shown.append(editor.lines())
+        assert editor.lua("return vim.bo.modifiable") is False
+        editor.feed(key)
+    assert shown == [["a", "b"], ["return 1"], ["gone"], ["same"]]
+    assert accepted(editor) == [[0], [], [0], [0]]
+    assert editor.lines() == ["mine"]
+    assert left_overs(editor) == NOTHING
+
+
+def test_leaving_a_scratch_review_declines_after_a_question_if_something_was_decided(editor: Editor) -> None:
+    review(editor, *FILES)
+    wait_focused(editor)
+    editor.feed("aq")
+    assert answers(editor) == []
+    editor.feed("q")
+    assert answers(editor)[0]["accepted"] is False
+
+
+def test_closing_the_window_of_a_scratch_review_declines(editor: Editor) -> None:
+    editor.command("split")
+    review(editor, *FILES)
+    wait_focused(editor)
+    editor.command("quit")
+    editor.wait("#_G.answers == 1")
+    assert answers(editor)[0]["accepted"] is False
+
+
+def test_the_keys_move_between_files(editor: Editor) -> None:
+    review(editor, opened(editor), *FILES)
+    wait_focused(editor)
+    names = []
+    for key in ("]f", "]f", "[f", "[f", "[f"):
+        editor.feed(key)
+        names.append(editor.lua("return vim.fn.expand('%:t')"))
+    assert names == ["on_disk.txt", "new.lua", "on_disk.txt", "a.txt", "from.txt"]
+
+
+def test_a_fixed_window_keeps_its_buffer(editor: Editor) -> None:
+    editor.edit("fixed.txt", "fixed\n")
+    editor.command("setlocal winfixbuf")
+    review(editor, *FILES)
+    wait_focused(editor)
+    assert editor.lua("return #vim.fn.win_findbuf(vim.fn.bufnr('fixed.txt'))") == 1
+    editor.feed("A")
+    assert accepted(editor) == [[0], [0], [0], [0]]
+    assert editor.lua("return #vim.api.nvim_list_wins()") == 1
+
+
+def test_a_withdrawn_review_leaves_nothing(editor: Editor) -> None:
+    identity = review(editor, opened(editor), *FILES)
+    wait_focused(editor)
+    editor.feed("]f")
+    editor.lua("require('tideate.ui').withdraw(...)", identity)
+    assert answers(editor) == []
+    assert left_overs(editor) == NOTHING
+    assert editor.lines() == LINES
+
+
+def test_no_bar_comes_back_with_a_buffer_that_was_reviewed(editor: Editor) -> None:
+    review(editor, opened(editor))
+    wait_focused(editor)
+    editor.command("enew")
+    editor.lua("require('tideate.ui').focus()")
+    editor.command("buffer a.txt | enew")
+    editor.lua("require('tideate.ui').withdraw('question1')")
+    editor.command("buffer a.txt")
+    assert editor.lua("return vim.wo.winbar") == ""
+
+
+def test_a_buffer_that_is_gone_is_declined_with_the_reason(editor: Editor) -> None:
+    file = opened(editor)
+    editor.command("bwipeout!")
+    review(editor, file)
+    editor.wait("#_G.answers == 1")
+    assert answers(editor)[0]["accepted"] is False
+    assert "a.txt was closed" in answers(editor)[0]["reason"]
+
+
+def test_the_summary_counts(editor: Editor) -> None:
+    summary = editor.lua("""
+      local model = require('tideate.ui.review.model').new({{path = 'a', action = 'modify', hunks = {
+        {start = 0, old = {}, new = {'x'}}, {start = 1, old = {}, new = {'x'}},
+        {start = 2, old = {}, new = {'x'}}}}})
+      model.entries[1].units[1].state = 'accepted'
+      model.entries[1].units[3].state = 'accepted'
+      return model:summary()
+    """)
+    assert summary == "3 hunks: 2 accepted 1 open"
