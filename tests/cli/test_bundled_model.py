@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
-
-pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")
 
 
 def test_a_question_is_answered_and_called_a_demonstration(shell: Shell) -> None:
@@ -28,7 +24,7 @@ def test_its_edits_are_not_applied_by_yes(shell: Shell) -> None:
 
 
 def test_ctrl_c_leaves_no_model_running(shell: Shell) -> None:
-    terminal = shell.open("run", "ask", "Count from one to five hundred in words.")
+    terminal = shell.open("run", "ask", "Write a long story about a dragon and a knight.")
     terminal.wait_for("│ ")
     terminal.type("\x03")
     assert terminal.wait_exit() == 130

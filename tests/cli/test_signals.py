@@ -18,7 +18,11 @@ def test_a_signal_cancels_the_run_and_the_request(
     shell: Shell, answering: ModelServer, number: signal.Signals
 ) -> None:
     gate = answering.holds("wait for it")
-    process = shell.start("run", "ask", "wait for it", "--json")
+    before = signal.signal(number, signal.SIG_DFL)  # this test may itself run under nohup
+    try:
+        process = shell.start("run", "ask", "wait for it", "--json")
+    finally:
+        signal.signal(number, before)
     gate.wait_started(30)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=20)
