@@ -203,6 +203,22 @@ def test_files_are_taken_out_and_back_in(editor: Editor, key: str) -> None:
     assert answered_paths(editor) == ["src/app.py", "old.py", "a.py"]
 
 
+def test_nulls_of_the_engine_are_no_text(editor: Editor) -> None:
+    files = [{"path": "a.py", "action": "modify", "why": None, "move_to": None}]
+    editor.lua(
+        """
+      require('tideate.ui').confirm('x', {
+        execution_id = ('0'):rep(32), workflow = 'w', step = 's', kind = 'plan', message = 'm',
+        details = vim.NIL, payload = {files = ...},
+      }, function(answer) _G.answers = {answer} end)
+    """,
+        files,
+    )
+    wait_focused(editor)
+    editor.feed("y")
+    assert answers(editor)[0]["value"]["files"] == [{"path": "a.py", "action": "modify"}]
+
+
 def test_a_plan_without_files_is_not_accepted(editor: Editor) -> None:
     plan(editor, FILES[:1])
     wait_focused(editor)

@@ -53,11 +53,28 @@ function show_next()
   waiting.shown = shown
 end
 
+--- A message without its nulls.
+---@param value any
+---@return any
+local function present(value)
+  if type(value) ~= 'table' then
+    return value
+  end
+  local result = {}
+  for key, item in pairs(value) do
+    if item ~= vim.NIL then
+      result[key] = present(item)
+    end
+  end
+  return result
+end
+
 --- Ask the person; questions that come together wait for each other.
 ---@param id string
 ---@param question tideate.Question
 ---@param respond fun(result: any) called once, never after `withdraw`
 function M.confirm(id, question, respond)
+  question = present(question)
   table.insert(queue, { id = id, question = question, respond = respond })
   show_next()
 end

@@ -21,22 +21,6 @@ local function status(id)
   return require('tideate.state').get_status(id)
 end
 
----@return table<string, any> config of a float that leaves the code readable
-local function float_config()
-  local columns, lines = require('tideate.ui.window').room()
-  local width, height, row, col
-  if columns >= 120 then
-    width = math.floor(columns * 0.45)
-    height = lines - 2
-    row, col = vim.o.showtabline == 2 and 1 or 0, columns - width - 2
-  else
-    width = columns - 2
-    height = math.max(5, math.floor(lines * 0.45))
-    row, col = lines - height - 2, 0
-  end
-  return { width = width, height = math.max(1, height), row = row, col = col, zindex = 40 }
-end
-
 ---@return boolean
 function M.is_visible()
   return require('tideate.ui.window').visible(shown.win)
@@ -163,27 +147,6 @@ local function forget_old()
   end
 end
 
----@param buf integer
----@return integer win
-local function open(buf)
-  local window = require('tideate.ui.window')
-  local kind = require('tideate.config').get('ui.output')
-  shown.kind = kind
-  if kind == 'split' then
-    return window.split(buf, 'below', math.max(6, math.floor(vim.o.lines * 0.35)))
-  elseif kind == 'vsplit' then
-    return window.split(buf, 'right', math.floor(vim.o.columns * 0.45))
-  elseif kind == 'tab' then
-    local here = vim.api.nvim_get_current_tabpage()
-    vim.cmd('tab sbuffer ' .. buf)
-    local win = vim.api.nvim_get_current_win()
-    vim.api.nvim_set_current_tabpage(here)
-    return win
-  end
-  shown.kind = 'float'
-  return window.float(buf, false, vim.tbl_extend('force', float_config(), { title = ' tideate ', footer = ' ' }))
-end
-
 local function watch()
   shown.group = vim.api.nvim_create_augroup('tideate.output', { clear = true })
   vim.api.nvim_create_autocmd('WinClosed', {
@@ -197,7 +160,9 @@ local function watch()
     group = shown.group,
     callback = vim.schedule_wrap(function()
       if shown.kind == 'float' and M.is_visible() then
-        vim.api.nvim_win_set_config(shown.win, vim.tbl_extend('force', float_config(), { relative = 'editor' }))
+        local config = require('tideate.ui.output_window').float_config()
+        config.relative = 'editor'
+        vim.api.nvim_win_set_config(shown.win, config)
       end
       draw()
       animate()
@@ -243,21 +208,10 @@ function M.show(id, enter)
       M.hide()
     end
     shown.back = vim.api.nvim_get_current_win()
-    shown.win = open(entry.stream.buf)
+    shown.win, shown.kind = require('tideate.ui.output_window').open(entry.stream.buf)
     watch()
   end
-  window.options(shown.win, {
-    wrap = true,
-    linebreak = true,
-    number = false,
-    relativenumber = false,
-    signcolumn = 'no',
-    statuscolumn = ' ',
-    foldenable = false,
-    spell = false,
-    list = false,
-    winfixbuf = true,
-  })
+  require('tideate.ui.output_window').dress(shown.win)
   vim.api.nvim_win_set_cursor(shown.win, { vim.api.nvim_buf_line_count(entry.stream.buf), 0 })
   if enter then
     vim.api.nvim_set_current_win(shown.win)

@@ -27,7 +27,7 @@ Plan.__index = Plan
 ---@param file tideate.PlannedFile
 ---@return string
 local function name(file)
-  return file.move_to and file.move_to ~= vim.NIL and (file.path .. ' → ' .. file.move_to) or file.path
+  return file.move_to and (file.path .. ' → ' .. file.move_to) or file.path
 end
 
 ---@return tideate.PlannedFile[]
@@ -216,9 +216,6 @@ function M.open(question, respond)
     rows = {},
     first = 0,
   }, Plan)
-  for _, file in ipairs(self.files) do
-    file.move_to = file.move_to ~= vim.NIL and file.move_to or nil
-  end
   local columns = require('tideate.ui.window').room()
   self:lines(80) -- finds the first row with a file
   self.dialog = require('tideate.ui.dialog').open({

@@ -21,34 +21,8 @@ local M = {}
 ---@field group integer
 ---@field stop_waiting fun()?
 ---@field sure boolean a decline was asked for once
-local Review = {}
+local Review = setmetatable({}, { __index = require('tideate.ui.review.decisions') })
 Review.__index = Review
-
----@param message string
----@param level integer?
-local function say(message, level)
-  require('tideate.ui').notify(message, level or vim.log.levels.INFO)
-end
-
----@param file tideate.ReviewFile
----@param id string
----@return integer buf
-local function scratch_for(file, id)
-  local window = require('tideate.ui.window')
-  local buf = window.scratch(('tideate://review/%s/%s'):format(id:sub(1, 8), file.path))
-  local text = file.before or ''
-  if file.action == 'create' then
-    text = file.hunks[1] and table.concat(file.hunks[1].new, '\n') or ''
-  end
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(text, '\n', { plain = true }))
-  vim.bo[buf].bufhidden = 'hide'
-  vim.bo[buf].modifiable = false
-  local language = vim.treesitter.language.get_lang(file.filetype or '')
-  if not (language and pcall(vim.treesitter.start, buf, language)) then
-    vim.bo[buf].syntax = file.filetype or ''
-  end
-  return buf
-end
 
 --- A file's buffer, ready for the review.
 ---@param index integer
@@ -61,7 +35,7 @@ function Review:buffer(index)
   local entry = self.model.entries[index]
   local file = entry.file
   local real = file.action ~= 'create' and file.buffer or nil
-  local buf = real or scratch_for(file, self.question.execution_id)
+  local buf = real or require('tideate.ui.review.scratch').open(file, self.question.execution_id)
   local made = { buf = buf, scratch = real == nil }
   made.overlay = require('tideate.ui.review.overlay').attach(buf, entry, function()
     self:draw_bars()
@@ -158,151 +132,6 @@ function Review:draw()
     made.overlay:draw()
   end
   self:draw_bars()
-end
-
----@param index integer
-function Review:go_to_file(index)
-  local made = self:buffer(index)
-  vim.api.nvim_set_current_win(self.windows:show(made.buf))
-  self.current = index
-  self:draw()
-end
-
---- Put the cursor on a hunk, so that it and what it adds can be seen.
----@param unit tideate.ReviewUnit
-function Review:go_to_unit(unit)
-  local overlay = self.buffers[self.current].overlay
-  local row = math.min((overlay:range(unit)), vim.api.nvim_buf_line_count(0) - 1)
-  vim.cmd("normal! m'")
-  vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
-  vim.cmd('normal! zv')
-  local hunk = unit.hunks[1]
-  local height = vim.api.nvim_win_get_height(0)
-  local size = hunk and #hunk.old + #hunk.new or 0
-  self:draw()
-  if row == 0 and hunk and #hunk.old == 0 then
-    -- lines above the first one are only seen as filler
-    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, height - 2) })
-  elseif row + size + 1 > vim.fn.line('w0') - 1 + height then
-    vim.fn.winrestview({ topline = math.max(1, row + 1 - math.floor(height / 5)) })
-  end
-end
-
---- To the next or previous hunk of the file.
----@param step 1|-1
-function Review:step(step)
-  local overlay = self.buffers[self.current].overlay
-  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local units = self.model.entries[self.current].units
-  local last = vim.api.nvim_buf_line_count(0) - 1
-  for index = step == 1 and 1 or #units, step == 1 and #units or 1, step do
-    local first = math.min((overlay:range(units[index])), last)
-    if (first - row) * step > 0 then
-      return self:go_to_unit(units[index])
-    end
-  end
-  say(step == 1 and 'no hunk below' or 'no hunk above')
-end
-
----@param step 1|-1
-function Review:step_file(step)
-  local count = #self.model.entries
-  self:go_to_file((self.current - 1 + step) % count + 1)
-end
-
---- Go on to what is open, or finish.
-function Review:advance()
-  self:draw()
-  local index = self.model:next_open(self.current)
-  if not index then
-    return self:finish()
-  end
-  local same = index == self.current
-  if not same then
-    self:go_to_file(index)
-  end
-  local row = same and vim.api.nvim_win_get_cursor(0)[1] - 1 or -1
-  local first ---@type tideate.ReviewUnit?
-  for _, unit in ipairs(self.model.entries[index].units) do
-    if unit.state == 'open' then
-      first = first or unit
-      if self.buffers[index].overlay:range(unit) >= row then
-        return self:go_to_unit(unit)
-      end
-    end
-  end
-  self:go_to_unit(assert(first))
-end
-
---- Decide about the hunk under the cursor.
----@param state 'accepted'|'rejected'
-function Review:decide(state)
-  self:draw()
-  local unit = self:unit_at_cursor()
-  if not unit then
-    return self:step(1)
-  elseif unit.stale and state == 'accepted' then
-    return say('you changed these lines: undo that, or reject the hunk', vim.log.levels.WARN)
-  end
-  unit.state = state
-  self:advance()
-end
-
---- Decide about everything that is open, in all files.
----@param state 'accepted'|'rejected'
-function Review:decide_all(state)
-  for index in ipairs(self.model.entries) do
-    self:buffer(index).overlay:check()
-  end
-  local stale = 0
-  self.model:each(function(unit)
-    if unit.state == 'open' and unit.stale and state == 'accepted' then
-      stale = stale + 1
-    elseif unit.state == 'open' then
-      unit.state = state
-    end
-  end)
-  if stale > 0 then
-    say(('%d of the hunks: you changed their lines'):format(stale), vim.log.levels.WARN)
-  end
-  self:advance()
-end
-
---- Answer with what was decided; open hunks are left out.
-function Review:finish()
-  self:draw()
-  local count = self.model:count()
-  if count.open == count.total and count.total > 0 then
-    return say('nothing is decided yet: gA accepts all, gR rejects all')
-  end
-  local changed = 0
-  self.model:each(function(unit)
-    changed = changed + (unit.stale and unit.state == 'accepted' and 1 or 0)
-  end)
-  if changed > 0 then
-    say(('%d accepted hunks were left out, because you changed their lines'):format(changed), vim.log.levels.WARN)
-  elseif count.open > 0 then
-    say(self.model:summary() .. '; what is open was left out')
-  end
-  local result = self.model:result()
-  self:close()
-  self.respond(result)
-end
-
----@param reason string?
-function Review:decline(reason)
-  self:close()
-  self.respond({ accepted = false, reason = reason })
-end
-
---- `q` in a buffer of the review: the second one, if something was decided.
-function Review:ask_to_decline()
-  local count = self.model:count()
-  if self.sure or count.open == count.total then
-    return self:decline()
-  end
-  self.sure = true
-  say(self.model:summary() .. '; q again declines all of it, <CR> finishes')
 end
 
 function Review:toggle()
@@ -444,7 +273,8 @@ function M.open(question, respond)
   end
   self:draw_bars()
   if not require('tideate.ui.idle').plain_normal() then
-    say(('%s: %s to review; stop typing in normal mode, or :Workflow'):format(question.workflow, self.model:summary()))
+    local words = '%s: %s to review; stop typing in normal mode, or :Workflow'
+    require('tideate.ui').notify(words:format(question.workflow, self.model:summary()))
   end
   self.stop_waiting = require('tideate.ui.idle').when_quiet(function()
     self.stop_waiting = nil

@@ -33,21 +33,13 @@ local function unit(hunks)
   return { hunks = hunks, state = 'open', stale = false }
 end
 
----@param value any
----@return any? value nil for vim.NIL
-local function optional(value)
-  return value ~= vim.NIL and value or nil
-end
-
 ---@param files tideate.ReviewFile[]
 ---@return tideate.ReviewModel
 function M.new(files)
   local entries = vim.tbl_map(function(file)
-    file = vim.tbl_map(optional, file)
-    file.hunks = file.hunks or {}
     local units = file.action == 'modify' and vim.tbl_map(function(hunk)
       return unit({ hunk })
-    end, file.hunks) or { unit(file.hunks) }
+    end, file.hunks) or { unit(file.hunks or {}) }
     return { file = file, units = units, sign = require('tideate.ui.plan').SIGNS[file.action] }
   end, files)
   return setmetatable({ entries = entries }, Model)

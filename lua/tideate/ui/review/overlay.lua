@@ -5,7 +5,6 @@ local M = {}
 local anchors = vim.api.nvim_create_namespace('tideate.review.anchors')
 local drawn = vim.api.nvim_create_namespace('tideate.review')
 
-local MARGIN = 5 -- lines drawn beyond the visible ones
 local MOST_SIGNS = 1000 -- of one hunk
 
 ---@class tideate.Overlay
@@ -23,38 +22,6 @@ local MOST_SIGNS = 1000 -- of one hunk
 ---@field on_change fun()
 local Overlay = {}
 Overlay.__index = Overlay
-
----@param buf integer
----@param hunk tideate.Hunk
----@param row integer
----@return boolean
-local function stands_at(buf, hunk, row)
-  if row < 0 or row + #hunk.old > vim.api.nvim_buf_line_count(buf) then
-    return false
-  end
-  return vim.deep_equal(vim.api.nvim_buf_get_lines(buf, row, row + #hunk.old, true), hunk.old)
-end
-
---- Where a hunk stands if the buffer has changed since it was made: the nearest place with its lines.
----@param buf integer
----@param hunk tideate.Hunk
----@param shift integer by how much the hunk before had moved
----@return integer row
-local function locate(buf, hunk, shift)
-  local count = vim.api.nvim_buf_line_count(buf)
-  local expected = math.max(0, math.min(hunk.start + shift, count))
-  if #hunk.old == 0 or stands_at(buf, hunk, expected) then
-    return expected
-  end
-  for distance = 1, count do
-    for _, row in ipairs({ expected - distance, expected + distance }) do
-      if stands_at(buf, hunk, row) then
-        return row
-      end
-    end
-  end
-  return math.min(expected, math.max(0, count - #hunk.old))
-end
 
 ---@param buf integer
 ---@param entry tideate.ReviewEntry
@@ -83,7 +50,7 @@ function Overlay:anchor()
   local shift = 0
   for _, unit in ipairs(self.entry.units) do
     for _, hunk in ipairs(unit.hunks) do
-      local row = self.creates and 0 or locate(self.buf, hunk, shift)
+      local row = self.creates and 0 or require('tideate.ui.review.place').locate(self.buf, hunk, shift)
       shift = self.creates and 0 or row - hunk.start
       self.marks[hunk] = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
     end
@@ -158,26 +125,13 @@ function Overlay:check()
     return
   end
   self.tick = tick
+  local place = require('tideate.ui.review.place')
   for _, unit in ipairs(self.entry.units) do
     unit.stale = false
     for _, hunk in ipairs(unit.hunks) do
-      unit.stale = unit.stale or not stands_at(self.buf, hunk, self:row(hunk))
+      unit.stale = unit.stale or not place.stands_at(self.buf, hunk, self:row(hunk))
     end
   end
-end
-
----@return { [1]: integer, [2]: integer }[] ranges rows seen in some window, 0-based
----@return integer width of the widest window
----@return integer height of the lowest one
-local function seen(buf)
-  local ranges, width, height = {}, 0, vim.o.lines
-  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
-    local info = vim.fn.getwininfo(win)[1]
-    table.insert(ranges, { info.topline - 1 - MARGIN, math.max(info.botline, info.topline) + MARGIN })
-    width = math.max(width, info.width - info.textoff)
-    height = math.min(height, info.height)
-  end
-  return ranges, width, height
 end
 
 ---@param hunk tideate.Hunk
@@ -202,39 +156,11 @@ function Overlay:added(hunk, base, width)
   return cached.lines
 end
 
----@type table<string, { label: string?, group: string?, old: string, new: string?, sign: string }>
-local LOOKS = {
-  open = { old = 'TideateDelete', new = 'TideateAdd', sign = '-' },
-  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ accepted', group = 'TideateDone' },
-  rejected = { old = '', sign = '', label = '✗ rejected', group = 'TideateHint' },
-  stale = {
-    old = 'TideateDelete',
-    new = 'TideateOut',
-    sign = '!',
-    label = '! you changed these lines: undo that, or reject the hunk',
-    group = 'TideateWarning',
-  },
-}
-
 ---@param row integer
 ---@param options table<string, any>
 function Overlay:mark(row, options)
   options.strict = false
   vim.api.nvim_buf_set_extmark(self.buf, drawn, row, 0, options)
-end
-
---- As many lines as can be seen: a window cannot scroll through lines that are not in the buffer.
----@param lines tideate.Chunk[][]
----@param height integer
----@return tideate.Chunk[][]
-local function visible_part(lines, height)
-  local limit = math.max(5, height - 4)
-  if #lines <= limit then
-    return lines
-  end
-  local kept = vim.list_slice(lines, 1, limit - 1)
-  table.insert(kept, { { ('… %d more lines: gp shows all'):format(#lines - limit + 1), 'TideateWarning' } })
-  return kept
 end
 
 ---@param hunk tideate.Hunk
@@ -267,9 +193,9 @@ function Overlay:draw_lines(first, last, group, sign, sign_group)
   end
 end
 
----@param unit_state string key of LOOKS
+---@param unit_state string of a hunk
 function Overlay:draw_created(unit_state)
-  local look = LOOKS[unit_state]
+  local look = require('tideate.ui.review.looks').states[unit_state]
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
   if look.label then
@@ -278,17 +204,17 @@ function Overlay:draw_created(unit_state)
 end
 
 ---@param hunk tideate.Hunk
----@param state string key of LOOKS
+---@param state string of a hunk
 ---@param width integer
 ---@param height integer
 function Overlay:draw_hunk(hunk, state, width, height)
-  local look = LOOKS[state]
+  local look = require('tideate.ui.review.looks').states[state]
   local row = self:row(hunk)
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
   local lines = {} ---@type tideate.Chunk[][]
   if look.new then
-    vim.list_extend(lines, visible_part(self:added(hunk, look.new, width), height))
+    vim.list_extend(lines, require('tideate.ui.review.looks').visible_part(self:added(hunk, look.new, width), height))
   end
   if look.label and #hunk.old > 0 then
     self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
@@ -325,7 +251,7 @@ end
 --- Draw the hunks that can be seen.
 function Overlay:draw()
   self:check()
-  local ranges, width, height = seen(self.buf)
+  local ranges, width, height = require('tideate.ui.review.looks').seen(self.buf)
   local wanted, key = self:in_sight(self.hidden and {} or ranges)
   local signature = ('%d %d|%s'):format(width, height, table.concat(key, '|'))
   if signature == self.signature then

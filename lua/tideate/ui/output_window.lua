@@ -1,0 +1,58 @@
+--- Where the output window stands.
+local M = {}
+
+---@return table<string, any> config of a float that leaves the code readable
+function M.float_config()
+  local columns, lines = require('tideate.ui.window').room()
+  local width, height, row, col
+  if columns >= 120 then
+    width = math.floor(columns * 0.45)
+    height = lines - 2
+    row, col = vim.o.showtabline == 2 and 1 or 0, columns - width - 2
+  else
+    width = columns - 2
+    height = math.max(5, math.floor(lines * 0.45))
+    row, col = lines - height - 2, 0
+  end
+  return { width = width, height = math.max(1, height), row = row, col = col, zindex = 40 }
+end
+
+--- Open the window as the person wants it, without entering it.
+---@param buf integer
+---@return integer win, string kind
+function M.open(buf)
+  local window = require('tideate.ui.window')
+  local kind = require('tideate.config').get('ui.output')
+  if kind == 'split' then
+    return window.split(buf, 'below', math.max(6, math.floor(vim.o.lines * 0.35))), kind
+  elseif kind == 'vsplit' then
+    return window.split(buf, 'right', math.floor(vim.o.columns * 0.45)), kind
+  elseif kind == 'tab' then
+    local here = vim.api.nvim_get_current_tabpage()
+    vim.cmd('tab sbuffer ' .. buf)
+    local win = vim.api.nvim_get_current_win()
+    vim.api.nvim_set_current_tabpage(here)
+    return win, kind
+  end
+  local config = vim.tbl_extend('force', M.float_config(), { title = ' tideate ', footer = ' ' })
+  return window.float(buf, false, config), 'float'
+end
+
+--- What suits text that is read.
+---@param win integer
+function M.dress(win)
+  require('tideate.ui.window').options(win, {
+    wrap = true,
+    linebreak = true,
+    number = false,
+    relativenumber = false,
+    signcolumn = 'no',
+    statuscolumn = ' ',
+    foldenable = false,
+    spell = false,
+    list = false,
+    winfixbuf = true,
+  })
+end
+
+return M

@@ -1,0 +1,83 @@
+--- What a person decides in a review.
+
+---@class tideate.ReviewDecisions: tideate.ReviewMoves
+local Decisions = setmetatable({}, { __index = require('tideate.ui.review.moves') })
+
+---@param message string
+---@param level integer?
+local function say(message, level)
+  require('tideate.ui').notify(message, level or vim.log.levels.INFO)
+end
+
+--- Decide about the hunk under the cursor.
+---@param state 'accepted'|'rejected'
+function Decisions:decide(state)
+  self:draw()
+  local unit = self:unit_at_cursor()
+  if not unit then
+    return self:step(1)
+  elseif unit.stale and state == 'accepted' then
+    return say('you changed these lines: undo that, or reject the hunk', vim.log.levels.WARN)
+  end
+  unit.state = state
+  self:advance()
+end
+
+--- Decide about everything that is open, in all files.
+---@param state 'accepted'|'rejected'
+function Decisions:decide_all(state)
+  for index in ipairs(self.model.entries) do
+    self:buffer(index).overlay:check()
+  end
+  local stale = 0
+  self.model:each(function(unit)
+    if unit.state == 'open' and unit.stale and state == 'accepted' then
+      stale = stale + 1
+    elseif unit.state == 'open' then
+      unit.state = state
+    end
+  end)
+  if stale > 0 then
+    say(('%d of the hunks: you changed their lines'):format(stale), vim.log.levels.WARN)
+  end
+  self:advance()
+end
+
+--- Answer with what was decided; open hunks are left out.
+function Decisions:finish()
+  self:draw()
+  local count = self.model:count()
+  if count.open == count.total and count.total > 0 then
+    return say('nothing is decided yet: gA accepts all, gR rejects all')
+  end
+  local changed = 0
+  self.model:each(function(unit)
+    changed = changed + (unit.stale and unit.state == 'accepted' and 1 or 0)
+  end)
+  if changed > 0 then
+    say(('%d accepted hunks were left out, because you changed their lines'):format(changed), vim.log.levels.WARN)
+  elseif count.open > 0 then
+    say(self.model:summary() .. '; what is open was left out')
+  end
+  local result = self.model:result()
+  self:close()
+  self.respond(result)
+end
+
+---@param reason string?
+function Decisions:decline(reason)
+  self:close()
+  self.respond({ accepted = false, reason = reason })
+end
+
+--- `q` in a buffer of the review: the second one, if something was decided.
+function Decisions:ask_to_decline()
+  local count = self.model:count()
+  if self.sure or count.open == count.total then
+    return self:decline()
+  end
+  self.sure = true
+  say(self.model:summary() .. '; q again declines all of it, <CR> finishes')
+end
+
+return Decisions

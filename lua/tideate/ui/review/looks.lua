@@ -1,0 +1,49 @@
+--- How hunks look, and which of them are in sight.
+local M = {}
+
+local MARGIN = 5 -- lines drawn beyond the visible ones
+
+---@type table<string, { label: string?, group: string?, old: string, new: string?, sign: string }>
+M.states = {
+  open = { old = 'TideateDelete', new = 'TideateAdd', sign = '-' },
+  accepted = { old = 'TideateOut', new = 'TideateAdd', sign = '-', label = '✓ accepted', group = 'TideateDone' },
+  rejected = { old = '', sign = '', label = '✗ rejected', group = 'TideateHint' },
+  stale = {
+    old = 'TideateDelete',
+    new = 'TideateOut',
+    sign = '!',
+    label = '! you changed these lines: undo that, or reject the hunk',
+    group = 'TideateWarning',
+  },
+}
+
+--- As many lines as can be seen: a window cannot scroll through lines that are not in the buffer.
+---@param lines tideate.Chunk[][]
+---@param height integer
+---@return tideate.Chunk[][]
+function M.visible_part(lines, height)
+  local limit = math.max(5, height - 4)
+  if #lines <= limit then
+    return lines
+  end
+  local kept = vim.list_slice(lines, 1, limit - 1)
+  table.insert(kept, { { ('… %d more lines: gp shows all'):format(#lines - limit + 1), 'TideateWarning' } })
+  return kept
+end
+
+---@param buf integer
+---@return { [1]: integer, [2]: integer }[] ranges rows seen in some window, 0-based
+---@return integer width of the widest window
+---@return integer height of the lowest one
+function M.seen(buf)
+  local ranges, width, height = {}, 0, vim.o.lines
+  for _, win in ipairs(vim.fn.win_findbuf(buf)) do
+    local info = vim.fn.getwininfo(win)[1]
+    table.insert(ranges, { info.topline - 1 - MARGIN, math.max(info.botline, info.topline) + MARGIN })
+    width = math.max(width, info.width - info.textoff)
+    height = math.min(height, info.height)
+  end
+  return ranges, width, height
+end
+
+return M

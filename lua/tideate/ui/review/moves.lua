@@ -1,0 +1,80 @@
+--- Moving through a review: between hunks, between files, to what is open.
+
+---@class tideate.ReviewMoves: tideate.Review
+local Moves = {}
+
+---@param index integer
+function Moves:go_to_file(index)
+  local made = self:buffer(index)
+  vim.api.nvim_set_current_win(self.windows:show(made.buf))
+  self.current = index
+  self:draw()
+end
+
+--- Put the cursor on a hunk, so that it and what it adds can be seen.
+---@param unit tideate.ReviewUnit
+function Moves:go_to_unit(unit)
+  local overlay = self.buffers[self.current].overlay
+  local row = math.min((overlay:range(unit)), vim.api.nvim_buf_line_count(0) - 1)
+  vim.cmd("normal! m'")
+  vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+  vim.cmd('normal! zv')
+  local hunk = unit.hunks[1]
+  local height = vim.api.nvim_win_get_height(0)
+  local size = hunk and #hunk.old + #hunk.new or 0
+  self:draw()
+  if row == 0 and hunk and #hunk.old == 0 then
+    -- lines above the first one are only seen as filler
+    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, height - 2) })
+  elseif row + size + 1 > vim.fn.line('w0') - 1 + height then
+    vim.fn.winrestview({ topline = math.max(1, row + 1 - math.floor(height / 5)) })
+  end
+end
+
+--- To the next or previous hunk of the file.
+---@param step 1|-1
+function Moves:step(step)
+  local overlay = self.buffers[self.current].overlay
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local units = self.model.entries[self.current].units
+  local last = vim.api.nvim_buf_line_count(0) - 1
+  for index = step == 1 and 1 or #units, step == 1 and #units or 1, step do
+    local first = math.min((overlay:range(units[index])), last)
+    if (first - row) * step > 0 then
+      return self:go_to_unit(units[index])
+    end
+  end
+  require('tideate.ui').notify(step == 1 and 'no hunk below' or 'no hunk above')
+end
+
+---@param step 1|-1
+function Moves:step_file(step)
+  local count = #self.model.entries
+  self:go_to_file((self.current - 1 + step) % count + 1)
+end
+
+--- Go on to what is open, or finish.
+function Moves:advance()
+  self:draw()
+  local index = self.model:next_open(self.current)
+  if not index then
+    return self:finish()
+  end
+  local same = index == self.current
+  if not same then
+    self:go_to_file(index)
+  end
+  local row = same and vim.api.nvim_win_get_cursor(0)[1] - 1 or -1
+  local first ---@type tideate.ReviewUnit?
+  for _, unit in ipairs(self.model.entries[index].units) do
+    if unit.state == 'open' then
+      first = first or unit
+      if self.buffers[index].overlay:range(unit) >= row then
+        return self:go_to_unit(unit)
+      end
+    end
+  end
+  self:go_to_unit(assert(first))
+end
+
+return Moves

@@ -1,0 +1,25 @@
+--- A buffer to review a file in that no buffer shows.
+local M = {}
+
+--- Fill it with the text before the change; for a new file, with the new text.
+---@param file tideate.ReviewFile
+---@param id string
+---@return integer buf
+function M.open(file, id)
+  local window = require('tideate.ui.window')
+  local buf = window.scratch(('tideate://review/%s/%s'):format(id:sub(1, 8), file.path))
+  local text = file.before or ''
+  if file.action == 'create' then
+    text = file.hunks[1] and table.concat(file.hunks[1].new, '\n') or ''
+  end
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(text, '\n', { plain = true }))
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].modifiable = false
+  local language = vim.treesitter.language.get_lang(file.filetype or '')
+  if not (language and pcall(vim.treesitter.start, buf, language)) then
+    vim.bo[buf].syntax = file.filetype or ''
+  end
+  return buf
+end
+
+return M
