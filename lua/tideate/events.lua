@@ -138,10 +138,15 @@ local function withdraw(id)
 end
 
 --- The merged configuration comes after the ready message: reading it takes the host longer.
----@param message {config: table<string, any>?, notices: string[]?}
+---@param message {config: table<string, any>?}
 local function configured(message)
   require('tideate.config').resolve(message.config or {})
-  for _, notice in ipairs(message.notices or {}) do
+end
+
+--- What a person should know about a project's configuration.
+---@param message {notices: string[]}
+local function notices(message)
+  for _, notice in ipairs(message.notices) do
     require('tideate.ui').notify(notice, vim.log.levels.WARN)
   end
 end
@@ -152,6 +157,7 @@ local messages = {
     require('tideate.host').on_ready(message)
   end,
   configured = configured,
+  notices = notices,
   broken = function(message)
     require('tideate.host').on_broken(message)
   end,

@@ -81,3 +81,25 @@ def test_a_flood_is_sent_in_bounded_batches_without_loss() -> None:
     assert max(len(batch) for batch in batches) <= MAX_MESSAGES
     sizes = [sum(len(m["data"]["text"]) for m in batch if "data" in m) for batch in batches]
     assert max(sizes) <= MAX_CHARACTERS
+
+
+def test_a_message_that_cannot_be_packed_is_answered_and_harms_no_other() -> None:
+    loop = Loop()
+    sent: list[dict[str, Any]] = []
+
+    def send(batch: list[dict[str, Any]]) -> None:
+        if any("bad" in message for message in batch):
+            raise ValueError("cannot pack")
+        sent.extend(batch)
+
+    to_lua = Bridge(loop, send)
+    to_lua.post({"type": "reply", "id": 1})
+    to_lua.post({"type": "reply", "id": 2, "bad": True})
+    to_lua.post({"type": "event", "name": "x", "bad": True})
+    to_lua.post({"type": "reply", "id": 3})
+    loop.run()
+    assert [message["id"] for message in sent] == [1, 2, 3]
+    assert sent[1]["result"]["error_code"] == "InvalidReply"
+    to_lua.post({"type": "reply", "id": 4})
+    loop.run()
+    assert sent[-1]["id"] == 4

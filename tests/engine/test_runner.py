@@ -261,3 +261,66 @@ async def test_a_handler_gets_a_rendered_prompt(bench: Bench) -> None:
 
     bench.register("mine", {"a": a})
     assert (await bench.run("mine")).response == "why"
+
+
+async def test_a_result_that_is_no_json_fails_the_step(bench: Bench) -> None:
+    async def a(_step: StepContext) -> set[int]:
+        return {1}
+
+    bench.register("mine", {"a": a})
+    result = await bench.run("mine")
+    assert result.error_code == "StepFailed"
+    assert "no JSON value" in str(result.error)
+
+
+async def test_a_request_that_a_handler_left_behind_ends_with_the_run(bench: Bench) -> None:
+    gate = bench.server.holds("left behind")
+    left = []
+
+    async def a(step: StepContext) -> str:
+        left.append(asyncio.create_task(bench.runner.ask(step.execution_id, "a", "left behind")))
+        await asyncio.to_thread(gate.wait_started)
+        return "done"
+
+    bench.register("mine", {"a": a})
+    assert (await bench.run("mine")).response == "done"
+    gate.wait_disconnected()
+    assert (await asyncio.gather(*left, return_exceptions=True))[0].__class__ is asyncio.CancelledError
+
+
+async def test_an_id_runs_once_at_a_time(bench: Bench) -> None:
+    gate = bench.server.holds("Why", text="because of that")
+    identity = "0" * 32
+    task = asyncio.create_task(bench.run("ask", "Why?", execution_id=identity))
+    await bench.front.until(lambda: "TOKEN" in bench.front.names())
+    assert (await bench.run("ask", "Why?", execution_id=identity)).error_code == "InvalidInput"
+    gate.release()
+    assert (await task).ok
+
+
+async def test_an_emoji_cut_in_two_streams_whole(bench: Bench) -> None:
+    bench.server.answers("Why", "hi \U0001f600", pieces=["hi ", "\ud83d", "\ude00"])
+    result = await bench.run("ask", "Why?")
+    assert result.response == "hi \U0001f600"
+    assert "".join(d["text"] for d in bench.front.data(EventName.TOKEN)) == "hi \U0001f600"
+
+
+@pytest.mark.parametrize("twice", [False, True])
+async def test_however_often_the_caller_is_cancelled_the_run_is_ended(bench: Bench, twice: bool) -> None:
+    async def a(_step: StepContext) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+
+    bench.register("mine", {"a": a})
+    task = asyncio.create_task(bench.runner.run(RunRequest(name="mine")))
+    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    task.cancel()
+    if twice:
+        await asyncio.sleep(0)
+        task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert bench.front.names()[-1] == "WORKFLOW_CANCELLED"
+    assert not bench.runner.running

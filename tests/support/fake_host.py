@@ -48,7 +48,8 @@ class FakeHost:
             case "ready":
                 config = {"adapter": "fake", "ui": {"output": "split"}}
                 say({"type": "ready", "pid": os.getpid(), "version": "0"})
-                say({"type": "configured", "config": config, "notices": ["a notice"]})
+                say({"type": "configured", "config": config})
+                say({"type": "notices", "notices": ["a notice"]})
 
     def request(self, request: dict[str, Any]) -> None:
         getattr(self, f"do_{request['method']}", self.accept)(request)

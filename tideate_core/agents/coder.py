@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
@@ -175,11 +176,12 @@ async def _until_usable(
         repeated = any(reply.text == earlier.text for earlier in replies)
         replies.append(reply)
         try:
-            draft = build(_complete(reply))
+            # in a thread: on 50,000 lines this takes seconds, and the loop answers everybody else
+            draft = await asyncio.to_thread(build, _complete(reply))
         except UnusableAnswer as error:
             reason = str(error)
         else:
-            problems = check(draft.lines)
+            problems = await asyncio.to_thread(check, draft.lines)
             written = Written(draft.lines, problems, len(replies), replies, draft.notes)
             if not problems:
                 return written

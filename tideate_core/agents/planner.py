@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tideate_core.adapters import Turn
 from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
@@ -28,6 +28,18 @@ class PlannedFile(BaseModel):
     path: str = Field(min_length=1, max_length=200)
     why: str = Field(default="", max_length=300)
     move_to: str | None = Field(default=None, max_length=200)
+
+    @field_validator("why")
+    @classmethod
+    def _tidy(cls, text: str) -> str:
+        return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+    @field_validator("path", "move_to")
+    @classmethod
+    def _one_line(cls, text: str | None) -> str | None:
+        if text is not None and not text.isprintable():
+            raise ValueError("must be one line without control characters")
+        return text
 
 
 class Plan(BaseModel):

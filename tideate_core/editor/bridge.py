@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 
 __all__ = ["Bridge"]
+
+log = logging.getLogger(__name__)
 
 FRAME = 0.016
 """Seconds between two batches; twenty thousand single calls a second would cost ten times the redraws."""
@@ -73,12 +76,29 @@ class Bridge:
     def _flush(self) -> None:
         self._last = time.monotonic()
         batch = self._take()
-        if batch:
+        try:
+            if batch:
+                self._deliver(batch)
+        finally:
+            with self._lock:
+                self._armed = bool(self._queue)
+            if self._armed:
+                self._loop.call_later(FRAME, self._flush)
+
+    def _deliver(self, batch: list[dict[str, Any]]) -> None:
+        """Send a batch; one message that cannot be packed must not take the others with it."""
+        try:
             self._send(batch)
-        with self._lock:
-            self._armed = bool(self._queue)
-        if self._armed:
-            self._loop.call_later(FRAME, self._flush)
+        except (ValueError, TypeError, OverflowError) as error:
+            if len(batch) > 1:
+                for message in batch:
+                    self._deliver([message])
+                return
+            log.exception("a message cannot be sent: %.200r", batch[0])
+            if batch[0].get("type") == "reply":
+                words = f"the answer cannot be sent to the editor: {error}"
+                result = {"ok": False, "error": words, "error_code": "InvalidReply"}
+                self._send([{"type": "reply", "id": batch[0]["id"], "result": result}])
 
     def _take(self) -> list[dict[str, Any]]:
         """Take one batch off the queue; a long stream of text is cut rather than sent in one piece."""

@@ -6,6 +6,8 @@ import asyncio
 import logging
 import os
 import threading
+import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tideate_core import __version__
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Host"]
 
+STUCK = 120.0
 RECEIVE = "require('tideate.events').receive(...)"
 
 
@@ -30,14 +33,24 @@ class Host:
     def start(self, payload: dict[str, Any]) -> None:
         """Start the engine, once; answer that the bridge stands before anything heavy is imported."""
         self._bridge.post({"type": "ready", "pid": os.getpid(), "version": __version__})
-        if self._engine is None:
+        if self._engine is None or not self._engine.is_alive():
             _log_to(payload.get("log"), payload.get("log_level") or "info")
             self._engine = _Engine(payload, self._bridge)
             self._engine.start()
 
     def send(self, message: dict[str, Any]) -> None:
-        """Hand a request to the engine."""
-        if self._engine is not None:
+        """Hand a request to the engine.
+
+        A ping is answered here: the engine may be busy for seconds with a large text and is alive all the
+        same. One that has not come to its messages for `STUCK` seconds is not.
+        """
+        if self._engine is None or not self._engine.is_alive():
+            words = "the engine has stopped; the log says why. Run the workflow again: that starts a new one"
+            self._bridge.post({"type": "broken", "error": words, "error_code": "HostDied"})
+        elif message.get("method") == "ping":
+            if self._engine.silent_for() < STUCK:
+                self._bridge.post({"type": "pong", "id": message["id"]})
+        else:
             self._engine.submit(message)
 
     def _send(self, batch: list[dict[str, Any]]) -> None:
@@ -52,10 +65,21 @@ class _Engine(threading.Thread):
         self._payload = payload
         self._bridge = bridge
         self._loop = asyncio.new_event_loop()
+        self._seen = time.monotonic()
         self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
+    def silent_for(self) -> float:
+        """Return for how many seconds the loop has not come to what it was asked to do."""
+        with suppress(RuntimeError):  # the loop was closed since it was seen alive
+            self._loop.call_soon_threadsafe(self._beat)
+        return time.monotonic() - self._seen
+
+    def _beat(self) -> None:
+        self._seen = time.monotonic()
+
     def submit(self, message: dict[str, Any]) -> None:
-        self._loop.call_soon_threadsafe(self._inbox.put_nowait, message)
+        with suppress(RuntimeError):  # as above; what ended it has said so
+            self._loop.call_soon_threadsafe(self._inbox.put_nowait, message)
 
     def run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -65,7 +89,8 @@ class _Engine(threading.Thread):
             logging.getLogger(__name__).exception("the engine stopped")
             words = f"{type(error).__name__}: {error}"
             self._bridge.post({"type": "broken", "error": words, "error_code": type(error).__name__})
-            raise
+        finally:
+            self._loop.close()
 
     async def _serve(self) -> None:
         from tideate_core.editor.session import Session

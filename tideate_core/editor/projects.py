@@ -17,7 +17,7 @@ from tideate_core.workflows import PromptLibrary
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from tideate_core.engine import FrontEnd, WorkflowResult
     from tideate_core.workflows import WorkflowRegistry
@@ -40,6 +40,7 @@ class Projects:
 
     :param cwd: where the editor was when the host started.
     :param setup: the options of `setup()`; they win over every file.
+    :param notify: is told once what a person should know about a project's configuration.
     """
 
     def __init__(
@@ -50,12 +51,15 @@ class Projects:
         registry: WorkflowRegistry,
         front: FrontEnd,
         buffers: Buffers,
+        notify: Callable[[list[str]], None],
     ) -> None:
         self._cwd = Path(cwd)
         self._setup = {key: value for key, value in setup.items() if key not in LUA_ONLY} if setup else {}
         self._registry = registry
         self._front = front
         self._buffers = buffers
+        self._notify = notify
+        self._told: set[str] = set()
         self._open: dict[Path, list[_Project]] = {}
         self._closing: asyncio.Task[None] | None = None
 
@@ -68,7 +72,15 @@ class Projects:
 
         :raises ConfigError: it is wrong.
         """
-        return configuration.load(find_root(self._cwd), self._setup)
+        return self._load(find_root(self._cwd))
+
+    def _load(self, root: Path | None) -> configuration.LoadedConfig:
+        loaded = configuration.load(root, self._setup)
+        news = [notice for notice in loaded.notices if notice not in self._told]
+        if news:
+            self._told.update(news)
+            self._notify(news)
+        return loaded
 
     async def run(self, request: RunRequest) -> WorkflowResult:
         """Run a workflow in the project of its buffer, else of its working directory.
@@ -142,7 +154,7 @@ class Projects:
         return find_root(folder) or folder
 
     def _project(self, root: Path) -> _Project:
-        loaded = configuration.load(find_root(root), self._setup)
+        loaded = self._load(find_root(root))
         projects = self._open.setdefault(root, [])
         for project in list(projects):
             if project.loaded.config == loaded.config:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -45,8 +46,9 @@ class Session:
             registry=self._registry,
             front=front,
             buffers=EditorBuffers(self._asker),
+            notify=self._notify,
         )
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
             "cancel": self._cancel,
@@ -68,38 +70,30 @@ class Session:
             self._post({"type": "broken", "error": str(error), "error_code": error.code})
             return
         config = {"ui": loaded.config.ui.model_dump(), "adapter": loaded.config.adapter}
-        notices = [*loaded.notices, *self._registry.notices]
-        self._post({"type": "configured", "config": config, "notices": notices})
+        self._post({"type": "configured", "config": config})
+        if self._registry.notices:
+            self._notify(self._registry.notices)
+
+    def _notify(self, notices: list[str]) -> None:
+        self._post({"type": "notices", "notices": notices})
 
     def take(self, message: dict[str, Any]) -> None:
         """Start on a request; returns at once."""
         method, params, key = message["method"], message.get("params") or {}, str(message["id"])
         if method == "answer":
             self._asker.answer(params)
-        elif method == "ping":
-            self._post({"type": "pong", "id": key})
         elif method == "cancel_ask":
             if task := self._tasks.get(str(params["id"])):
                 task.cancel()
         else:
-            self._tasks[key] = asyncio.create_task(self._answer(key, method, params))
+            task = asyncio.create_task(self._call(method, params), name=f"{method} {key}")
+            self._tasks[key] = task
+            # not in the task itself: one that is cancelled before its first step has no `finally`
+            task.add_done_callback(partial(self._reply, key))
 
-    async def _answer(self, key: str, method: str, params: dict[str, Any]) -> None:
-        try:
-            result = await self._call(method, params)
-        except asyncio.CancelledError:
-            result = {"ok": False, "cancelled": True}
-            raise
-        except Exception as error:
-            if isinstance(error, TideateError):
-                result = {"ok": False, "error": str(error), "error_code": error.code}
-            else:
-                log.exception("%s failed", method)
-                words = f"{type(error).__name__}: {error}"
-                result = {"ok": False, "error": words, "error_code": type(error).__name__}
-        finally:
-            del self._tasks[key]
-            self._post({"type": "reply", "id": key, "result": result})
+    def _reply(self, key: str, task: asyncio.Task[dict[str, Any]]) -> None:
+        del self._tasks[key]
+        self._post({"type": "reply", "id": key, "result": _result(task)})
 
     async def _call(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         if method not in self._methods:
@@ -170,3 +164,15 @@ class Session:
 
     async def _trust(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "path": self._projects.trust(params.get("path"))}
+
+
+def _result(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
+    if task.cancelled():
+        return {"ok": False, "cancelled": True}
+    error = task.exception()
+    if error is None:
+        return task.result()
+    if isinstance(error, TideateError):
+        return {"ok": False, "error": str(error), "error_code": error.code}
+    log.error("%s failed", task.get_name(), exc_info=error)
+    return {"ok": False, "error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}

@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -15,7 +15,11 @@ from tideate_core.machines import ExecutionEvent, ExecutionMachine
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from tideate_core.workflows import DependencyGraph, WorkflowDefinition
+
+T = TypeVar("T")
 
 __all__ = ["Execution", "RunRequest", "WorkflowResult"]
 
@@ -98,6 +102,7 @@ class Execution:
         self.step: str | None = None
         self.batch = 0
         self.task: asyncio.Task[Any] | None = None
+        self._children: set[asyncio.Task[Any]] = set()
         self._started = time.monotonic()
         self._pause_wanted = False
         self._go_on = asyncio.Event()
@@ -128,6 +133,19 @@ class Execution:
         """Go on, now or, where the pause has not come yet, without it."""
         self._pause_wanted = False
         self._go_on.set()
+
+    async def own(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work that ends with the run at the latest."""
+        task = asyncio.ensure_future(work)
+        self._children.add(task)
+        task.add_done_callback(self._children.discard)
+        return await task
+
+    async def close(self) -> None:
+        """End what a handler left behind."""
+        for task in self._children:
+            task.cancel()
+        await asyncio.gather(*self._children, return_exceptions=True)
 
     async def paused(self) -> None:
         """Wait until the run is resumed."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
+import json
 import time
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.ending import conclude, words_of
 from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult, usage_json
+from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
 from tideate_core.engine.inputs import check_inputs
 from tideate_core.engine.step import StepRun
-from tideate_core.errors import MissingStepHandler, RunNotFound, TideateError
-from tideate_core.machines import ExecutionEvent, ExecutionState
+from tideate_core.errors import InvalidInput, MissingStepHandler, RunNotFound, StepFailed, TideateError
+from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import Confirm, Declined, dependency_graph
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
-
-log = logging.getLogger(__name__)
 
 
 class WorkflowRunner:
@@ -66,19 +65,23 @@ class WorkflowRunner:
         try:
             registration = self.registry.get(request.name)
             execution = Execution(request, registration.definition)
+            if request.execution_id in self._running:
+                raise InvalidInput(f"a run with the id {request.execution_id!r} is under way")
             check_inputs(registration.definition, request)
         except TideateError as error:
             return self._refused(request, error, begun)
-        execution.task = asyncio.create_task(self._drive(execution, registration), name=f"run {execution.id}")
+        task = asyncio.create_task(self._drive(execution, registration), name=f"run {execution.id}")
+        execution.task = task
         self._running[execution.id] = execution
+        cancelled = await _outlast(task)
         try:
-            await asyncio.wait({execution.task})
+            await execution.close()
         finally:
-            if not execution.task.done():
-                execution.task.cancel()
-                await asyncio.wait({execution.task})
             del self._running[execution.id]
-            result = self._end(execution)
+            event, result = conclude(execution, task)
+            self._front.emit(event)
+        if cancelled:
+            raise asyncio.CancelledError
         return result
 
     def cancel(self, execution_id: str | None = None) -> list[str]:
@@ -114,7 +117,7 @@ class WorkflowRunner:
         from tideate_core.adapters import Prompt
 
         execution = self._get(execution_id)
-        return await self._step(execution, step).ask(Prompt(prompt, system))
+        return await execution.own(self._step(execution, step).ask(Prompt(prompt, system)))
 
     def _get(self, execution_id: str) -> Execution:
         try:
@@ -178,7 +181,7 @@ class WorkflowRunner:
             if not isinstance(error, Declined):
                 execution.failed.add(step)
                 execution.machine.require(ExecutionEvent.STEP_FAILED)
-                self._emit(execution, EventName.STEP_FAILED, **place, **_words(error))
+                self._emit(execution, EventName.STEP_FAILED, **place, **words_of(error))
             self._emit(execution, EventName.STEP_EXECUTED, step=step, success=False, duration_ms=duration)
             raise
         duration = round((time.monotonic() - begun) * 1000)
@@ -193,6 +196,7 @@ class WorkflowRunner:
             raise MissingStepHandler(step, execution.definition.name)
         context = self._step(execution, step)
         outcome = await handler(context)
+        _check_json(step, outcome.value if isinstance(outcome, Confirm) else outcome)
         if not isinstance(outcome, Confirm):
             return outcome
         if not self._gated(execution):
@@ -228,72 +232,25 @@ class WorkflowRunner:
             limits=self._config.limits,
         )
 
-    def _end(self, execution: Execution) -> WorkflowResult:
-        assert execution.task is not None  # noqa: S101 set before the run is listed
-        error = None if execution.task.cancelled() else execution.task.exception()
-        if execution.task.cancelled() or isinstance(error, Declined):
-            return self._cancelled(execution, "declined" if error else "cancelled", str(error or ""))
-        if error is not None:
-            return self._failed(execution, error)
-        return self._completed(execution)
-
-    def _completed(self, execution: Execution) -> WorkflowResult:
-        last = execution.results[execution.definition.steps[-1].id]
-        response = last.get("response", last) if isinstance(last, dict) else last
-        self._emit(
-            execution,
-            EventName.WORKFLOW_COMPLETED,
-            response=response,
-            duration_ms=execution.elapsed_ms,
-            usage=usage_json(execution.usage),
-            files=execution.files,
-        )
-        return self._result(execution, ok=True, response=response)
-
-    def _cancelled(self, execution: Execution, reason: str, words: str) -> WorkflowResult:
-        execution.machine.transition(ExecutionEvent.CANCEL_WORKFLOW)
-        self._emit(
-            execution,
-            EventName.WORKFLOW_CANCELLED,
-            reason=reason,
-            message=words,
-            step=execution.step,
-            duration_ms=execution.elapsed_ms,
-        )
-        return self._result(execution, ok=False, cancelled=True, reason=reason)
-
-    def _failed(self, execution: Execution, error: BaseException) -> WorkflowResult:
-        if not isinstance(error, TideateError):
-            log.error("run %s failed unexpectedly", execution.id, exc_info=error)
-        if execution.machine.state is not ExecutionState.FAILED:
-            execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
-        words = _words(error)
-        self._emit(
-            execution,
-            EventName.WORKFLOW_FAILED,
-            name=execution.definition.name,
-            step=execution.step,
-            duration_ms=execution.elapsed_ms,
-            **words,
-        )
-        return self._result(execution, ok=False, **words)
-
-    def _result(self, execution: Execution, **ending: Any) -> WorkflowResult:
-        return WorkflowResult(
-            execution.id,
-            execution.definition.name,
-            results=execution.results,
-            files=execution.files,
-            usage=execution.usage,
-            duration_ms=execution.elapsed_ms,
-            **ending,
-        )
-
     def _emit(self, execution: Execution, event: EventName, /, **data: Any) -> None:
         self._front.emit(Event(event, execution.id, data))
 
 
-def _words(error: BaseException) -> dict[str, str]:
-    if isinstance(error, TideateError):
-        return {"error": str(error), "error_code": error.code}
-    return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
+async def _outlast(task: asyncio.Task[None]) -> bool:
+    """Wait for a task's end; cancel it, and go on waiting, as often as the caller is cancelled."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+            task.cancel()
+    return cancelled
+
+
+def _check_json(step: str, value: Any) -> None:
+    """Refuse what cannot be stored or sent (a step's output must be serializable)."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StepFailed(f"step {step!r} returned what is no JSON value: {error}") from error

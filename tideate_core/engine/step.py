@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import usage_json
+from tideate_core.engine.text import SurrogateJoiner, mended
 from tideate_core.errors import InvalidReply
 
 if TYPE_CHECKING:
@@ -64,8 +66,14 @@ class StepRun:
         :raises InvalidReply: the answer is empty.
         :raises AdapterError: the adapter failed.
         """
-        on_token = None if quiet else self._token
-        reply = await self._adapter.ask(prompt, on_token=on_token, schema=schema)
+        joiner = SurrogateJoiner()
+
+        def on_token(piece: str) -> None:
+            if text := joiner.feed(piece):
+                self._emit(EventName.TOKEN, text=text)
+
+        reply = await self._adapter.ask(prompt, on_token=None if quiet else on_token, schema=schema)
+        reply = replace(reply, text=mended(reply.text))
         self._execution.usage += reply.usage
         self._emit(EventName.MODEL_ANSWERED, model=reply.model, usage=usage_json(reply.usage))
         if not reply.text.strip() and reply.parsed is None:
@@ -104,9 +112,6 @@ class StepRun:
 
     async def present(self, text: str, filetype: str) -> None:
         await self._front.present(text, filetype)
-
-    def _token(self, text: str) -> None:
-        self._emit(EventName.TOKEN, text=text)
 
     def _emit(self, event: EventName, /, **data: Any) -> None:
         self._front.emit(Event(event, self.execution_id, {"step": self.step, **data}))

@@ -49,6 +49,8 @@ _GRAMMARS = {
 """Our names of languages, and tree-sitter's grammars in ast-grep. Asking for one that it lacks panics."""
 
 _MOST_SHOWN = 60
+_LARGEST_STRICT_YAML = 200_000
+"""Characters; the strict reader takes a second for as many, the grammar a hundredth of it."""
 _NAMED_TOKENS = ("identifier", "name", "number", "word", "constant")
 """Ends of the kinds of named tokens: other empty nodes (`raw_text`, `block`) may rightly be empty."""
 
@@ -158,6 +160,8 @@ def _toml(text: str) -> list[SyntaxProblem]:
 
 
 def _yaml(text: str) -> list[SyntaxProblem]:
+    if len(text) > _LARGEST_STRICT_YAML:
+        return _tree_problems("yaml", text)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.errors import EditConflict
@@ -56,7 +57,13 @@ class FileChange:
 
     @property
     def hunks(self) -> list[Hunk]:
-        return diff_lines(lines_of(self.before), lines_of(self.after))
+        return list(_hunks(self.before, self.after))
+
+
+@lru_cache(maxsize=8)
+def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
+    """Compare once; a review, its question and the writing all ask for it."""
+    return tuple(diff_lines(lines_of(before), lines_of(after)))
 
 
 def lines_of(text: str | None) -> list[str]:

@@ -30,7 +30,7 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
     if not wanted:
         step.notice("the answer changes nothing")
         return []
-    problems = _problems(wanted)
+    problems = await asyncio.to_thread(_look, wanted)
     step.gate("syntax", problems)
     decision = await step.confirm(
         "review",
@@ -43,7 +43,7 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
     accepted = _accepted(wanted, decision.value)
     if not accepted:
         raise Declined("no change was accepted")
-    await _override(step, _problems(accepted))
+    await _override(step, await asyncio.to_thread(_problems, accepted))
     await _write(step, accepted)
     return accepted
 
@@ -95,6 +95,13 @@ def _reduced(change: FileChange, accepted: set[int]) -> FileChange | None:
     if len(accepted) == len(hunks):
         return change
     return replace(change, after="\n".join(apply_hunks(change.before.split("\n"), hunks, accepted)))
+
+
+def _look(changes: Sequence[FileChange]) -> list[str]:
+    """Do what takes long on a large text, off the loop: the comparison (kept) and the syntax."""
+    for change in changes:
+        _ = change.hunks
+    return _problems(changes)
 
 
 def _problems(changes: Sequence[FileChange]) -> list[str]:
