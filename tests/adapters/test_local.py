@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import BaseModel
 
-from tideate_core.adapters import Prompt
-from tideate_core.adapters import local as local_module
-from tideate_core.adapters.local import CONTEXT_TOKENS, LocalSource, local_adapter
+from tideate_core.adapters import AdapterPool, Prompt, local_process, local_shared
+from tideate_core.adapters.local import LocalSource, local_adapter
+from tideate_core.adapters.local_process import CONTEXT_TOKENS
+from tideate_core.config import Config
 from tideate_core.errors import AdapterUnavailable, ContextTooLong
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LIMIT = 60.0
 ROOT = Path(__file__).parents[2]
+HI = Prompt("Say hi.", max_tokens=3)
 
 
 class Step(BaseModel):
@@ -130,6 +132,60 @@ async def test_closing_ends_the_process(local: ModelAdapter) -> None:
         os.kill(process, 0)
 
 
+async def test_all_pools_use_one_process_until_the_last_is_closed() -> None:
+    first, second = AdapterPool(Config()), AdapterPool(Config())
+    async with asyncio.timeout(LIMIT):
+        await asyncio.gather(*(pool.get("local").ask(HI) for pool in (first, second)))
+        process = only_child()
+        await first.aclose()
+        assert (await second.get("local").ask(HI)).text
+        assert only_child() == process
+        await second.aclose()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+async def test_an_idle_process_ends_and_the_next_prompt_starts_another(
+    local: ModelAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_shared, "IDLE_LIMIT", 0.0)
+    async with asyncio.timeout(LIMIT):
+        await local.check()
+        watch = os.pidfd_open(only_child())
+        ended, _, _ = await asyncio.to_thread(select.select, [watch], [], [], 10)
+        os.close(watch)
+        assert ended
+        assert (await local.ask(HI)).text
+
+
+async def test_a_prompt_in_the_last_moment_keeps_the_process(
+    local: ModelAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_shared, "IDLE_LIMIT", 0.0)
+    answered_by: list[int] = []
+    async with asyncio.timeout(LIMIT):
+        await local.check()
+        process = only_child()
+        await local.ask(HI, on_token=lambda _: answered_by.append(only_child()))
+    assert set(answered_by) == {process}
+
+
+async def test_a_process_that_answers_is_not_idle(
+    local: ModelAdapter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(local_shared, "IDLE_LIMIT", 0.0)
+    other = local_adapter()
+    began = asyncio.Event()
+    async with asyncio.timeout(LIMIT):
+        long = asyncio.create_task(
+            local.ask(Prompt("Count to fifty.", max_tokens=64), on_token=lambda _: began.set())
+        )
+        await began.wait()
+        await other.check()  # an adapter that is done beside it
+        assert (await long).usage.output_tokens > 2
+        await other.aclose()
+
+
 async def test_it_refuses_whoever_has_no_key() -> None:
     async with asyncio.timeout(LIMIT):
         opened = await LocalSource().open()
@@ -157,7 +213,7 @@ async def test_a_missing_model_says_how_to_install_it(
 ) -> None:
     looked_for: list[str] = []
     monkeypatch.setattr("importlib.util.find_spec", looked_for.append)  # None: there is no such package
-    with pytest.raises(AdapterUnavailable, match=r":Workflow install.*tideate\[local\]"):
+    with pytest.raises(AdapterUnavailable, match=r"pip install xllamacpp.*:Workflow install"):
         await local.ask(Prompt("Say hi."))
     assert len(looked_for) == 1  # it does not come by waiting
 
@@ -165,7 +221,7 @@ async def test_a_missing_model_says_how_to_install_it(
 async def test_a_process_that_cannot_start_says_why(
     local: ModelAdapter, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(local_module, "_model_file", lambda: tmp_path / "absent.gguf")
+    monkeypatch.setattr(local_process, "_model_file", lambda: tmp_path / "absent.gguf")
     with pytest.raises(AdapterUnavailable, match="did not start"):
         await local.ask(Prompt("Say hi."))
 

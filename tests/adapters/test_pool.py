@@ -94,6 +94,43 @@ async def test_a_providers_missing_key_names_its_variable(
         await pool.get("openai:gpt-5").ask(Prompt("greet"))
 
 
+@pytest.mark.parametrize("key", ["sk-mine\n", "  sk-mine  "])
+async def test_white_space_around_a_providers_key_is_not_sent(
+    server: ModelServer, pool: AdapterPool, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    server.answers("greet", "hello")
+    await pool.get("openai-chat:gpt-4o-mini").ask(Prompt("greet"))
+    assert server.headers[0]["authorization"] == "Bearer sk-mine"
+    await pool.aclose()
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "address"),
+    [
+        ("openai-chat:gpt-4o-mini", "OPENAI_API_KEY", "OPENAI_BASE_URL"),
+        ("ollama:qwen3", "OLLAMA_API_KEY", "OLLAMA_BASE_URL"),
+    ],
+)
+@pytest.mark.parametrize("key", ["sk-secret\nsecond", "sk-sécret"])
+async def test_a_providers_key_that_no_header_can_carry_is_refused(
+    server: ModelServer,
+    pool: AdapterPool,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    variable: str,
+    address: str,
+    key: str,
+) -> None:
+    monkeypatch.setenv(variable, key)
+    monkeypatch.setenv(address, server.base_url)
+    with pytest.raises(AuthenticationFailed, match=rf"\${variable} .*printable ASCII") as caught:
+        await pool.get(name).ask(Prompt("greet"))
+    assert "cret" not in str(caught.value)
+    assert server.requests == []
+
+
 async def test_a_check_of_a_provider_sends_nothing(
     server: ModelServer, pool: AdapterPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

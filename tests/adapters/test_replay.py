@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import stat
 from typing import TYPE_CHECKING
 
@@ -106,9 +107,39 @@ async def test_a_recording_is_for_the_person_alone(
     assert stat.S_IMODE((await asyncio.to_thread(path.stat)).st_mode) == 0o600
 
 
+async def test_a_replay_has_the_limits_of_the_model_that_was_recorded(
+    server: ModelServer, make_adapter: MakeAdapter, path: Path
+) -> None:
+    server.answers("greet", "hello")
+    inner = make_adapter()
+    inner.demonstration, inner.context_tokens = True, 4096
+    await RecordingAdapter(inner, path).ask(Prompt("greet"))
+    await RecordingAdapter(make_adapter(), path).ask(Prompt("greet"))
+    player = replay(path)
+    assert (player.demonstration, player.context_tokens) == (True, 4096)
+    for _ in range(3):
+        await player.ask(Prompt("greet"))
+    assert player.demonstration
+
+
+async def test_an_older_recording_has_no_limits(
+    server: ModelServer, recording: RecordingAdapter, path: Path
+) -> None:
+    server.answers("greet", "hello")
+    await recording.ask(Prompt("greet"))
+    exchange = json.loads(await asyncio.to_thread(path.read_text))
+    del exchange["demonstration"], exchange["context_tokens"]
+    await asyncio.to_thread(path.write_text, json.dumps(exchange) + "\n")
+    player = replay(path)
+    assert (player.demonstration, player.context_tokens) == (False, None)
+    assert (await player.ask(Prompt("greet"))).text == "hello"
+
+
 async def test_a_missing_recording_is_named(tmp_path: Path) -> None:
+    player = replay(tmp_path / "absent.jsonl")
+    assert (player.demonstration, player.context_tokens) == (False, None)
     with pytest.raises(AdapterUnavailable, match=r"absent.jsonl cannot be read"):
-        await replay(tmp_path / "absent.jsonl").ask(Prompt("greet"))
+        await player.ask(Prompt("greet"))
 
 
 async def test_a_damaged_recording_names_the_line(

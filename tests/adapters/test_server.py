@@ -217,6 +217,21 @@ async def test_a_key_command_is_run_again_after_its_key_was_refused(
         assert (await adapter.ask(Prompt("greet"))).text == "open"
 
 
+async def test_a_refused_key_does_not_cut_off_the_answers_beside_it(
+    server: ModelServer, adapter: ModelAdapter
+) -> None:
+    gate = server.holds("long")
+    server.fails("greet", 401)
+    async with asyncio.timeout(LIMIT):
+        task = asyncio.create_task(adapter.ask(Prompt("long")))
+        await asyncio.to_thread(gate.wait_started)
+        with pytest.raises(AuthenticationFailed):
+            await adapter.ask(Prompt("greet"))
+        gate.release()
+        assert (await task).text == "held answer"
+    assert server.disconnects == 0
+
+
 # failures
 
 

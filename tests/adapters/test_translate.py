@@ -60,6 +60,20 @@ def test_a_key_never_gets_into_a_message() -> None:
     assert "$FAKE_KEY" in str(translated)
 
 
+@pytest.mark.parametrize("secret", ["sk-secret\nsecond", "sk-\\secret", "sk-sécret"])
+def test_a_key_that_a_library_quotes_never_gets_into_a_message(secret: str) -> None:
+    refused = httpx2.LocalProtocolError(f"Illegal header value {f'Bearer {secret}'.encode()!r}, {secret!r}")
+    translated = translate(refused, Origin("fake", secret=secret))
+    assert secret not in str(translated)
+    assert repr(secret)[1:-1] not in str(translated)
+
+
+def test_a_key_where_words_are_cut_off_is_no_part_of_a_message() -> None:
+    words = "x" * (LONGEST_WORDS - 5) + ORIGIN.secret
+    translated = translate(pydantic_ai.exceptions.ModelAPIError("scripted", words), ORIGIN)
+    assert "sk-" not in str(translated)
+
+
 def test_a_whole_page_of_words_is_shortened() -> None:
     translated = translate(pydantic_ai.exceptions.ModelAPIError("scripted", "x " * 5000), ORIGIN)
     assert isinstance(translated, AdapterError)

@@ -255,6 +255,20 @@ async def test_files_taken_out_of_the_plan_are_left_alone(bench: Bench) -> None:
     assert "old.py" in bench.fingerprint()
 
 
+async def test_an_edited_plan_that_cannot_be_carried_out_is_asked_about_again(bench: Bench) -> None:
+    planned(bench)
+    wrong = {"files": [*PLAN["files"], {"action": "modify", "path": "nowhere.py", "why": "x"}]}
+    plans = iter([Decision(True, wrong), Decision(True, {"files": PLAN["files"][:1]})])
+    bench.front.answer = lambda request: next(plans) if request.kind == "plan" else Decision(True)
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.files == ["a.py"]
+    first, again, _review = bench.front.requests
+    assert first.payload["problems"] == []
+    assert "nowhere.py does not exist" in again.message
+    assert "nowhere.py does not exist" in again.payload["problems"][0]
+    assert again.payload["files"] == wrong["files"]
+
+
 async def test_one_unusable_file_and_nothing_is_written(bench: Bench) -> None:
     planned(bench)
     before = bench.fingerprint()

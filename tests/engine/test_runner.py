@@ -201,6 +201,7 @@ async def test_a_pause_takes_effect_before_the_next_step(bench: Bench) -> None:
     bench.runner.resume(run.id)
     assert (await task).ok
     assert begun == ["a", "b"]
+    assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the next step"
 
 
 async def test_a_paused_run_can_be_cancelled(bench: Bench) -> None:

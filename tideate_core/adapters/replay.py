@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -39,6 +40,9 @@ class Exchange(BaseModel):
     text: str
     parsed: dict[str, Any] | None = None
     model: str
+    demonstration: bool = False
+    context_tokens: int | None = None
+    """Both of the adapter that answered: prompts depend on them."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
@@ -86,6 +90,8 @@ class RecordingAdapter:
             text=reply.text,
             parsed=reply.parsed.model_dump(mode="json") if reply.parsed else None,
             model=reply.model,
+            demonstration=self.demonstration,
+            context_tokens=self.context_tokens,
             input_tokens=reply.usage.input_tokens,
             output_tokens=reply.usage.output_tokens,
             cost=reply.usage.cost,
@@ -101,19 +107,33 @@ class RecordingAdapter:
         await self._inner.aclose()
 
 
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    exchanges: dict[str, list[Exchange]] = field(default_factory=dict)
+    demonstration: bool = False
+    """Some of its answers are a demonstration model's."""
+    context_tokens: int | None = None
+    """The smallest limit of the models that answered."""
+
+
 class ReplayAdapter:
-    """Answers with a recording.
+    """Answers with a recording, and has the limits of the model that was recorded.
 
     A prompt that was recorded several times gets its answers in order, then the last one again.
     """
 
-    demonstration = False
-    context_tokens: int | None = None
-
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self._path = path
-        self._exchanges: dict[str, list[Exchange]] | None = None
+        self._loaded: _Recording | None = None
+
+    @property
+    def demonstration(self) -> bool:
+        return self._limits().demonstration
+
+    @property
+    def context_tokens(self) -> int | None:
+        return self._limits().context_tokens
 
     async def ask(
         self,
@@ -122,7 +142,7 @@ class ReplayAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
-        exchange = self._next((await self._recording()).get(key_of(prompt, schema)), prompt)
+        exchange = self._next((await self._recording()).exchanges.get(key_of(prompt, schema)), prompt)
         for piece in exchange.pieces:
             if on_token:
                 on_token(piece)
@@ -136,11 +156,11 @@ class ReplayAdapter:
         )
 
     async def check(self) -> str:
-        count = sum(len(found) for found in (await self._recording()).values())
+        count = sum(len(found) for found in (await self._recording()).exchanges.values())
         return f"{self._path}: {count} recorded exchanges"
 
     async def aclose(self) -> None:
-        self._exchanges = None
+        self._loaded = None
 
     def _next(self, found: list[Exchange] | None, prompt: Prompt) -> Exchange:
         if not found:
@@ -161,13 +181,22 @@ class ReplayAdapter:
                 f"record it again: {error}"
             ) from error
 
-    async def _recording(self) -> dict[str, list[Exchange]]:
-        if self._exchanges is None:
-            self._exchanges = await asyncio.to_thread(_load, self._path)
-        return self._exchanges
+    async def _recording(self) -> _Recording:
+        if self._loaded is None:
+            self._loaded = await asyncio.to_thread(_load, self._path)
+        return self._loaded
+
+    def _limits(self) -> _Recording:
+        """Return the recording, an empty one if it cannot be read: the first prompt says why."""
+        if self._loaded is None:
+            try:
+                self._loaded = _load(self._path)
+            except AdapterUnavailable:
+                return _Recording()
+        return self._loaded
 
 
-def _load(path: Path) -> dict[str, list[Exchange]]:
+def _load(path: Path) -> _Recording:
     try:
         # not splitlines(): JSON may hold other line separators as they are
         lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
@@ -182,7 +211,12 @@ def _load(path: Path) -> dict[str, list[Exchange]]:
         except ValidationError as error:
             raise AdapterUnavailable(f"{path}:{number}: not a recorded exchange: {error}") from error
         exchanges.setdefault(exchange.key, []).append(exchange)
-    return exchanges
+    every = [exchange for found in exchanges.values() for exchange in found]
+    return _Recording(
+        exchanges,
+        any(exchange.demonstration for exchange in every),
+        min((exchange.context_tokens for exchange in every if exchange.context_tokens), default=None),
+    )
 
 
 def _append(path: Path, line: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import os
-from contextlib import AsyncExitStack
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from tideate_core.adapters.credentials import KeySource
@@ -51,6 +51,14 @@ PROVIDERS: dict[str, str] = {
 }
 """Providers that may stand before the colon, and the variable with their key (empty: none, or several)."""
 
+ALSO_KEYS: dict[str, str] = {
+    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
+    "google": "GEMINI_API_KEY",
+    "ollama": "OLLAMA_API_KEY",
+    "vercel": "VERCEL_OIDC_TOKEN",
+}
+"""The variable that a provider's key is taken from where the first is empty."""
+
 CONNECT_TIMEOUT = 5.0
 CHECK_TIMEOUT = 10.0
 PROVIDER_TIMEOUT = 120.0
@@ -69,6 +77,8 @@ class OpenModel:
     """How a schema is sent: as pydantic-ai knows best, as the server's own JSON schema, or in words only."""
     alive: Callable[[], bool] = lambda: True
     """False when what the model runs in has ended and it must be opened again."""
+    in_use: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered for as long as a prompt is answered."""
 
 
 class ModelSource(Protocol):
@@ -168,31 +178,45 @@ class ProviderSource:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
 
-        variable = PROVIDERS[self._provider]
+        key, variable = await self._key()
         try:
-            model = infer_model(self._name)
+            model = infer_model(self._name, self._factory(key))
         except ImportError as error:
             raise self._not_installed() from error
         except UserError as error:
-            if variable and not os.environ.get(variable):
-                raise self._no_key(variable) from error
+            if PROVIDERS[self._provider] and not key:
+                raise self._no_key(PROVIDERS[self._provider]) from error
             raise AdapterError(f"adapter {self._name!r}: {error}") from error
-        secret = os.environ.get(variable, "") if variable else ""
         key_source = f"${variable}" if variable else "the environment"
         stack = AsyncExitStack()
         await stack.enter_async_context(model)
-        origin = Origin(self._name, str(model.base_url or ""), key_source, secret)
+        origin = Origin(self._name, str(model.base_url or ""), key_source, key)
         return OpenModel(model, origin, PROVIDER_TIMEOUT, stack.aclose)
 
     async def check(self, opened: OpenModel) -> str:
         return f"{self._name}: library and key are there; nothing was sent to {opened.origin.address}"
 
+    async def _key(self) -> tuple[str, str]:
+        """Return the key and its variable; both empty where the library finds its own way."""
+        for variable in (PROVIDERS[self._provider], ALSO_KEYS.get(self._provider, "")):
+            if os.environ.get(variable, "").strip():
+                return await KeySource(self._name, variable).key() or "", variable
+        return "", PROVIDERS[self._provider]
+
+    def _factory(self, key: str) -> Callable[[str], Provider[Any]]:
+        from pydantic_ai.providers import infer_provider, infer_provider_class
+
+        def with_key(name: str) -> Provider[Any]:
+            # the key as it was checked: the library would take the variable with a line break at its end
+            make = cast("Callable[..., Provider[Any]]", infer_provider_class(name))
+            return make(api_key=key)
+
+        return with_key if key else infer_provider
+
     def _not_installed(self) -> AdapterUnavailable:
-        extra = self._provider if self._provider in ("anthropic", "google") else None
-        package = f"tideate[{extra}]" if extra else f"pydantic-ai-slim[{self._provider}]"
         return AdapterUnavailable(
             f"adapter {self._name!r} needs a library that is not installed: "
-            f"pip install '{package}' in the environment of the plugin"
+            f"in tideate's environment: pip install 'pydantic-ai-slim[{self._provider}]'"
         )
 
     def _no_key(self, variable: str) -> AuthenticationFailed:

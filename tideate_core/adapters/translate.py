@@ -139,7 +139,7 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
     if entry is None:
         return None
     kind, what = entry
-    words = _words(error)
+    words = _words(error, origin.secret)
     if kind is AdapterError and any(code in repr(getattr(error, "body", "")) for code in CONTEXT_CODES):
         kind, what = TABLE["ModelContextWindowExceededError"]
     if streamed and kind is AdapterUnavailable:
@@ -162,8 +162,6 @@ def _entry(error: Exception) -> tuple[type[AdapterError], str] | None:
 
 def _message(origin: Origin, what: str, words: str) -> str:
     where = f" ({origin.address})" if origin.address else ""
-    if origin.secret:
-        words = words.replace(origin.secret, "[key]")
     return f"adapter {origin.name!r}{where} {what}" + (f": {words}" if words else "")
 
 
@@ -173,11 +171,14 @@ def _rate_limited(error: Exception, message: str) -> RateLimited:
     return RateLimited(message + hint, seconds)
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception, secret: str) -> str:
     """Return what the provider said, or the innermost reason of a failed connection."""
     said = _said(getattr(error, "body", None))
     if not said:
         said = next((str(link) for link in reversed(_chain(error)) if str(link)), type(error).__name__)
+    if secret:
+        # before anything is cut off or joined; libraries quote what they refuse as a repr
+        said = said.replace(secret, "[key]").replace(repr(secret)[1:-1], "[key]")
     said = " ".join(NOISE.sub("", PLAIN_WORDS.get(said, said)).split())
     return said if len(said) <= LONGEST_WORDS else said[:LONGEST_WORDS] + "…"
 

@@ -124,7 +124,7 @@ class Progress:
     def _step_executed(self, data: Mapping[str, Any]) -> None:
         step = self._steps[data["step"]]
         step.seconds = data["duration_ms"] / 1000
-        step.state = "done" if data["success"] else "failed"
+        step.state = "done" if data["success"] else "stopped" if data.get("declined") else "failed"
         self._stream = ""
         self._line(f"{data['step']} {step.state} after {step.seconds:.1f} s")
 

@@ -64,7 +64,7 @@ class PolicyFrontEnd:
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         if not self._accept:
-            return Decision(False, by="policy:no", reason="confirmations are declined by policy")
+            return Decision(False, by="policy:no", reason="nobody can be asked here, or --no was given")
         if request.kind == "override":
             return Decision(False, by="policy:yes", reason="only a person may override a failed check")
         if request.kind == "review" and request.demonstration:

@@ -67,7 +67,7 @@ class WorkflowRunner:
             execution = Execution(request, registration.definition)
             if request.execution_id in self._running:
                 raise InvalidInput(f"a run with the id {request.execution_id!r} is under way")
-            check_inputs(registration.definition, request)
+            check_inputs(registration.definition, request, self._config.limits)
         except TideateError as error:
             return self._refused(request, error, begun)
         task = asyncio.create_task(self._drive(execution, registration), name=f"run {execution.id}")
@@ -100,7 +100,11 @@ class WorkflowRunner:
 
         :raises RunNotFound: nothing of this id is running.
         """
-        self._get(execution_id).pause()
+        execution = self._get(execution_id)
+        execution.pause()
+        last = len(execution.results) + 1 >= len(execution.definition.steps)
+        words = "no step is left to pause before" if last else "pauses before the next step"
+        self._emit(execution, EventName.NOTICE, step=execution.step, message=words, level="info")
 
     def resume(self, execution_id: str) -> None:
         """Let a paused run go on.
@@ -178,11 +182,19 @@ class WorkflowRunner:
             value = await self._handle(execution, registration, step)
         except Exception as error:
             duration = round((time.monotonic() - begun) * 1000)
-            if not isinstance(error, Declined):
+            declined = isinstance(error, Declined)
+            if not declined:
                 execution.failed.add(step)
                 execution.machine.require(ExecutionEvent.STEP_FAILED)
                 self._emit(execution, EventName.STEP_FAILED, **place, **words_of(error))
-            self._emit(execution, EventName.STEP_EXECUTED, step=step, success=False, duration_ms=duration)
+            self._emit(
+                execution,
+                EventName.STEP_EXECUTED,
+                step=step,
+                success=False,
+                declined=declined,
+                duration_ms=duration,
+            )
             raise
         duration = round((time.monotonic() - begun) * 1000)
         execution.results[step] = value
@@ -205,7 +217,7 @@ class WorkflowRunner:
             outcome.kind, outcome.message, details=outcome.details, payload=outcome.payload
         )
         if not decision.accepted:
-            raise Declined(decision.reason or "declined")
+            raise Declined(decision.reason)
         return outcome.value if decision.value is None else decision.value
 
     def _gated(self, execution: Execution) -> bool:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import PlannedFile, edit_format, make_plan, parse_plan, write_text
 from tideate_core.engine.builtin.review import review_and_apply
-from tideate_core.engine.builtin.subject import Subject, clip, text_budget
-from tideate_core.errors import ContextTooLong, TideateError, UnusableAnswer
+from tideate_core.engine.builtin.subject import NO_TEXT, Subject, clip, text_budget
+from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
 from tideate_core.gates import language_of
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange
+from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
-    from tideate_core.workflows import StepContext
+    from tideate_core.workflows import Decision, StepContext
 
 __all__ = ["confirm", "execute", "plan"]
 
@@ -31,7 +32,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
     budget = text_budget(step)
     limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
     subject = Subject.of(step.context)
-    about = subject.variables() if subject and subject.selected else {"path": "", "language": "", "text": ""}
+    about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
     prompt = step.render(
         "multi_file_plan",
@@ -42,25 +43,35 @@ async def plan(step: StepContext) -> dict[str, Any]:
     )
     quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list
     planned = await make_plan(quietly, prompt, step.workspace, attempts=step.attempts)
-    for file in planned:
-        target = f" → {file.move_to}" if file.move_to else ""
-        step.notice(f"{SIGNS[file.action]} {file.path}{target}  {file.why}")
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
 
 
 async def confirm(step: StepContext) -> dict[str, Any]:
     """Show all planned files; single ones can be taken out, the plan can be edited."""
     proposed = step.results["plan"]
-    count = len(proposed["files"])
-    decision = await step.confirm(
-        "plan", f"Go on with {count} file{'s' if count > 1 else ''}?", payload=proposed
-    )
-    if not decision.accepted:
-        raise Declined(decision.reason or "the plan was declined")
-    wanted = parse_plan(decision.value or proposed, step.workspace)
-    if not wanted:
-        raise Declined("no file is left in the plan")
-    return {"files": [file.model_dump(exclude_none=True) for file in wanted]}
+    problems: list[str] = []
+    while True:
+        decision = await _ask_about(step, proposed, problems)
+        if not decision.accepted:
+            raise Declined(decision.reason)
+        proposed = decision.value or proposed
+        try:
+            wanted = parse_plan(proposed, step.workspace)
+        except InvalidInput as error:
+            if decision.by != "user":
+                raise
+            problems = [str(error)]  # what the person edited is theirs: asked again, not thrown away
+            continue
+        if not wanted:
+            raise Declined("no file is left in the plan")
+        return {"files": [file.model_dump(exclude_none=True) for file in wanted]}
+
+
+async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str]) -> Decision:
+    count = len(plan["files"])
+    question = f"Go on with {count} file{'' if count == 1 else 's'}?"
+    message = "\n".join([*(f"{problem}." for problem in problems), question])
+    return await step.confirm("plan", message, payload={**plan, "problems": problems})
 
 
 async def execute(step: StepContext) -> dict[str, Any]:
@@ -86,6 +97,11 @@ async def execute(step: StepContext) -> dict[str, Any]:
             first = first.exceptions[0]
         raise first from None
     written = await review_and_apply(step, [task.result() for task in tasks])
+    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
+    if unsaved:
+        step.notice(
+            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
+        )
     paths = [change.move_to or change.path for change in written]
     return {"response": _summary(written), "files": paths}
 
@@ -120,6 +136,7 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
         plan=planned,
         language=language,
         text=before,
+        fence=fence_for(before or ""),
         answer_format=edit_format(before).instructions,
     )
     try:

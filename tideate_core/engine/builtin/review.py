@@ -39,7 +39,7 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
         payload={"files": [_shown(change) for change in wanted], "demonstration": step.demonstration},
     )
     if not decision.accepted:
-        raise Declined(decision.reason or "the changes were declined")
+        raise Declined(decision.reason)
     accepted = _accepted(wanted, decision.value)
     if not accepted:
         raise Declined("no change was accepted")
@@ -54,7 +54,8 @@ async def _override(step: StepContext, problems: list[str]) -> None:
     listed = "\n".join(f"- {problem}" for problem in problems)
     decision = await step.confirm(
         "override",
-        f"New syntax errors in the change: {len(problems)}. Write it anyway?",
+        f"The change brings {len(problems)} new syntax error{'' if len(problems) == 1 else 's'}. "
+        "Write it anyway?",
         details=listed,
     )
     if not decision.accepted:

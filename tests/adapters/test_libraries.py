@@ -1,0 +1,36 @@
+"""Loading the model libraries has no side effect that a person sees."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.model_server import ModelServer
+
+PROGRAM = """
+import asyncio, sys
+from tideate_core.adapters import AdapterPool, Prompt
+from tideate_core.config import Config
+config = Config.model_validate({"adapters": {"fake": {"base_url": sys.argv[1], "model": "scripted"}}})
+print(asyncio.run(AdapterPool(config).get("fake").ask(Prompt("greet"))).text)
+"""
+
+
+def test_the_library_prints_no_banner() -> None:
+    quiet = ("CI", "PYTEST_VERSION", "PYDANTIC_AI_NO_BANNER")
+    environment = {name: value for name, value in os.environ.items() if name not in quiet}
+    environment["AGENT"] = "1"  # the library prints it to pipes too if somebody is there to read them
+    with ModelServer() as server:
+        server.answers("greet", "hello")
+        command = [sys.executable, "-c", PROGRAM, server.base_url]
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=Path(__file__).parents[2],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert (done.stdout, done.stderr) == ("hello\n", "")
