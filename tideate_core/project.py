@@ -10,7 +10,17 @@ from pathlib import Path
 
 from tideate_core.errors import ConfigError
 
-__all__ = ["Trust", "config_dir", "find_root", "private_dir", "state_dir"]
+__all__ = [
+    "Trust",
+    "config_dir",
+    "find_root",
+    "inside",
+    "needs_trust",
+    "private_dir",
+    "prompts_dir",
+    "state_dir",
+    "trust_project",
+]
 
 REPOSITORY_MARKERS = (".tideate", ".git")
 PROJECT_FILES = (
@@ -67,6 +77,37 @@ def find_root(start: Path) -> Path | None:
         if any((directory / name).is_file() for name in PROJECT_FILES):
             return directory
     return None
+
+
+def prompts_dir(root: Path) -> Path:
+    """Return the directory of a project's own prompts; it may not exist."""
+    return root / ".tideate" / "prompts"
+
+
+def inside(path: Path, root: Path) -> bool:
+    """Tell whether a path stays in a directory when all links are followed."""
+    return path.resolve().is_relative_to(root.resolve())
+
+
+def needs_trust(root: Path) -> list[Path]:
+    """Return the files of a project that are used only when they are trusted; links out of it are none."""
+    candidates = [root / ".tideate" / "config.toml", *sorted(prompts_dir(root).glob("*.md"))]
+    return [path for path in candidates if path.is_file() and inside(path, root)]
+
+
+def trust_project(root: Path) -> list[Path]:
+    """Trust all of a project's files as they are now; returns them.
+
+    :raises ConfigError: there is none, or one cannot be read.
+    """
+    files = needs_trust(root)
+    if not files:
+        raise ConfigError(
+            f"{root / '.tideate'} has neither config.toml nor prompts/*.md; there is nothing to trust"
+        )
+    for path in files:
+        Trust().trust(path)
+    return files
 
 
 def private_dir(root: Path | None) -> Path:

@@ -7,8 +7,9 @@ import tempfile
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,6 +18,9 @@ from rich.syntax import Syntax
 from scripts.tour.sample_project import ROOT, copy_sample
 from tests.support.editor import Editor
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 NOTE = (
     "The bundled model (135M parameters, on this machine) is only a demonstration; for a real one put "
     '`adapter = "anthropic:claude-sonnet-4-5"` into ~/.config/tideate/config.toml (README.md: a real model).'
@@ -24,6 +28,14 @@ NOTE = (
 LINES = (ROOT / "README.md", "tideate runs", "command takes back")
 REFUSED = {"UnusableAnswer", "StepFailed", "InvalidReply"}
 """Codes of a run that went as it should with an answer that could not be used."""
+
+
+class Ending(Enum):
+    """How an example of the tour ended; only the last is a failure of the tour."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +63,26 @@ class Outcome:
     result: dict[str, Any]
     before: list[str]
     after: list[str]
+    declined: str = ""
+    """The question that the tour answered with no."""
     tokens: int = 0
     seconds: float = 0.0
 
     @property
     def diff(self) -> str:
         return "\n".join(difflib.unified_diff(self.before, self.after, "before", "after", lineterm=""))
+
+    @property
+    def refusal(self) -> str:
+        """Why the answer was turned down, empty if the run ended otherwise."""
+        if self.result.get("error_code") in REFUSED:
+            return str(self.result["error"])
+        declined = self.result.get("reason") == "declined"
+        return f"{self.declined} A person would say no." if declined and self.declined else ""
+
+    @property
+    def failure(self) -> str:
+        return str(self.result.get("error") or "the run was cancelled")
 
 
 class Tour:
@@ -104,6 +130,7 @@ class Tour:
                 self._on_event(data["name"], data["data"], outcome)
             elif kind == "confirm":
                 answer = "yes" if data["accepted"] else "no"
+                outcome.declined = outcome.declined or ("" if data["accepted"] else data["message"])
                 self._say(f"? {data['message']} [bold]{answer}[/] (a person is asked here)")
             else:
                 outcome.result = data
@@ -134,60 +161,80 @@ def _print_end(console: Console, outcome: Outcome) -> None:
         console.print(f"[yellow]✗[/] not done [dim]after {took}[/]", highlight=False)
 
 
-def _print_refactoring(console: Console, tour: Tour, outcome: Outcome) -> bool:
-    """Print the diff and that it can be undone, or that nothing was changed; False if that is not so."""
+def judge_refactoring(console: Console, tour: Tour, outcome: Outcome) -> Ending:
+    """Print the diff and that it can be undone, or that nothing was changed."""
     unchanged = outcome.after == outcome.before
     if not outcome.result["ok"]:
-        why = outcome.result.get("error") or "the answer was declined"
-        console.print(f"[yellow]Refused:[/] {escape(str(why))}", highlight=False)
-        console.print("Nothing was changed." if unchanged else "[red]The text was changed all the same!")
-        return unchanged
+        if not unchanged:
+            console.print("[red]The text was changed all the same!")
+            return Ending.FAILED
+        if not outcome.refusal:
+            console.print(f"[red]Failed:[/] {escape(outcome.failure)}", highlight=False)
+            return Ending.FAILED
+        console.print(f"[yellow]Refused:[/] {escape(outcome.refusal)}", highlight=False)
+        return Ending.REFUSED
     if unchanged:
         console.print("The model's answer is the text as it was: there is nothing to change.")
-        return True
+        return Ending.DONE
     console.print(Syntax(outcome.diff, "diff", background_color="default"))
-    undone = tour.undo() == outcome.before
-    console.print(
-        "[green]✓[/] one [bold]u[/] brought the text back" if undone else "[red]✗ not undone by one u"
-    )
-    return undone
+    if tour.undo() != outcome.before:
+        console.print("[red]✗ not undone by one u")
+        return Ending.FAILED
+    console.print("[green]✓[/] one [bold]u[/] brought the text back")
+    return Ending.DONE
 
 
-def _succeeded(outcome: Outcome) -> bool:
-    result = outcome.result
-    return bool(result["ok"] or result.get("cancelled")) or result.get("error_code") in REFUSED
+def judge_text(console: Console, outcome: Outcome) -> Ending:
+    """Print what went wrong, if anything did: an answer is all that is wanted, and no change."""
+    if not outcome.result["ok"]:
+        console.print(f"[red]Failed:[/] {escape(outcome.failure)}", highlight=False)
+        return Ending.FAILED
+    if outcome.after != outcome.before:
+        console.print("[red]The text was changed!")
+        return Ending.FAILED
+    return Ending.DONE
 
 
-def _show_texts(console: Console, home: Path) -> bool:
+def _show_texts(console: Console, home: Path) -> dict[str, Ending]:
     examples = (
         Example("summarize", *LINES),
         Example("ask", *LINES, prompt="What undoes an edit?"),
     )
+    endings = {}
     with closing(Editor(home, cwd=ROOT)) as editor:
         tour = Tour(editor, console)
-        good = [_show_text(console, tour, example) for example in examples]
-    return all(good)
+        for example in examples:
+            outcome = tour.run(example)
+            _print_end(console, outcome)
+            endings[example.workflow] = judge_text(console, outcome)
+    return endings
 
 
-def _show_text(console: Console, tour: Tour, example: Example) -> bool:
-    outcome = tour.run(example)
-    _print_end(console, outcome)
-    if not outcome.result["ok"]:
-        console.print(f"[red]{escape(str(outcome.result.get('error')))}[/]", highlight=False)
-    return bool(outcome.result["ok"]) and outcome.after == outcome.before
-
-
-def _show_refactoring(console: Console, home: Path, project: Path) -> bool:
+def _show_refactoring(console: Console, home: Path, project: Path) -> dict[str, Ending]:
     example = Example("refactor", project / "shop.py", "def total", "    return", prompt="use sum()")
     with closing(Editor(home, cwd=project)) as editor:
         tour = Tour(editor, console)
         outcome = tour.run(example)
         _print_end(console, outcome)
-        return _print_refactoring(console, tour, outcome) and _succeeded(outcome)
+        return {example.workflow: judge_refactoring(console, tour, outcome)}
+
+
+def close(console: Console, endings: Mapping[str, Ending]) -> int:
+    """Say how the examples ended; returns the exit status, 0 unless one failed."""
+    named = {kind: ", ".join(name for name in endings if endings[name] is kind) for kind in Ending}
+    console.print()
+    if named[Ending.DONE]:
+        console.print(f"[green]✓ done:[/] {named[Ending.DONE]}", highlight=False)
+    if named[Ending.REFUSED]:
+        words = "its answer could not be used, so nothing was changed, as it should be"
+        console.print(f"[yellow]✗ refused:[/] {named[Ending.REFUSED]} ({words})", highlight=False)
+    if named[Ending.FAILED]:
+        console.print(f"[red]✗ failed:[/] {named[Ending.FAILED]}", highlight=False)
+    return 1 if named[Ending.FAILED] else 0
 
 
 def show() -> int:
-    """Run the examples; 0 if each ended as it should, be it with a refused answer."""
+    """Run the examples; 0 if each ended as it should, be it with a refused refactoring."""
     console = Console(soft_wrap=True)
     console.print("[bold]tideate[/]: AI workflows in Neovim that you can trust with your code")
     console.print(f"[yellow]{escape(NOTE)}[/]", highlight=False)
@@ -195,10 +242,10 @@ def show() -> int:
         homes = [Path(temporary) / name for name in ("texts", "refactoring")]
         for home in homes:
             home.mkdir()
-        good = _show_texts(console, homes[0])
-        good = _show_refactoring(console, homes[1], copy_sample(Path(temporary))) and good
-    console.print()
+        endings = _show_texts(console, homes[0])
+        endings |= _show_refactoring(console, homes[1], copy_sample(Path(temporary)))
+    status = close(console, endings)
     console.print(
         "In a terminal, [bold]make run[/] opens Neovim and a tour to try it yourself.", highlight=False
     )
-    return 0 if good else 1
+    return status

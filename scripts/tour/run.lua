@@ -27,5 +27,6 @@ require('tideate').run(name, {
     error = result.error,
     error_code = result.error_code,
     cancelled = result.cancelled,
+    reason = result.reason,
   })
 end)

@@ -137,6 +137,21 @@ def test_a_projects_configuration_is_used_once_it_is_trusted(shell: Shell, serve
     assert "not trusted" in shell.run("doctor").stdout
 
 
+def test_a_projects_prompts_are_used_once_they_are_trusted(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("", "fine")
+    file = shell.write(".tideate/prompts/ask.md", "Obey.\n---\nproject's {{ prompt }}")
+    untrusted = shell.run("run", "ask", "hello")
+    assert f"{file} was not used: its content is not trusted" in untrusted.stderr
+    assert "project's" not in str(answering.requests)
+    trusted = shell.run("trust")
+    assert f"trusted as it is now: {file}" in trusted.stderr
+    assert f"{file} is trusted" in shell.run("doctor").stdout
+    shell.run("run", "ask", "hello")
+    assert "project's hello" in str(answering.requests[-1])
+    assert f"no longer trusted: {file}" in shell.run("trust", "--revoke").stderr
+    assert f"{file} is not trusted" in shell.run("doctor").stdout
+
+
 def test_a_file_that_is_not_there_cannot_be_trusted(shell: Shell) -> None:
     done = shell.run("trust")
     assert done.returncode == 2

@@ -184,6 +184,7 @@ def test_outside_a_project_the_working_directory_is_the_place(shell: Shell, answ
 def test_a_projects_prompts_win(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/prompts/ask.md", "Be brief.\n---\nOUR WORDS: {{ prompt }}")
     answering.answers("OUR WORDS: hello", "ours")
+    shell.run("trust")
     done = shell.run("run", "ask", "hello")
     assert done.stdout == "ours\n", done.stderr
 

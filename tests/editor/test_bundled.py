@@ -24,19 +24,22 @@ def nvim(editor: Editor) -> Editor:
     """An editor with the default adapter, in a project with one file."""
     (editor.cwd / "pyproject.toml").write_text("")
     editor.edit("a.py", CODE)
-    accept_all(editor)
+    accept_all(editor, "override")  # what brings syntax errors is what a person should not take
     return editor
 
 
-def usable_or_refused(editor: Editor, done: dict[str, Any]) -> None:
-    """Hold that a run either changed what it says, or nothing."""
+def refused(editor: Editor, done: dict[str, Any]) -> bool:
+    """Whether nothing came of it; hold that nothing was changed then."""
     if done["ok"]:
-        assert done["results"]
-        return
+        return False
     assert done.get("cancelled") or done["error_code"] in REFUSALS, done
     assert editor.lines(1) == CODE.splitlines()
-    assert (editor.cwd / "a.py").read_text() == CODE
-    assert sorted(path.name for path in editor.cwd.iterdir() if path.is_file()) == ["a.py", "pyproject.toml"]
+    assert files(editor) == {"a.py": CODE, "pyproject.toml": ""}
+    return True
+
+
+def files(editor: Editor) -> dict[str, str]:
+    return {path.name: path.read_text() for path in editor.cwd.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize(("name", "prompt"), [("ask", "What is a list in Python?"), ("summarize", "")])
@@ -52,13 +55,38 @@ def test_an_answer_streams_and_is_the_result(nvim: Editor, name: str, prompt: st
 
 
 @pytest.mark.parametrize(
-    ("name", "prompt"),
+    ("name", "prompt", "place", "replaced"),
     [
-        ("refactor", "add type hints"),
-        ("generate", "a function that subtracts two numbers"),
-        ("multi_file", "add a docstring to add"),
+        ("refactor", "add type hints", (1, 2), slice(0, 2)),
+        ("generate", "a function that subtracts two numbers", (), slice(2, 3)),
     ],
 )
-def test_an_edit_is_usable_or_refused(nvim: Editor, name: str, prompt: str) -> None:
-    start(nvim, name, prompt)
-    usable_or_refused(nvim, result(nvim, 110))
+def test_an_edit_is_what_the_result_says_or_refused(
+    nvim: Editor, name: str, prompt: str, place: tuple[int, ...], replaced: slice
+) -> None:
+    nvim.lua("vim.api.nvim_win_set_cursor(0, { 3, 0 })")
+    context = nvim.lua("return require('tideate.context').capture(...)", *([list(place)] if place else []))
+    start(nvim, name, prompt, context=context)
+    done = result(nvim, 110)
+    if refused(nvim, done):
+        return
+    wanted = CODE.splitlines()
+    wanted[replaced] = done["response"].split("\n")
+    assert nvim.lines(1) == wanted
+    compile("\n".join(wanted), "a.py", "exec")
+    assert done["files"] == (["a.py"] if wanted != CODE.splitlines() else [])
+    assert set(files(nvim)) == {"a.py", "pyproject.toml"}
+
+
+def test_the_edits_of_several_files_are_what_the_result_says_or_refused(nvim: Editor) -> None:
+    start(nvim, "multi_file", "add a docstring to add")
+    done = result(nvim, 110)
+    if refused(nvim, done):
+        return
+    found = files(nvim) | {"a.py": "\n".join(nvim.lines(1)) + "\n"}
+    before = {"a.py": CODE, "pyproject.toml": ""}
+    changed = {name for name in found.keys() | before.keys() if found.get(name) != before.get(name)}
+    assert changed <= set(done["files"]), done
+    for name in changed & found.keys():
+        if name.endswith(".py"):
+            compile(found[name], name, "exec")

@@ -20,6 +20,9 @@ async def greet(step):
 def register(registry):
     registry.register(WorkflowDefinition.chain("greet", ["greet"]), {"greet": greet})
 
+def broken(registry):
+    raise ValueError("no such colour")
+
 def clash(registry):
     registry.register(WorkflowDefinition.chain("cancel", ["greet"]), {})
 """
@@ -47,12 +50,16 @@ def test_a_package_registers_its_workflows(package: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["greeting_workflows:clash", "greeting_workflows:gone", "no_such_module:f"]
+    "target",
+    ["greeting_workflows:clash", "greeting_workflows:broken", "greeting_workflows:gone", "no_such_module:f"],
 )
-def test_a_package_that_cannot_becomes_a_notice(package: Path, target: str) -> None:
+def test_a_package_that_cannot_becomes_a_notice(
+    package: Path, target: str, caplog: pytest.LogCaptureFixture
+) -> None:
     package.write_text(f"[tideate.workflows]\nbad = {target}\n")
     registry = WorkflowRegistry()
     registry.load_packages()
     assert registry.list() == []
     (notice,) = registry.notices
     assert target in notice
+    assert "Traceback" in caplog.text

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tideate_core.errors import ConfigError
+from tideate_core.project import Trust, trust_project
 from tideate_core.workflows import PromptLibrary
 
 if TYPE_CHECKING:
@@ -30,7 +32,8 @@ def test_the_first_directory_that_has_the_prompt_wins(tmp_path: Path) -> None:
 
 def test_the_built_in_prompt_shows_the_text_byte_for_byte() -> None:
     text = "def f():\n\treturn '{{ x }}' # <&>\n\n"
-    variables = {"path": "a.py", "language": "python", "text": text, "first": 3, "last": 5}
+    variables: dict[str, Any] = {"path": "a.py", "language": "python", "text": text, "fence": "```"}
+    variables |= {"first": 3, "last": 5}
     assert text in PromptLibrary().render("ask", prompt="why", **variables).user
 
 
@@ -58,3 +61,119 @@ def test_a_file_without_a_separator_is_refused(tmp_path: Path) -> None:
 def test_an_unknown_prompt_is_an_error() -> None:
     with pytest.raises(ConfigError, match="no prompt 'nothing'"):
         PromptLibrary().render("nothing")
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with a prompt of its own, and a person who trusts nothing yet."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    root = tmp_path / "project"
+    (root / ".tideate").mkdir(parents=True)
+    write(root / ".tideate" / "prompts", "Project.\n---\n{{ prompt }}!")
+    write(tmp_path / "person", "Person.\n---\n{{ prompt }}?")
+    return root
+
+
+def asked(project: Path, notices: list[str]) -> str:
+    library = PromptLibrary([project.parent / "person"], project=project)
+    return library.render("ask", notice=notices.append, prompt="why").user
+
+
+def test_a_projects_prompt_is_not_used_before_it_is_trusted(project: Path) -> None:
+    notices: list[str] = []
+    assert asked(project, notices) == "why?"
+    (notice,) = notices
+    assert "ask.md was not used: its content is not trusted" in notice
+    assert trust_project(project) == [project / ".tideate" / "prompts" / "ask.md"]
+    assert asked(project, notices) == "why!"
+    assert len(notices) == 1
+
+
+def test_a_changed_prompt_is_not_trusted_any_more(project: Path) -> None:
+    trust_project(project)
+    write(project / ".tideate" / "prompts", "Changed.\n---\n{{ prompt }}#")
+    assert asked(project, []) == "why?"
+
+
+@pytest.mark.parametrize("link", ["file", "directory"])
+def test_a_link_out_of_the_project_is_never_used(project: Path, link: str) -> None:
+    own, outside = project / ".tideate" / "prompts", project.parent / "outside"
+    own.rename(outside)
+    if link == "directory":
+        own.symlink_to(outside)
+    else:
+        own.mkdir()
+        (own / "ask.md").symlink_to(outside / "ask.md")
+    Trust().trust(outside / "ask.md")
+    notices: list[str] = []
+    assert asked(project, notices) == "why?"
+    assert "link out of the project" in notices[0]
+    with pytest.raises(ConfigError, match="nothing to trust"):
+        trust_project(project)
+
+
+def test_what_is_no_file_is_passed_over(project: Path) -> None:
+    prompt = project / ".tideate" / "prompts" / "ask.md"
+    prompt.unlink()
+    os.mkfifo(prompt)
+    assert asked(project, []) == "why?"
+
+
+def test_trust_takes_the_configuration_and_all_prompts(project: Path) -> None:
+    (project / ".tideate" / "config.toml").write_text("")
+    write(project / ".tideate" / "prompts", "S\n---\nU", name="refactor")
+    names = [path.name for path in trust_project(project)]
+    assert names == ["config.toml", "ask.md", "refactor.md"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ 'a' * 10**10 }}",
+        "{{ 9 ** 9 ** 9 }}",
+        "{{ '%10000000000d' % 1 }}",
+        "{{ '{:>10000000000}'.format(1) }}",
+        "{{ prompt|center(10000000000) }}",
+        "{{ prompt|indent(10000000000) }}",
+        "{{ range(1000000000)|list }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{% for a in range(99999) %}{{ text }}{% endfor %}",
+        "{% for a in range(99999) %}{% if text|upper %}{% endif %}{% endfor %}",
+        "{{ text|replace('a', text) }}",
+        "{{ text|list|join(text) }}",
+        "{% set a = text ~ text %}{% set b = a ~ a %}{% set c = b ~ b %}{{ c|length }}",
+        "{% set a = text + text %}{% set b = a + a %}{% set c = b + b %}{{ c|length }}",
+        "{% set a %}{{ text }}{{ text }}{% endset %}{{ a|length }}",
+        "{% set a = [1] %}{% set b = [a, a] %}{{ b }}",
+        "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
+        "{% for a in range(9) recursive %}{{ loop(range(9)) }}{% endfor %}",
+        "{% include 'other' %}",
+        "{{ 1 // 0 }}",
+    ],
+)
+@pytest.mark.timeout(20)
+def test_a_template_can_neither_stall_nor_fill_up_the_process(tmp_path: Path, template: str) -> None:
+    library = write(tmp_path, f"S\n---\n{template}")
+    with pytest.raises(ConfigError, match=r"ask\.md:"):
+        library.render("ask", prompt="why", text="a" * 700_000)
+
+
+def test_a_template_may_loop_filter_and_reckon(tmp_path: Path) -> None:
+    template = (
+        "{% for n in range(3) %}{{ n * 2 + 1 }},{% endfor %}"
+        "{{ prompt + '!' }}{{ ('a' ~ n|default('b')) ~ 3 }}{{ names|map('upper')|join('-') }}"
+        "{% if prompt in ('why', 'how') %} yes{% endif %}"
+    )
+    prompt = write(tmp_path, f"S\n---\n{template}").render("ask", prompt="why", names=["x", "y"])
+    assert prompt.user == "1,3,5,why!ab3X-Y yes"
+
+
+def test_a_large_text_fits_the_built_in_prompt() -> None:
+    text = "x" * 3_000_000
+    variables: dict[str, Any] = {"path": "", "language": "", "text": text, "fence": "```", "first": None}
+    assert text in PromptLibrary().render("summarize", prompt="", last=None, **variables).user
+
+
+def test_a_file_too_large_for_a_prompt_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="larger than"):
+        write(tmp_path, "S\n---\n" + "x" * 100_000).render("ask")

@@ -20,7 +20,7 @@ from tideate_core.errors import (
     TideateError,
     WorkspaceError,
 )
-from tideate_core.project import Trust
+from tideate_core.project import Trust, needs_trust, trust_project
 
 __all__ = ["list_workflows", "rollback", "trust"]
 
@@ -56,30 +56,44 @@ def list_workflows(*, as_json: bool) -> int:
 
 
 def trust(file: str | None, root: str | None, *, revoke: bool) -> int:
-    """Trust a file's content, or no longer; returns the exit status."""
+    """Trust a file's content, or a project's configuration and prompts; returns the exit status."""
     try:
-        path = _trusted_file(file, root)
-        if not revoke:
-            Trust().trust(path)
-            words = f"trusted as it is now: {path}"
-        elif Trust().revoke(path):
-            words = f"no longer trusted: {path}"
-        else:
-            words = f"was not trusted: {path}"
+        lines = _revoke(file, root) if revoke else [f"trusted as it is now: {p}" for p in _trust(file, root)]
     except TideateError as error:
         fail(error)
         return 2
-    messages().print(words, markup=False, soft_wrap=True)
+    for line in lines:
+        messages().print(line, markup=False, soft_wrap=True)
     return 0
 
 
-def _trusted_file(file: str | None, root: str | None) -> Path:
+def _trust(file: str | None, root: str | None) -> list[Path]:
+    if file is None:
+        return trust_project(_project_root(root))
+    path = Path(file).expanduser()
+    Trust().trust(path)
+    return [path]
+
+
+def _revoke(file: str | None, root: str | None) -> list[str]:
+    trust = Trust()
     if file is not None:
-        return Path(file).expanduser()
+        paths = [Path(file).expanduser()]
+    else:
+        found = _project_root(root)
+        # also files that are gone: their content could come back
+        gone = [path for path in trust.paths() if path.is_relative_to((found / ".tideate").resolve())]
+        paths = list(dict.fromkeys([*(path.resolve() for path in needs_trust(found)), *gone]))
+    return [
+        f"no longer trusted: {path}" if trust.revoke(path) else f"was not trusted: {path}" for path in paths
+    ] or ["nothing of this project was trusted"]
+
+
+def _project_root(root: str | None) -> Path:
     found = locate(root)
     if found is None:
         raise ConfigError("there is no project here; name the file to trust, or the project with --root")
-    return found / ".tideate" / "config.toml"
+    return found
 
 
 def rollback(execution_id: str, root: str | None) -> int:

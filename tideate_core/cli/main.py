@@ -101,13 +101,16 @@ def doctor(*, json: Json = False, root: Root = None) -> int:
 
 @app.command
 def trust(
-    file: Annotated[str | None, Parameter(help="Default: the project's .tideate/config.toml.")] = None,
+    file: Annotated[str | None, Parameter(help="Default: the project's configuration and prompts.")] = None,
     /,
     *,
     revoke: Annotated[bool, Parameter(help="Trust it no longer.")] = False,
     root: Root = None,
 ) -> int:
-    """Trust a project's file as it is now; after a change it is not trusted any more."""
+    """Trust a project's .tideate/config.toml and .tideate/prompts/*.md as they are now.
+
+    After a change a file is not trusted any more.
+    """
     from tideate_core.cli.commands import trust as command
 
     return command(file, root, revoke=revoke)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,12 +93,7 @@ async def open_runner(
     """Give a runner, and free its adapters afterwards."""
     from tideate_core.adapters import AdapterPool
 
-    # the terminal is ours: the model library would print its own banner into it
-    os.environ.setdefault("PYDANTIC_AI_NO_BANNER", "1")
     pool = AdapterPool(project.loaded.config)
-    overrides = [config_dir() / "prompts"]
-    if project.root is not None:
-        overrides.insert(0, project.root / ".tideate" / "prompts")
     try:
         yield WorkflowRunner(
             registry,
@@ -107,7 +101,7 @@ async def open_runner(
             project.loaded.config,
             front,
             lambda _request: project.workspace,
-            PromptLibrary(overrides),
+            PromptLibrary([config_dir() / "prompts"], project=project.root),
         )
     finally:
         await pool.aclose()

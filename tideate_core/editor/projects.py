@@ -12,7 +12,7 @@ from tideate_core import config as configuration
 from tideate_core.adapters import AdapterPool
 from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
-from tideate_core.project import Trust, config_dir, find_root, private_dir
+from tideate_core.project import Trust, config_dir, find_root, private_dir, trust_project
 from tideate_core.workflows import PromptLibrary
 from tideate_core.workspace import Workspace
 
@@ -114,16 +114,17 @@ class Projects:
                 return await self._workspace(root, limits).rollback(execution_id)
         raise RunNotFound(execution_id)
 
-    def trust(self, path: str | None) -> str:
-        """Trust a project's configuration as it is now; returns its path.
+    def trust(self, path: str | None) -> list[str]:
+        """Trust a file, else the project's configuration and prompts, as they are now; returns the paths.
 
         :raises ConfigError: there is no such file.
         """
-        file = Path(path) if path else (find_root(self._cwd) or self._cwd) / ".tideate" / "config.toml"
-        if not file.is_file():
-            raise ConfigError(f"{file} does not exist; there is nothing to trust")
-        Trust().trust(file)
-        return str(file)
+        if path is None:
+            return [str(file) for file in trust_project(find_root(self._cwd) or self._cwd)]
+        if not Path(path).is_file():
+            raise ConfigError(f"{path} does not exist; there is nothing to trust")
+        Trust().trust(Path(path))
+        return [path]
 
     async def health(self) -> list[dict[str, Any]]:
         """Return what `:checkhealth` shows of the Python half."""
@@ -163,7 +164,7 @@ class Projects:
                 projects.remove(project)
                 self._closing = asyncio.create_task(project.adapters.aclose())
         adapters = AdapterPool(loaded.config)
-        prompts = PromptLibrary([root / ".tideate" / "prompts", config_dir() / "prompts"])
+        prompts = PromptLibrary([config_dir() / "prompts"], project=root)
         runner = WorkflowRunner(
             self._registry,
             adapters,

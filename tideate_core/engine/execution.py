@@ -99,6 +99,8 @@ class Execution:
         self.failed: set[str] = set()
         self.files: list[str] = []
         self.usage = Usage()
+        self.warned: set[str] = set()
+        """What was said already and is not said again at every step."""
         self.step: str | None = None
         self.batch = 0
         self.task: asyncio.Task[Any] | None = None

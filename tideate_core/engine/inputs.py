@@ -7,16 +7,20 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import InvalidInput, NotText
 
 if TYPE_CHECKING:
+    from tideate_core.config import Limits
     from tideate_core.engine.execution import RunRequest
     from tideate_core.workflows import BufferContext, WorkflowDefinition
 
 __all__ = ["check_inputs"]
 
+USES_TEXT = frozenset({"text", "lines", "place"})
+"""Needs of workflows that show a model something of the buffer also where nothing is selected."""
 
-def check_inputs(definition: WorkflowDefinition, request: RunRequest) -> None:
+
+def check_inputs(definition: WorkflowDefinition, request: RunRequest, limits: Limits) -> None:
     """Refuse a run that cannot succeed, before anything is asked or changed.
 
-    :raises InvalidInput: a prompt, text or selection is missing, or the text cannot be changed.
+    :raises InvalidInput: a prompt, text or selection is missing, the text is too large or cannot be changed.
     :raises NotText: the text is binary, or not UTF-8.
     """
     if "prompt" in definition.needs and not request.prompt.strip():
@@ -25,6 +29,8 @@ def check_inputs(definition: WorkflowDefinition, request: RunRequest) -> None:
     if buffer is not None:
         _check_text(buffer)
         _check_selection(request, buffer)
+        if request.context.selection or not USES_TEXT.isdisjoint(definition.needs):
+            _check_size(buffer, limits)
     if "text" in definition.needs or "lines" in definition.needs:
         if buffer is None:
             raise InvalidInput(f"{definition.name} needs a text: open a file, or name one with --file")
@@ -45,6 +51,16 @@ def _check_text(buffer: BufferContext) -> None:
         line = buffer.text.count("\n", 0, error.start) + 1
         hint = "reopen it with the right encoding (`:e ++enc=…`)"
         raise NotText(f"{where}:{line}: not valid UTF-8; {hint}") from None
+
+
+def _check_size(buffer: BufferContext, limits: Limits) -> None:
+    size = len(buffer.text.encode("utf-8"))
+    if size > limits.max_file_kib * 1024:
+        where = buffer.path or "the buffer"
+        raise InvalidInput(
+            f"{where} has {size // 1024} KiB, and files of more than {limits.max_file_kib} KiB are not sent "
+            "to a model (limits.max_file_kib); nothing was asked"
+        )
 
 
 def _check_selection(request: RunRequest, buffer: BufferContext) -> None:

@@ -81,7 +81,7 @@ class StepRun:
         return reply
 
     def render(self, name: str, **values: Any) -> Prompt:
-        return self._prompts.render(name, **values)
+        return self._prompts.render(name, notice=self._warn_once, **values)
 
     async def confirm(
         self, kind: DecisionKind, message: str, *, details: str = "", payload: Any = None
@@ -112,6 +112,11 @@ class StepRun:
 
     async def present(self, text: str, filetype: str) -> None:
         await self._front.present(text, filetype)
+
+    def _warn_once(self, message: str) -> None:
+        if message not in self._execution.warned:
+            self._execution.warned.add(message)
+            self.notice(message, level="warn")
 
     def _emit(self, event: EventName, /, **data: Any) -> None:
         self._front.emit(Event(event, self.execution_id, {"step": self.step, **data}))

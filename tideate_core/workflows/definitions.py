@@ -19,8 +19,9 @@ RESERVED_NAMES = frozenset(
 )
 """Subcommands of `:Workflow`; a workflow may not take such a name."""
 
-Needs = Literal["prompt", "text", "lines"]
-"""What a run cannot do without: a prompt, a text, or a text that may be changed."""
+Needs = Literal["prompt", "text", "lines", "place"]
+"""What a run cannot do without: a prompt, a text, or a text that may be changed; `place` is where lines go,
+a new buffer if there is none."""
 
 Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z_][\w.-]*$")]
 

@@ -1,7 +1,8 @@
 """Prompts are files that a person can read and override.
 
 A prompt file is a Jinja template in Markdown: the instructions, a line `---`, then what is asked. It is
-looked for in the project (`.tideate/prompts/`), then in the person's configuration, then here.
+looked for in the project (`.tideate/prompts/`, where its content is trusted), then in the person's
+configuration, then here.
 """
 
 from __future__ import annotations
@@ -11,58 +12,97 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters import Prompt
 from tideate_core.errors import ConfigError
+from tideate_core.project import Trust, inside, prompts_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["BUILTIN_PROMPTS", "PromptLibrary"]
 
 BUILTIN_PROMPTS = Path(__file__).parent / "builtin" / "prompts"
+LARGEST_FILE = 64 * 1024
+"""Bytes of a prompt file."""
 
 
 class PromptLibrary:
     """Renders prompts by name.
 
     :param overrides: directories looked into before the built-in one, first wins.
+    :param project: the root of a project whose trusted prompts come before all others.
     """
 
-    def __init__(self, overrides: Sequence[Path] = ()) -> None:
+    def __init__(self, overrides: Sequence[Path] = (), *, project: Path | None = None) -> None:
         self._directories = [*overrides, BUILTIN_PROMPTS]
+        self._project = project
 
-    def find(self, name: str) -> Path:
-        """Return the file that a prompt of this name comes from.
+    def render(self, name: str, /, *, notice: Callable[[str], None] | None = None, **values: Any) -> Prompt:
+        """Fill in a prompt.
 
-        :raises ConfigError: there is none.
+        :param notice: told why a project's file was left out.
+        :raises ConfigError: the file cannot be read or rendered; file and line are named.
         """
+        path, source = self._trusted(name, notice) or self._find(name)
+        return _render(path, source, values)
+
+    def _trusted(self, name: str, notice: Callable[[str], None] | None) -> tuple[Path, str] | None:
+        if self._project is None:
+            return None
+        path = prompts_dir(self._project) / f"{name}.md"
+        if not path.is_file():
+            return None
+        if not inside(path, self._project):
+            why = "it is a link out of the project"
+        else:
+            content = _read(path)
+            # the content that is trusted is the content that is used: nothing is read twice
+            if Trust().is_trusted(path, content):
+                return path, _decode(path, content)
+            why = "its content is not trusted; `tideate trust` or `:Workflow trust` does that"
+        if notice:
+            notice(f"{path} was not used: {why}")
+        return None
+
+    def _find(self, name: str) -> tuple[Path, str]:
         for directory in self._directories:
             path = directory / f"{name}.md"
             if path.is_file():
-                return path
+                return path, _decode(path, _read(path))
         raise ConfigError(f"no prompt {name!r} in {', '.join(str(d) for d in self._directories)}")
 
-    def render(self, name: str, **values: Any) -> Prompt:
-        """Fill in a prompt.
 
-        :raises ConfigError: the file cannot be read or rendered; file and line are named.
-        """
-        from jinja2 import StrictUndefined, TemplateError, TemplateSyntaxError
-        from jinja2.sandbox import SandboxedEnvironment
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_FILE:
+        raise ConfigError(f"{path} is larger than {LARGEST_FILE // 1024} KiB; that is no prompt")
+    return content
 
-        path = self.find(name)
-        environment = SandboxedEnvironment(
-            undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=False
+
+def _decode(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from error
+
+
+def _render(path: Path, source: str, values: dict[str, Any]) -> Prompt:
+    from jinja2 import TemplateSyntaxError
+
+    from tideate_core.workflows.templates import RENDER_ERRORS, render_template
+
+    system, found, user = source.partition("\n---\n")
+    if not found:
+        raise ConfigError(f"{path}: no line `---` between the instructions and what is asked")
+    above = "\n" * (system.count("\n") + 2)  # so that an error's line is the file's
+    try:
+        return Prompt(
+            system=render_template(system, values).strip(),
+            user=render_template(above + user, values).strip("\n"),
         )
-        try:
-            source = path.read_text(encoding="utf-8")
-            system, found, user = source.partition("\n---\n")
-            if not found:
-                raise ConfigError(f"{path}: no line `---` between the instructions and what is asked")
-            above = "\n" * (system.count("\n") + 2)  # so that an error's line is the file's
-            return Prompt(
-                system=environment.from_string(system).render(values).strip(),
-                user=environment.from_string(above + user).render(values).strip("\n"),
-            )
-        except TemplateSyntaxError as error:
-            raise ConfigError(f"{path}:{error.lineno}: {error.message}") from error
-        except (TemplateError, TypeError, ValueError, OSError) as error:
-            raise ConfigError(f"{path}: {error}") from error
+    except TemplateSyntaxError as error:
+        raise ConfigError(f"{path}:{error.lineno}: {error.message}") from error
+    except RENDER_ERRORS as error:
+        raise ConfigError(f"{path}: {error or type(error).__name__}") from error

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Literal
 
-from tideate_core.errors import InvalidDefinition, TideateError, UnknownWorkflow
+from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from tideate_core.workflows.handler import StepHandler
 
 __all__ = ["ENTRY_POINT_GROUP", "Registration", "Source", "WorkflowRegistry"]
+
+log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tideate.workflows"
 """Entry points of packages: each is a function that takes the registry and registers into it."""
@@ -81,5 +84,7 @@ class WorkflowRegistry:
         for point in entry_points(group=ENTRY_POINT_GROUP):
             try:
                 point.load()(self)
-            except (ImportError, AttributeError, TypeError, TideateError) as error:
-                self.notices.append(f"the package's workflows {point.value!r} were not loaded: {error}")
+            except Exception as error:  # another's code may raise anything
+                log.exception("the entry point %s = %s failed", point.name, point.value)
+                words = f"{type(error).__name__}: {error}"
+                self.notices.append(f"the package's workflows {point.value!r} were not loaded: {words}")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Block", "Nesting", "enclosing_block", "fenced_blocks", "is_fence"]
+__all__ = ["Block", "Nesting", "enclosing_block", "fence_for", "fenced_blocks", "is_fence"]
 
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`]*?)[ \t]*$")
+_BACKTICKS = re.compile(r"`{3,}")
 _MOST_EXTRA_INDENT = 3
 """Columns by which a closing fence may stand deeper than its opening one (CommonMark)."""
 
@@ -56,6 +57,12 @@ class _Fence:
 def is_fence(line: str) -> bool:
     """Whether a line opens or closes a fenced block."""
     return _FENCE.match(line) is not None
+
+
+def fence_for(*texts: str) -> str:
+    """Return the backticks to quote texts between: more than any of them has in a row, three at least."""
+    longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
+    return "`" * max(3, longest + 1)
 
 
 def fenced_blocks(lines: Sequence[str]) -> list[Block]:

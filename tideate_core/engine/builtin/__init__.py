@@ -44,7 +44,12 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
             {"analyze": lines.analyze, "refactor": lines.refactor},
         ),
         (
-            _chain("generate", ["generate"], description="Write new code at the cursor", needs=("prompt",)),
+            _chain(
+                "generate",
+                ["generate"],
+                description="Write new code at the cursor",
+                needs=("prompt", "place"),
+            ),
             {"generate": lines.generate},
         ),
         (

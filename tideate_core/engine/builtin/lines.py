@@ -10,6 +10,7 @@ from tideate_core.engine.builtin.subject import Subject, brief, text_budget
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 from tideate_core.workspace import FileChange
+from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -34,13 +35,9 @@ async def analyze(step: StepContext) -> Confirm:
 async def refactor(step: StepContext) -> dict[str, Any]:
     """Replace exactly the selected lines by the model's."""
     subject = _subject(step)
-    prompt = step.render(
-        "refactor",
-        prompt=step.prompt,
-        analysis=step.results["analyze"],
-        **subject.around(0 if step.demonstration else ORIENTATION),
-        **subject.variables(),
-    )
+    around = subject.around(0 if step.demonstration else ORIENTATION)
+    variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
+    prompt = step.render("refactor", prompt=step.prompt, analysis=step.results["analyze"], **variables)
     written = await edit_range(
         step.ask,
         prompt,
@@ -63,7 +60,9 @@ async def generate(step: StepContext) -> dict[str, Any]:
         "before": "\n".join(lines[max(0, at[0] - ORIENTATION) : at[0]]).strip("\n"),
         "after": "\n".join(lines[at[1] : at[1] + ORIENTATION]).strip("\n"),
     }
-    prompt = step.render("generate", prompt=step.prompt, language=language, **around)
+    prompt = step.render(
+        "generate", prompt=step.prompt, language=language, fence=fence_for(*around.values()), **around
+    )
     written = await insert_text(
         step.ask, prompt, lines=lines, at=at[1], language=language, attempts=step.attempts
     )

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.gates import language_of
+from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tideate_core.adapters import Prompt
     from tideate_core.workflows import BufferContext, RunContext, StepContext
 
-__all__ = ["Subject", "brief", "clip", "text_budget"]
+__all__ = ["NO_TEXT", "Subject", "brief", "clip", "text_budget"]
 
 BRIEF = 200
 """Tokens."""
 CHARACTERS_PER_TOKEN = 3
 """On the careful side: code takes more tokens than prose."""
+NO_TEXT: Mapping[str, Any] = MappingProxyType(
+    {"path": "", "language": "", "text": "", "fence": "```", "first": None, "last": None}
+)
+"""The variables of a prompt where there is no text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,7 @@ class Subject:
             "path": self.path,
             "language": self.language,
             "text": self.text,
+            "fence": fence_for(self.text),
             "first": self.start + 1 if self.selected else None,
             "last": self.end if self.selected else None,
         }

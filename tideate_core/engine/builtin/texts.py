@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tideate_core.engine.builtin.subject import Subject, brief, clip
+from tideate_core.engine.builtin.subject import NO_TEXT, Subject, brief, clip
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
 __all__ = ["query", "summarize"]
-
-NO_TEXT: dict[str, Any] = {"path": "", "language": "", "text": "", "first": None, "last": None}
 
 
 async def query(step: StepContext) -> str:
