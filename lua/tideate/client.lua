@@ -31,6 +31,10 @@ local function settle(id, result)
   pending[id] = nil
   if request then
     call_back(request.callback, result)
+    if not M.busy() then
+      -- later: the message after this one may be of the same host
+      vim.schedule(require('tideate.host').on_idle)
+    end
   end
 end
 
@@ -64,7 +68,10 @@ local listener = {
     pending = {}
     require('tideate.events').host_gone()
     for _, request in pairs(lost) do
-      call_back(request.callback, { ok = false, error = err.error, error_code = err.error_code })
+      -- the next host is told what is registered; whoever needed this one says what is wrong
+      if request.method ~= 'register' then
+        call_back(request.callback, { ok = false, error = err.error, error_code = err.error_code })
+      end
     end
   end,
 }

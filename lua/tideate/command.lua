@@ -29,26 +29,12 @@ function M.reserved(name)
   return find(name) ~= nil or vim.list_contains(M.later, name)
 end
 
---- The first word, with `\ ` for a blank in it, and the rest as it was typed.
+--- The first word, and the rest as it was typed.
 ---@param args string
 ---@return string name, string rest
 local function split(args)
-  local at = args:find('%S') or 1
-  local stop = at
-  while stop <= #args and not args:sub(stop, stop):find('%s') do
-    stop = stop + (args:sub(stop, stop + 1):find('^\\%s') and 2 or 1)
-  end
-  return (args:sub(at, stop - 1):gsub('\\(%s)', '%1')), vim.trim(args:sub(stop))
-end
-
---- A file by its full path: the host may stand in another directory.
----@param name string
----@return string
-local function full_name(name)
-  if name:find('/') or name:find('%.ya?ml$') or name:find('%.json$') or name:find('%.workflow$') then
-    return vim.fn.fnamemodify(vim.fs.normalize(name), ':p')
-  end
-  return name
+  local name, rest = args:match('^%s*(%S*)(.*)$')
+  return name, vim.trim(rest)
 end
 
 ---@param name string
@@ -56,13 +42,16 @@ end
 ---@param context tideate.Context
 local function dispatch(name, rest, context)
   local command = find(name)
-  if command then
+  if command and command.args == '' and rest ~= '' then
+    local text = ("`:Workflow %s` takes no argument, got '%s'"):format(name, rest)
+    return require('tideate.ui').notify(text, vim.log.levels.ERROR)
+  elseif command then
     return command.run(rest, command)
   elseif M.reserved(name) then
     local text = ('`:Workflow %s` is not part of this version'):format(name)
     return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end
-  require('tideate').run(full_name(name), { prompt = rest, context = context })
+  require('tideate').run(name, { prompt = rest, context = context })
 end
 
 ---@param context tideate.Context taken before the menu opens
@@ -130,8 +119,7 @@ end
 local function candidates(lead, before)
   local name, rest = split(before)
   if rest == '' and not before:find('%s$') then
-    -- a file only where it can be nothing else: listing directories may be slow
-    return lead:find('[/~.]') and vim.fn.getcompletion(lead, 'file') or first_words()
+    return first_words()
   end
   local command = find(name)
   if command then

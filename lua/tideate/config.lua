@@ -147,7 +147,8 @@ function M.validate(options)
   return errors
 end
 
---- Take the options of `setup()`; with a mistake in them the ones before stay.
+--- Take the options of `setup()`; with a mistake in them the ones before stay. A host that was started
+--- with others is replaced as soon as nothing runs.
 ---@param options? table<string, any>
 ---@return boolean ok, string? err
 function M.set(options)
@@ -155,8 +156,15 @@ function M.set(options)
   if #errors > 0 then
     return false, 'tideate: setup(): ' .. table.concat(errors, '\ntideate: setup(): ')
   end
-  given = vim.deepcopy(options or {})
-  resolved = {}
+  options = options or {}
+  if vim.deep_equal(given, options) then
+    return true
+  end
+  given, resolved = vim.deepcopy(options), {}
+  -- no host has started before it is loaded
+  if package.loaded['tideate.host'] then
+    require('tideate.host').options_changed()
+  end
   return true
 end
 

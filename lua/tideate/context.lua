@@ -111,15 +111,40 @@ function M.visual()
   return { start = math.min(from, to), ['end'] = math.max(from, to) }
 end
 
---- Take down the current buffer as it is now.
----@param range? {[1]: integer, [2]: integer} lines, 1-based; by default the visual selection
+---@param win integer
+---@return boolean
+local function is_ours(win)
+  return vim.startswith(vim.api.nvim_buf_get_name(vim.api.nvim_win_get_buf(win)), 'tideate://')
+end
+
+--- The window that the person means: from one of ours, such as the output, the one they came from.
+---@return integer
+local function window()
+  local current = vim.api.nvim_get_current_win()
+  if not is_ours(current) then
+    return current
+  end
+  local wins = vim.api.nvim_tabpage_list_wins(0)
+  table.insert(wins, 1, vim.fn.win_getid(vim.fn.winnr('#')))
+  for _, win in ipairs(wins) do
+    if vim.api.nvim_win_is_valid(win) and not is_ours(win) then
+      return win
+    end
+  end
+  return current
+end
+
+--- Take down the buffer that the person looks at, as it is now.
+---@param range? {[1]: integer, [2]: integer} lines of the current buffer, 1-based; by default the visual selection
 ---@return tideate.Context
 function M.capture(range)
-  local cursor = vim.api.nvim_win_get_cursor(0)
+  local visual = M.visual()
+  local win = (range or visual) and vim.api.nvim_get_current_win() or window()
+  local cursor = vim.api.nvim_win_get_cursor(win)
   return {
     cwd = vim.fn.getcwd(),
-    buffer = M.buffer(vim.api.nvim_get_current_buf()),
-    selection = range and { start = range[1], ['end'] = range[2] } or M.visual(),
+    buffer = M.buffer(vim.api.nvim_win_get_buf(win)),
+    selection = range and { start = range[1], ['end'] = range[2] } or visual,
     cursor = { line = cursor[1], column = cursor[2] },
   }
 end

@@ -238,9 +238,10 @@ function M.checktime(params)
   for _, path in ipairs(params.paths) do
     local buf = M.find(path)
     if buf and not vim.bo[buf].modified then
-      local before = vim.bo[buf].autoread
+      local before = vim.bo[buf].autoread -- nil where only the global one is set
       vim.bo[buf].autoread = true
-      vim.cmd(('silent! checktime %d'):format(buf))
+      -- an autocommand of the person's may fail
+      pcall(vim.cmd, ('silent! checktime %d'):format(buf))
       if vim.api.nvim_buf_is_valid(buf) then
         vim.bo[buf].autoread = before
       end

@@ -61,7 +61,7 @@ end
 
 --- An answer, given at most once and not after it was withdrawn.
 ---@param id string
----@return fun(result: any) respond, fun(err: string) fail
+---@return fun(result: any) respond, tideate.Fail fail
 local function answerer(id)
   local function answer(params)
     if open_asks[id] then
@@ -72,31 +72,32 @@ local function answerer(id)
   end
   return function(result)
     answer({ ok = true, result = result == nil and vim.NIL or result })
-  end, function(err)
-    answer({ ok = false, error = err })
+  end, function(err, code)
+    answer({ ok = false, error = err, error_code = code })
   end
 end
 
----@alias tideate.Asked fun(id: string, params: table<string, any>, respond: fun(result: any)): fun()?
+---@alias tideate.Fail fun(err: string, error_code: string)
+---@alias tideate.Asker fun(id: string, params: table<string, any>, respond: fun(result: any), fail: tideate.Fail): fun()?
 
 --- A request about buffers, answered by the function of that name.
 ---@param name string of `tideate.edit`
----@return tideate.Asked
+---@return tideate.Asker
 local function edit(name)
-  return function(_, params, respond)
-    local result, err = require('tideate.edit')[name](params)
-    if err then
-      error(err, 0)
+  return function(_, params, respond, fail)
+    local ok, result, err = pcall(require('tideate.edit')[name], params)
+    if not ok or err then
+      return fail(tostring(ok and err or result), 'EditConflict')
     end
     respond(result)
   end
 end
 
 --- What the host may ask; each may return how to call it off.
----@type table<string, tideate.Asked>
+---@type table<string, tideate.Asker>
 local asked = {
-  confirm = function(id, params, respond)
-    require('tideate.ui').confirm(id, params, respond)
+  confirm = function(id, params, respond, fail)
+    require('tideate.ui').confirm(id, params, respond, fail)
     return function()
       require('tideate.ui').withdraw(id)
     end
@@ -118,11 +119,12 @@ local function ask(message)
   local respond, fail = answerer(message.id)
   local handler = asked[message.method]
   if not handler then
-    return fail(("this version of tideate's Lua does not know the request '%s'"):format(message.method))
+    local err = ("this version of tideate's Lua does not know the request '%s'"):format(message.method)
+    return fail(err, 'UnknownRequest')
   end
-  local ok, result = pcall(handler, message.id, message.params, respond)
+  local ok, result = pcall(handler, message.id, message.params, respond, fail)
   if not ok then
-    fail(tostring(result))
+    fail(tostring(result), 'EditorFailed')
   elseif result and open_asks[message.id] then
     open_asks[message.id] = result
   end

@@ -52,7 +52,10 @@ end
 ---@return boolean ok
 local function check_python()
   local python, source = require('tideate.paths').python()
-  if not python then
+  if not python and require('tideate.job').has_classic() then
+    vim.health.info("no environment of its own: Neovim's Python host is used, see `:UpdateRemotePlugins`")
+    return true
+  elseif not python then
     vim.health.error('no Python environment', { 'run `:Workflow install`' })
     return false
   end

@@ -13,85 +13,38 @@ local M = {}
 ---@type tideate.HostLimits
 M.limits = { ready = 20000, ping = 4000, silent_pings = 2, leave = 300 }
 
----@class tideate.HostError
----@field error string what happened and what to do
----@field error_code string
-
 ---@class tideate.HostListener
 ---@field ready fun() it takes requests from now on
 ---@field gone fun(err: tideate.HostError) it ended or could not be started; requests without an answer get none
 
 ---@class tideate.Host
----@field channel integer
----@field pid integer
+---@field job tideate.Job
 ---@field state 'starting'|'ready'|'ended'
 ---@field listener tideate.HostListener
----@field stderr string[] the last lines
 ---@field timer uv.uv_timer_t
 ---@field version? string of the Python side
 ---@field unanswered integer
+
+---@type tideate.Host?
+local host
+
+--- Whether the options changed since the living host was started.
+local outdated = false
 
 local function paths()
   return require('tideate.paths')
 end
 
-local STDERR_LINES = 20
-
-local CODE = 'import sys; sys.path.insert(0, sys.argv[1]); '
-  .. 'from tideate_core.editor.main import main; main(sys.argv[1])'
-
----@type tideate.Host?
-local host
+local function errors()
+  return require('tideate.host_errors')
+end
 
 ---@param name string
 ---@return string method as pynvim registers it
 local function method(name)
-  return ('%s/rplugin/python3/tideate.py:function:%s'):format(paths().root(), name)
-end
-
----@param it tideate.Host
----@param lines string[] as `on_stderr` gives them; the first continues the last one before
-local function keep_stderr(it, lines)
-  it.stderr[#it.stderr] = (it.stderr[#it.stderr] or '') .. lines[1]
-  for i = 2, #lines do
-    paths().log('host: ' .. it.stderr[#it.stderr])
-    it.stderr[#it.stderr + 1] = lines[i]
-  end
-  while #it.stderr > STDERR_LINES do
-    table.remove(it.stderr, 1)
-  end
-end
-
----@param it tideate.Host
----@return string
-local function last_words(it)
-  for i = #it.stderr, 1, -1 do
-    if it.stderr[i]:find('%S') then
-      return (' It said: %s.'):format(vim.trim(it.stderr[i]))
-    end
-  end
-  return ''
-end
-
----@param it tideate.Host
----@param signal string
-local function kill_group(it, signal)
-  -- a job leads its own group, so what the host started goes with it
-  pcall(vim.uv.kill, -it.pid, signal)
-end
-
----@param it tideate.Host
----@param code integer
----@return tideate.HostError
-local function died(it, code)
-  local how = code > 128 and ('was killed by signal %d'):format(code - 128) or ('ended with code %d'):format(code)
-  local when = it.state == 'starting' and 'The Python host %s before it was ready.%s' or 'The Python host %s.%s'
-  local what = it.state == 'starting' and ' Run `:checkhealth tideate`, and `:Workflow install` if packages are missing.'
-    or ' Run the workflow again: that starts a new one.'
-  return {
-    error = when:format(how, last_words(it)) .. what .. ' Log: ' .. paths().log_path(),
-    error_code = 'HostDied',
-  }
+  local file = vim.fs.joinpath(paths().root(), 'rplugin', 'python3', 'tideate.py')
+  -- the file's own links too: a plugin manager may link files one by one
+  return ('%s:function:%s'):format(vim.uv.fs_realpath(file) or file, name)
 end
 
 --- Part with a host, for whatever reason, once.
@@ -105,8 +58,7 @@ local function part(it, err)
   it.timer:stop()
   it.timer:close()
   -- what the host started may have survived it
-  kill_group(it, 'sigkill')
-  pcall(vim.fn.chanclose, it.channel)
+  require('tideate.job').kill(it.job)
   if host == it then
     host = nil
   end
@@ -116,17 +68,9 @@ end
 
 ---@param it tideate.Host
 local function check_ready(it)
-  if it.state ~= 'starting' then
-    return
+  if it.state == 'starting' then
+    part(it, errors().not_ready(M.limits.ready / 1000, require('tideate.job').last_words(it.job)))
   end
-  part(it, {
-    error = ('The Python host was not ready within %g s and was ended.%s Run `:checkhealth tideate`. Log: %s'):format(
-      M.limits.ready / 1000,
-      last_words(it),
-      paths().log_path()
-    ),
-    error_code = 'HostNotReady',
-  })
 end
 
 ---@param it tideate.Host
@@ -139,13 +83,7 @@ local function beat(it)
     return
   end
   if it.unanswered >= M.limits.silent_pings then
-    return part(it, {
-      error = ('The Python host has not answered for %g s and was ended. Run the workflow again: that starts a new one. Log: %s'):format(
-        it.unanswered * M.limits.ping / 1000,
-        paths().log_path()
-      ),
-      error_code = 'HostDied',
-    })
+    return part(it, errors().silent(it.unanswered * M.limits.ping / 1000))
   end
   it.unanswered = it.unanswered + 1
   M.notify('TideateSend', { id = 'ping', method = 'ping', params = vim.empty_dict() })
@@ -175,17 +113,15 @@ function M.notify(name, payload)
   if not host then
     return false, 'the host is not running'
   end
-  local ok, err = pcall(vim.rpcnotify, host.channel, method(name), { payload })
+  local it = host
+  local ok, err = pcall(vim.rpcnotify, it.job.channel, method(name), { payload })
+  if not ok and it.job.shared and not pcall(vim.fn.jobpid, it.job.channel) then
+    -- later: the caller may be about to note that it waits
+    vim.schedule(function()
+      part(it, errors().closed())
+    end)
+  end
   return ok, not ok and tostring(err) or nil
-end
-
----@return tideate.HostError
-local function no_python()
-  return {
-    error = 'tideate has no Python environment yet. Run `:Workflow install` (needs Python 3.11 or newer), '
-      .. "or set the option 'python' to an interpreter that has tideate's packages.",
-    error_code = 'HostMissing',
-  }
 end
 
 ---@param listener tideate.HostListener
@@ -197,31 +133,44 @@ local function fail_later(listener, err)
   end)
 end
 
----@param python string
----@param it tideate.Host
----@return integer|string channel, or why there is none
-local function spawn(python, it)
-  local _, channel = pcall(vim.fn.jobstart, { python, '-I', '-u', '-c', CODE, paths().root() }, {
-    rpc = true,
-    on_stderr = function(_, lines)
-      keep_stderr(it, lines)
-    end,
-    on_exit = function(_, code)
-      part(it, died(it, code))
-    end,
-  })
-  return channel
-end
-
 local function stop_with_editor()
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('tideate.host', { clear = true }),
     desc = 'End the Python host',
     callback = function()
       require('tideate.client').leave()
-      M.stop()
+      if host then
+        require('tideate.job').stop(host.job, M.limits.leave)
+      end
     end,
   })
+end
+
+---@param listener tideate.HostListener
+---@return tideate.Host? it, tideate.HostError? err
+local function open(listener)
+  local it = { state = 'starting', listener = listener, unanswered = 0 }
+  local python, source = paths().python()
+  if python then
+    local job, err = require('tideate.job').start(python, function(code)
+      part(it, errors().died(code, it.state == 'ready', require('tideate.job').last_words(it.job)))
+    end)
+    if not job then
+      return nil, errors().no_interpreter(python, source --[[@as string]], err or '')
+    end
+    it.job = job
+  else
+    it.job = require('tideate.job').classic()
+    if not it.job then
+      return nil, errors().no_python()
+    end
+  end
+  paths().log(('started %s, pid %d'):format(python or 'as a remote plugin', it.job.pid))
+  it.timer = assert(vim.uv.new_timer())
+  it.timer:start(M.limits.ready, 0, vim.schedule_wrap(function()
+    check_ready(it)
+  end))
+  return it
 end
 
 --- Start the host unless it is there. Returns at once; the listener hears how it went.
@@ -230,33 +179,15 @@ function M.start(listener)
   if host then
     return
   end
-  local python, source = paths().python()
-  if not python then
-    return fail_later(listener, no_python())
-  end
   paths().rotate_log()
-  local it = { state = 'starting', listener = listener, stderr = { '' }, unanswered = 0 }
-  local channel = spawn(python, it)
-  if type(channel) ~= 'number' or channel <= 0 then
-    return fail_later(listener, {
-      error = ("The Python interpreter '%s' (from %s) cannot be started. Run `:Workflow install`, or correct it. %s"):format(
-        python,
-        source,
-        type(channel) == 'string' and channel:match('E%d+:.*') or ''
-      ),
-      error_code = 'HostMissing',
-    })
+  local it, err = open(listener)
+  if not it then
+    return fail_later(listener, err --[[@as tideate.HostError]])
   end
-  it.channel, it.pid = channel, vim.fn.jobpid(channel)
-  it.timer = assert(vim.uv.new_timer())
-  it.timer:start(M.limits.ready, 0, vim.schedule_wrap(function()
-    check_ready(it)
-  end))
-  host = it
+  host, outdated = it, false
   stop_with_editor()
-  paths().log(('started %s, pid %d'):format(python, it.pid))
   M.notify('TideateStart', {
-    channel = channel,
+    channel = it.job.channel,
     cwd = vim.fn.getcwd(),
     setup = require('tideate.config').for_host(),
     log = paths().log_path(),
@@ -299,21 +230,35 @@ end
 --- What is known about the living host; nil if there is none.
 ---@return {pid: integer, state: 'starting'|'ready', version: string?}?
 function M.info()
-  return host and { pid = host.pid, state = host.state, version = host.version } or nil
+  return host and { pid = host.job.pid, state = host.state, version = host.version } or nil
 end
 
---- End the host and wait for that, for as long as `limits.leave`; it takes 2 to 3 ms.
+--- End the host and wait for that, for as long as `limits.leave`. What still runs in it fails.
 function M.stop()
-  if not host then
-    return
+  local it = host
+  if it then
+    require('tideate.job').stop(it.job, M.limits.leave)
+    part(it, errors().replaced())
   end
-  local it = host --[[@as tideate.Host]]
-  -- it puts itself and its children away when its channel closes
-  pcall(vim.fn.chanclose, it.channel)
-  if vim.fn.jobwait({ it.channel }, M.limits.leave)[1] == -1 then
-    -- a stopped one would hold up the end of the editor by seconds
-    kill_group(it, 'sigkill')
+end
+
+--- Nothing waits for the host: end it if its options are old, so that the next command starts a new one.
+function M.on_idle()
+  if outdated and host and not require('tideate.client').busy() then
+    outdated = false
+    M.stop()
   end
+end
+
+--- The options changed: the next host gets them, at once or, while something runs, after that.
+function M.options_changed()
+  if host and host.job.shared then
+    -- its engine lives as long as the other plugins' host
+    local text = "setup() came after the first workflow: Neovim's own Python host takes its options after a restart"
+    return require('tideate.ui').notify(text, vim.log.levels.WARN)
+  end
+  outdated = host ~= nil
+  M.on_idle()
 end
 
 return M

@@ -15,7 +15,7 @@ function M.setup(opts)
 end
 
 --- Start a workflow on what the person looks at. Returns at once.
----@param name string a workflow's name, or a file that defines one
+---@param name string
 ---@param opts? tideate.RunOpts
 ---@param on_done? fun(result: tideate.RunResult) called once, however the run ends
 ---@return string execution_id
@@ -51,14 +51,23 @@ function M.get_status(execution_id)
   return require('tideate.state').get_status(execution_id)
 end
 
---- Whether the named run, or any, has not ended yet.
 ---@param execution_id? string
 ---@return boolean
-function M.is_running(execution_id)
+local function is_known_to_host(execution_id)
   if execution_id then
     return not require('tideate.state').ended(execution_id)
   end
   return require('tideate.state').get_status() ~= nil
+end
+
+--- Whether the named run, or any, has not ended yet.
+---@param execution_id? string
+---@return boolean
+function M.is_running(execution_id)
+  if require('tideate.run').is_asking(execution_id) then
+    return true
+  end
+  return is_known_to_host(execution_id)
 end
 
 --- Ask for something that is done to a run; the events and `on_done` tell when it has happened.
@@ -67,7 +76,9 @@ end
 ---@param on_reply? fun(result: tideate.Result)
 local function manage(method, execution_id, on_reply)
   require('tideate.client').request(method, { execution_id = execution_id }, on_reply or function(result)
-    if not result.ok and not result.cancelled then
+    -- a run that ended while it was asked for is as good as cancelled
+    local ended = method == 'cancel' and result.error_code == 'RunNotFound'
+    if not result.ok and not result.cancelled and not ended then
       require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
     end
   end)
@@ -77,8 +88,9 @@ end
 ---@param execution_id? string
 ---@return boolean asked false if there is nothing to cancel
 function M.cancel(execution_id)
-  if not M.is_running(execution_id) then
-    return false
+  local called_off = require('tideate.run').call_off(execution_id)
+  if not is_known_to_host(execution_id) then
+    return called_off
   end
   manage('cancel', execution_id)
   return true

@@ -79,6 +79,14 @@ local function spawn(argv, on_line, on_exit)
   end
 end
 
+--- What a program said last, to be put at the end of a sentence.
+---@param output string
+---@return string
+local function last_line(output)
+  local line = vim.trim(output):match('[^\r\n]*$')
+  return line == '' and '.' or ': ' .. require('tideate.ui.text').fit(line, 200)
+end
+
 ---@param text string
 local function failed(text)
   running = false
@@ -133,6 +141,8 @@ local function finish(notice)
   running = false
   -- the next command starts a host in the new environment
   require('tideate.host').stop()
+  -- a package manager makes the tags; a plain clone has none, and perhaps may not be written to
+  pcall(vim.cmd.helptags, vim.fs.joinpath(require('tideate.paths').root(), 'doc'))
   progress('installed.' .. notice .. ' Try `:Workflow`.', 'success', 100)
 end
 
@@ -167,24 +177,47 @@ end
 
 local function install_packages()
   progress('installing packages', 'running', 30)
-  spawn(pip(require('tideate.paths').root()), show_pip, function(ok)
+  spawn(pip(require('tideate.paths').root()), show_pip, function(ok, output)
     if not ok then
-      return failed('the packages could not be installed. Is there a network? Run `:Workflow install` again.')
+      local text = 'the packages could not be installed%s Is there a network? Run `:Workflow install` again.'
+      return failed(text:format(last_line(output)))
     end
     install_model()
   end)
 end
 
+--- Whether the environment that is there can be renewed: its interpreter may be gone, or pip missing.
+---@param venv string
+---@param on_known fun(usable: boolean)
+local function check_venv(venv, on_known)
+  local python = vim.fs.joinpath(venv, 'bin', 'python')
+  spawn({ python, '-I', '-c', 'import pip' }, function() end, on_known)
+end
+
 ---@param python string
-local function make_venv(python)
+---@param options string[] of `venv`
+local function make_venv(python, options)
   progress('making a Python environment', 'running', 10)
   local venv = require('tideate.paths').venv()
   vim.fn.mkdir(vim.fs.dirname(venv), 'p')
-  spawn({ python, '-m', 'venv', venv }, function() end, function(ok)
+  local argv = vim.list_extend({ python, '-m', 'venv' }, options)
+  spawn(vim.list_extend(argv, { venv }), function() end, function(ok, output)
     if not ok then
-      return failed(('%s -m venv failed. On Debian and Ubuntu: `apt install python3-venv`.'):format(python))
+      local text = '%s -m venv failed%s On Debian and Ubuntu: `apt install python3-venv`.'
+      return failed(text:format(python, last_line(output)))
     end
     install_packages()
+  end)
+end
+
+---@param python string
+local function make_or_renew(python)
+  local venv = require('tideate.paths').venv()
+  if not vim.uv.fs_stat(venv) then
+    return make_venv(python, {})
+  end
+  check_venv(venv, function(usable)
+    make_venv(python, usable and {} or { '--clear' })
   end)
 end
 
@@ -211,7 +244,7 @@ function M.run()
     if not python then
       return failed('no Python 3.11 or newer (with venv) was found on the PATH.')
     end
-    make_venv(python)
+    make_or_renew(python)
   end)
   return true
 end

@@ -27,9 +27,9 @@ local M = {}
 --- The built-in ones by heart: completion and the menu work before the host has started.
 ---@type tideate.WorkflowInfo[]
 M.builtin = {
-  { name = 'ask', description = 'Answer a question', steps = { 'query' }, needs_prompt = true },
+  { name = 'ask', description = 'Ask a question, about the selection if any', steps = { 'query' }, needs_prompt = true },
   { name = 'summarize', description = 'Summarize the selection or the buffer', steps = { 'summarize' } },
-  { name = 'refactor', description = 'Restructure the selected code', steps = { 'analyze', 'refactor' }, needs_prompt = true },
+  { name = 'refactor', description = 'Change the selected code, analysis first', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },
 }
@@ -110,7 +110,7 @@ end
 
 ---@param result tideate.Result
 function M.on_registered(result)
-  if not result.ok and result.error_code ~= 'HostDied' and not result.cancelled then
+  if not result.ok and not result.cancelled then
     require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
   end
 end
@@ -156,12 +156,16 @@ end
 
 ---@param params {execution_id: string, step: string}
 ---@param cancels fun()[] how to call off what was asked
+---@param guarded fun(fn: function, ...) calls it; an error in it ends the step
 ---@return tideate.HandlerAdapter
-local function adapter_for(params, cancels)
+local function adapter_for(params, cancels, guarded)
   return {
     ask = function(_, prompt, opts, on_reply)
       if type(opts) == 'function' then
         opts, on_reply = {}, opts
+      end
+      if type(prompt) ~= 'string' then
+        error(('adapter:ask() takes the prompt as a string, got %s'):format(vim.inspect(prompt)), 2)
       end
       local client = require('tideate.client')
       local id = client.request('ask', {
@@ -169,7 +173,11 @@ local function adapter_for(params, cancels)
         step = params.step,
         prompt = prompt,
         system = opts and opts.system or '',
-      }, on_reply or function() end)
+      }, function(reply)
+        if on_reply then
+          guarded(on_reply, reply)
+        end
+      end)
       local function cancel()
         client.tell('cancel_ask', { id = id })
       end
@@ -195,6 +203,15 @@ local function result_of(outcome)
   return { value = outcome == nil and vim.NIL or outcome }
 end
 
+--- The person is told the error; where it comes from is in the log.
+---@param err any
+---@return string
+local function logged(err)
+  local text = type(err) == 'string' and err or vim.inspect(err)
+  require('tideate.paths').log(debug.traceback('a Lua handler failed: ' .. text, 2))
+  return text
+end
+
 --- Run a Lua handler for the host.
 ---@param params {execution_id: string, workflow: string, step: string, state: tideate.HandlerState}
 ---@param respond fun(result: table<string, any>)
@@ -205,18 +222,23 @@ function M.handle(params, respond)
     return respond({ error = 'Missing step handler: ' .. params.step })
   end
   local cancels = {}
-  local function done(outcome)
-    respond(result_of(outcome))
-  end
-  local ok, err = xpcall(handler, debug.traceback, params.state, adapter_for(params, cancels), done)
-  if not ok then
-    return respond({ error = ("the handler of step '%s' failed: %s"):format(params.step, err) })
-  end
-  return function()
+  local function call_off()
     for _, cancel in ipairs(cancels) do
       cancel()
     end
   end
+  local function done(outcome)
+    respond(result_of(outcome))
+  end
+  local function guarded(fn, ...)
+    local ok, err = xpcall(fn, logged, ...)
+    if not ok then
+      respond({ error = ("the handler of step '%s' failed: %s"):format(params.step, err) })
+      call_off()
+    end
+  end
+  guarded(handler, params.state, adapter_for(params, cancels, guarded), done)
+  return call_off
 end
 
 return M

@@ -20,7 +20,12 @@ local M = {}
 ---@field error_code? string
 ---@field cancelled? true
 
----@type table<string, {opts: tideate.RunOpts, on_done: fun(result: tideate.RunResult)}>
+---@class tideate.LiveRun
+---@field opts tideate.RunOpts
+---@field on_done fun(result: tideate.RunResult)
+---@field asking boolean whether the person is still asked for the prompt, so that nobody else knows of it
+
+---@type table<string, tideate.LiveRun>
 local live = {}
 
 ---@return string id 32 hexadecimal digits
@@ -99,26 +104,24 @@ local function send(id, name, opts)
   end)
 end
 
---- Ask the person for a prompt, then start; without one nothing happens.
+--- Ask the person for a prompt, then start; without one, or if it was cancelled meanwhile, nothing happens.
 ---@param id string
 ---@param name string
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
   vim.ui.input({ prompt = name .. ': ' }, function(prompt)
-    if blank(prompt) then
-      local run = live[id]
-      live[id] = nil
-      if run then
-        run.on_done({ ok = false, cancelled = true, execution_id = id })
-      end
+    if not M.is_asking(id) then
       return
+    elseif blank(prompt) then
+      return finish(id, { ok = false, cancelled = true })
     end
+    live[id].asking = false
     send(id, name, vim.tbl_extend('force', opts, { prompt = prompt }))
   end)
 end
 
 --- Start a workflow. Returns at once.
----@param name string a workflow's name, or a file that defines one
+---@param name string
 ---@param opts? tideate.RunOpts
 ---@param on_done? fun(result: tideate.RunResult) called once, after this has returned
 ---@return string id of the execution
@@ -126,17 +129,49 @@ function M.start(name, opts, on_done)
   opts = vim.tbl_extend('force', {}, opts or {})
   opts.context = opts.context or require('tideate.context').capture()
   local id = new_id()
-  live[id] = { opts = opts, on_done = on_done or function() end }
   local known = require('tideate.registry').get(name)
-  if known and known.needs_prompt and blank(opts.prompt) then
+  local asking = known ~= nil and known.needs_prompt == true and blank(opts.prompt)
+  live[id] = { opts = opts, on_done = on_done or function() end, asking = asking }
+  if asking then
     -- later: `vim.ui.input` may answer at once, and the caller does not have the id yet
     vim.schedule(function()
-      ask_then_send(id, name, opts)
+      if M.is_asking(id) then
+        ask_then_send(id, name, opts)
+      end
     end)
   else
     send(id, name, opts)
   end
   return id
+end
+
+--- Whether the named run, or any, waits for the person to type its prompt.
+---@param id? string
+---@return boolean
+function M.is_asking(id)
+  if id then
+    return live[id] ~= nil and live[id].asking
+  end
+  return vim.iter(pairs(live)):any(function(_, run)
+    return run.asking
+  end)
+end
+
+--- Cancel the named run, or all, whose prompt is still asked for: what is typed then starts nothing.
+---@param id? string
+---@return boolean cancelled whether there was one
+function M.call_off(id)
+  local cancelled = false
+  for _, one in ipairs(id and { id } or vim.tbl_keys(live)) do
+    if M.is_asking(one) then
+      cancelled = true
+      live[one].asking = false
+      vim.schedule(function()
+        finish(one, { ok = false, cancelled = true })
+      end)
+    end
+  end
+  return cancelled
 end
 
 --- Call what the caller of `start` gave; one that fails is not called again.

@@ -94,7 +94,7 @@ local function status_line(run)
     step,
     run.elapsed_ms / 1000,
     run.tokens,
-    run.prompt:sub(1, 40):gsub('%s+', ' ')
+    (require('tideate.ui.text').fit(run.prompt:gsub('%s+', ' '), 40))
   )
 end
 
@@ -125,7 +125,7 @@ local function trust(path)
   local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
   require('tideate.client').request('trust', params, function(result)
     if said_error(result) then
-      say(('trusted as it is now: %s'):format(result.path))
+      say('trusted as it is now: ' .. table.concat(result.paths, ', '))
     end
   end)
 end
@@ -221,7 +221,7 @@ return {
   {
     name = 'trust',
     args = '[file]',
-    help = "Trust the project's configuration, or a file, as it is now",
+    help = "Trust the project's configuration and prompts, or a file, as they are now",
     complete = function(lead)
       return vim.fn.getcompletion(lead, 'file')
     end,

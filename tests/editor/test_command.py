@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tideate_core.engine.builtin import BUILTIN
 from tideate_core.workflows.definitions import RESERVED_NAMES
 
 if TYPE_CHECKING:
@@ -121,13 +122,6 @@ def test_a_plug_mapping_keeps_the_visual_selection(faked: Editor, fake_host: Fak
     assert params["context"]["selection"] == {"start": 2, "end": 3}
 
 
-def test_a_file_is_named_by_its_full_path(faked: Editor, fake_host: FakeHost) -> None:
-    faked.command(r"Workflow flows/my\ flow.yaml do it")
-    params = sent(faked, fake_host)
-    assert params["name"] == str(faked.cwd / "flows" / "my flow.yaml")
-    assert params["prompt"] == "do it"
-
-
 @pytest.mark.parametrize("name", sorted(WORKFLOWS - {"summarize"}))
 def test_without_a_prompt_the_person_is_asked(faked: Editor, fake_host: FakeHost, name: str) -> None:
     faked.lua("vim.ui.input = function(opts, answer) _G.asked = opts.prompt answer('because') end")
@@ -156,6 +150,49 @@ def test_a_question_that_is_not_answered_starts_nothing(
     assert faked.lua("return _G.result.cancelled") is True
     assert fake_host.heard() == []
     assert faked.lua("return require('tideate').is_running()") is False
+
+
+ASK_OPENLY = """
+_G.ends = {}
+vim.ui.input = function(_, give) _G.give = give end
+_G.id = require('tideate').run('ask', {}, function(result) table.insert(_G.ends, result) end)
+"""
+
+
+@pytest.mark.parametrize("which", ["_G.id", ""])
+def test_a_run_is_cancelled_while_its_prompt_is_asked_for(
+    faked: Editor, fake_host: FakeHost, which: str
+) -> None:
+    faked.lua(ASK_OPENLY)
+    faked.wait("_G.give ~= nil")
+    assert faked.lua("return require('tideate').is_running(_G.id)") is True
+    assert faked.lua(f"return require('tideate').cancel({which})") is True
+    faked.wait("_G.ends[1]")
+    faked.lua("_G.give('too late') vim.wait(20)")
+    (end,) = faked.lua("return _G.ends")
+    assert (end["ok"], end["cancelled"]) == (False, True)
+    assert faked.lua("return require('tideate').is_running(_G.id)") is False
+    assert faked.lua("return require('tideate').cancel(_G.id)") is False
+    assert fake_host.heard() == []
+
+
+def test_a_run_cancelled_before_its_prompt_is_asked_for_asks_nothing(faked: Editor) -> None:
+    faked.lua(f"{ASK_OPENLY} require('tideate').cancel(_G.id)")
+    faked.wait("_G.ends[1]")
+    assert faked.lua("return _G.give == nil") is True
+
+
+def test_a_run_that_ended_before_it_was_cancelled_is_no_error(faked: Editor) -> None:
+    hold(faked)
+    listen(faked)
+    faked.lua("""
+    require('tideate.client').request = function(method, _, on_reply)
+      on_reply({ ok = false, error = 'there is no run', error_code = 'RunNotFound' })
+      _G.asked = method
+    end
+    require('tideate').cancel()""")
+    assert faked.lua("return _G.asked") == "cancel"
+    assert told(faked) == ""
 
 
 def test_summarize_needs_no_prompt(faked: Editor, fake_host: FakeHost) -> None:
@@ -243,10 +280,10 @@ def test_ids_are_completed(faked: Editor) -> None:
     assert complete(faked, "Workflow resume ") == []
 
 
-def test_files_are_completed(editor: Editor) -> None:
+def test_files_are_not_completed_as_none_can_be_run(editor: Editor) -> None:
     (editor.cwd / "flows").mkdir()
     (editor.cwd / "flows" / "review.yaml").touch()
-    assert complete(editor, "Workflow ./flows/re") == ["./flows/review.yaml"]
+    assert complete(editor, "Workflow ./flows/re") == []
 
 
 def test_mentions_have_their_place(editor: Editor) -> None:
@@ -338,6 +375,13 @@ def test_status_shows_every_run(faked: Editor) -> None:
     assert "2/3 two" in shown
 
 
+def test_status_cuts_a_prompt_between_characters(faked: Editor) -> None:
+    faked.lua("require('tideate').run('hold', { prompt = ('x'):rep(37) .. 'äöüäöüäöü' })")
+    faked.wait("(require('tideate').get_status() or {}).step == 2")
+    shown = faked.nvim.api.exec2("Workflow status", {"output": True})["output"]
+    assert shown.rstrip().endswith("x" * 37 + "äö…")
+
+
 def test_list_shows_and_learns_what_the_host_knows(faked: Editor) -> None:
     faked.command("Workflow list")
     faked.wait("require('tideate').get('team')")
@@ -371,3 +415,18 @@ def test_health_says_what_to_do_without_python(start_editor: EditorFactory, tmp_
     editor = start_editor(env={"TIDEATE_PYTHON": str(tmp_path / "none")})
     editor.command("checkhealth tideate")
     assert any(":Workflow install" in line for line in editor.lines())
+
+
+def test_a_subcommand_without_arguments_takes_none(editor: Editor) -> None:
+    editor.command("silent! Workflow install --help")
+    assert "takes no argument, got '--help'" in editor.messages()
+    assert not editor.lua("return require('tideate.install').is_running()")
+
+
+def test_the_built_in_workflows_are_known_by_heart(editor: Editor) -> None:
+    by_heart = {w["name"]: w for w in editor.lua("return require('tideate.registry').builtin")}
+    for name, (definition, _handlers) in BUILTIN.items():
+        assert by_heart[name]["description"] == definition.description
+        assert by_heart[name]["steps"] == [step.id for step in definition.steps]
+        assert bool(by_heart[name].get("needs_prompt")) is ("prompt" in definition.needs)
+    assert by_heart.keys() == BUILTIN.keys()

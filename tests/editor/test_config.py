@@ -85,6 +85,46 @@ def test_the_host_gets_what_setup_was_given_but_not_what_is_only_luas(
     assert start["version"] == __version__
 
 
+def starts(fake_host: FakeHost) -> list[dict[str, Any]]:
+    return [call for call in fake_host.heard() if call["call"] == "TideateStart"]
+
+
+def test_options_set_later_reach_a_new_host(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua(RUN_ASK)
+    faked.wait("_G.result")
+    faked.lua(SETUP, {"adapter": "mine"})
+    assert faked.lua("return require('tideate.host').state()") == "stopped"
+    faked.lua("_G.result = nil")
+    faked.lua(RUN_ASK)
+    assert faked.wait("_G.result")["ok"] is True
+    assert [start["setup"] for start in starts(fake_host)] == [{}, {"adapter": "mine"}]
+
+
+def test_options_set_during_a_run_wait_for_its_end(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua("require('tideate').run('hold', {}, function(result) _G.result = result end)")
+    faked.wait("(require('tideate').get_status() or {}).step == 2")
+    faked.lua(SETUP, {"adapter": "mine"})
+    assert faked.lua("return require('tideate').is_running()") is True
+    faked.lua("require('tideate').cancel()")
+    assert faked.wait("_G.result")["cancelled"] is True
+    faked.wait("require('tideate.host').state() == 'stopped'")
+    assert "tideate: The Python host" not in faked.messages()
+    faked.lua(RUN_ASK)
+    faked.wait("_G.result.ok")
+    assert starts(fake_host)[1]["setup"] == {"adapter": "mine"}
+
+
+def test_the_same_options_again_keep_the_host(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua(SETUP, {"adapter": "mine"})
+    for _ in range(2):
+        faked.lua("_G.result = nil")
+        faked.lua(RUN_ASK)
+        faked.wait("_G.result")
+        faked.lua(SETUP, {"adapter": "mine"})
+    assert len(starts(fake_host)) == 1
+    assert faked.lua(GET, "ui.output") == "split"
+
+
 @pytest.mark.parametrize("options", ["{}", "{ ui = {} }", "{ workflows = { ask = {} } }"])
 def test_an_empty_table_reaches_python_as_a_map(faked: Editor, fake_host: FakeHost, options: str) -> None:
     faked.lua(f"require('tideate').setup({options})")

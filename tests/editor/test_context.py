@@ -131,3 +131,19 @@ def test_fifty_thousand_lines_are_taken_without_a_pause_that_is_felt(editor: Edi
     require('tideate.context').capture()
     return (vim.uv.hrtime() - begun) / 1e6""")
     assert took < 250
+
+
+def test_from_a_window_of_ours_the_persons_window_is_meant(editor: Editor) -> None:
+    buf = editor.edit("a.txt", "one\ntwo\n")
+    editor.lua(
+        """
+        local ours = vim.api.nvim_create_buf(false, true)
+        vim.api.nvim_buf_set_name(ours, 'tideate://ask/1')
+        vim.api.nvim_open_win(ours, true, { relative = 'editor', row = 1, col = 1, width = 20, height = 3 })
+        """
+    )
+    context = editor.lua("return require('tideate.context').capture()")
+    assert context["buffer"]["number"] == buf
+    assert context["buffer"]["text"] == "one\ntwo"
+    here = editor.lua("return require('tideate.context').capture({ 1, 1 })")
+    assert here["buffer"]["number"] != buf

@@ -231,6 +231,23 @@ def test_checktime_reloads_an_unmodified_buffer_without_asking(screen_editor: Ed
     assert editor.lua("return vim.o.autoread") is False
 
 
+@pytest.mark.parametrize("command", ["set noautoread", "set autoread", "setlocal noautoread"])
+@pytest.mark.parametrize("autocmd", ["", "error('mine')"])
+def test_checktime_leaves_the_option_as_it_was(editor: Editor, command: str, autocmd: str) -> None:
+    look = "return { vim.fn.execute('set autoread?'), vim.fn.execute('setlocal autoread?'), vim.go.autoread }"
+    editor.edit("a.txt", "one\n")
+    editor.command(command)
+    editor.lua(
+        "local code = ... vim.api.nvim_create_autocmd({ 'FileChangedShell', 'FileChangedShellPost' }, {"
+        " callback = function() loadstring(code)() end })",
+        autocmd,
+    )
+    before = editor.lua(look)
+    (editor.cwd / "a.txt").write_text("changed outside\n")
+    call(editor, "checktime", {"paths": [str(editor.cwd / "a.txt")]})
+    assert editor.lua(look) == before
+
+
 def test_checktime_leaves_unsaved_text_alone(screen_editor: Editor) -> None:
     editor = screen_editor
     number = editor.edit("a.txt", "one\n")

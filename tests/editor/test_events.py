@@ -97,6 +97,28 @@ def test_an_unknown_question_is_answered_with_an_error(faked: Editor, fake_host:
     assert "who_are_you" in answer["error"]
 
 
+def test_an_edit_that_the_editor_refuses_is_an_edit_conflict(faked: Editor, fake_host: FakeHost) -> None:
+    ask_back(faked, "buffer_replace", edits=[{"number": 99, "tick": 1, "hunks": []}])
+    answer = last_answer(fake_host)
+    assert answer["ok"] is False
+    assert answer["error_code"] == "EditConflict"
+    assert "buffer 99 was deleted" in answer["error"]
+
+
+def test_a_question_that_cannot_be_shown_is_not_answered_for_the_person(
+    faked: Editor, fake_host: FakeHost
+) -> None:
+    faked.lua("require('tideate.ui.confirm').open = function() error('no room') end")
+    question = {"execution_id": "a" * 32, "workflow": "w", "step": "s", "kind": "gate", "message": "Sure?"}
+    ask_back(faked, "confirm", **question)
+    answer = last_answer(fake_host)
+    assert answer["ok"] is False
+    assert "could not be shown" in answer["error"]
+    assert "no room" in answer["error"]
+    assert "traceback" not in answer["error"]
+    assert faked.lua("return require('tideate.ui').pending()") == []
+
+
 def test_a_question_about_buffers_is_answered(faked: Editor) -> None:
     faked.edit("main.py", "one\n")
     answer = ask_back(faked, "buffer_find", path=str(faked.cwd / "main.py"))
@@ -138,8 +160,23 @@ def test_a_lua_handlers_outcome_is_the_answer(faked: Editor, handler: str, outco
 
 def test_a_lua_handler_that_fails_fails_its_step(faked: Editor) -> None:
     answer = handle(faked, "function() error('mine') end")
-    assert "mine" in answer["error"]
-    assert "'one'" in answer["error"]
+    assert answer["error"].startswith("the handler of step 'one' failed: ")
+    assert answer["error"].endswith("mine")
+    assert "stack traceback" in (faked.home / "state" / "tideate" / "host.log").read_text()
+
+
+def test_a_lua_handler_that_fails_with_its_models_answer_fails_its_step(faked: Editor) -> None:
+    answer = handle(
+        faked, "function(_, adapter) adapter:ask('why', function() error({ mine = true }) end) end"
+    )
+    assert answer["error"] == "the handler of step 'one' failed: {\n  mine = true\n}"
+
+
+def test_a_prompt_that_is_no_string_is_refused_with_its_place(faked: Editor, fake_host: FakeHost) -> None:
+    answer = handle(faked, "function(_, adapter) adapter:ask({ prompt = 'why' }, function() end) end")
+    assert "adapter:ask() takes the prompt as a string" in answer["error"]
+    assert ":1: " in answer["error"]
+    assert fake_host.heard("ask") == []
 
 
 def test_a_step_without_a_lua_handler_is_missing(faked: Editor) -> None:
@@ -187,6 +224,17 @@ def test_registered_workflows_are_told_to_every_new_host(faked: Editor, fake_hos
     ]
     calls = [call.get("method") for call in fake_host.heard()]
     assert calls.index("register") < calls.index("run")
+
+
+def test_a_host_that_cannot_work_is_one_error_however_much_is_registered(editor: Editor) -> None:
+    editor.lua("_G.told = {} vim.notify = function(message) table.insert(_G.told, message) end")
+    (editor.cwd / ".tideate").mkdir()
+    (editor.cwd / ".tideate" / "config.toml").write_text("adaptor = 'x'\n")
+    editor.lua(REGISTER, "return function() end")
+    editor.lua("require('tideate').run('ask', { prompt = 'p' }, function(result) _G.result = result end)")
+    assert editor.wait("_G.result", 30)["ok"] is False
+    editor.lua("vim.wait(20)")
+    assert editor.lua("return #_G.told") == 1
 
 
 def test_a_workflow_registered_later_is_told_at_once(faked: Editor, fake_host: FakeHost) -> None:

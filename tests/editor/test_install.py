@@ -58,6 +58,11 @@ def pythons(tmp_path: Path) -> Pythons:
 def install(start_editor: EditorFactory, pythons: Pythons) -> Editor:
     """Run it with only these interpreters on the PATH, and wait for its end."""
     editor = start_editor()
+    install_in(editor, pythons)
+    return editor
+
+
+def install_in(editor: Editor, pythons: Pythons) -> None:
     # after the start: Neovim itself and the shell's tools are found before
     editor.lua("vim.env.PATH = ... .. ':/usr/bin:/bin'", str(pythons.bin))
     editor.lua(
@@ -72,7 +77,6 @@ def install(start_editor: EditorFactory, pythons: Pythons) -> Editor:
     )
     editor.command("Workflow install")
     editor.wait("not require('tideate.install').is_running()")
-    return editor
 
 
 def test_it_makes_the_environment_where_the_host_looks_for_it(
@@ -109,9 +113,30 @@ def test_without_a_python_it_says_which_is_needed(start_editor: EditorFactory, p
 
 
 def test_without_venv_it_says_what_to_install(start_editor: EditorFactory, pythons: Pythons) -> None:
-    pythons.add("python3", "3.12", venv="exit 1")
+    pythons.add("python3", "3.12", venv="echo ensurepip is not available >&2; exit 1")
     editor = install(start_editor, pythons)
+    assert "-m venv failed: ensurepip is not available" in editor.messages()
     assert "python3-venv" in editor.messages()
+
+
+@pytest.mark.parametrize(
+    ("interpreter", "cleared"),
+    [("#!/bin/sh\nexit 0\n", False), ("#!/nowhere/python3.10\n", True), ("#!/bin/sh\nexit 1\n", True)],
+)
+def test_an_environment_whose_interpreter_is_gone_is_made_anew(
+    start_editor: EditorFactory, pythons: Pythons, tmp_path: Path, interpreter: str, cleared: bool
+) -> None:
+    pythons.add("python3", "3.12")
+    python = tmp_path / "editor0" / "data" / "nvim" / "tideate" / "venv" / "bin" / "python"
+    editor = start_editor()
+    python.parent.mkdir(parents=True)
+    python.write_text(interpreter)
+    python.chmod(0o755)
+    assert editor.lua("return require('tideate.paths').venv()") == str(python.parents[1])
+    install_in(editor, pythons)
+    (made,) = [call for call in pythons.calls() if "-m venv" in call]
+    assert ("--clear" in made) is cleared
+    assert "installed" in editor.messages()
 
 
 def test_without_the_bundled_model_the_rest_is_installed(
@@ -123,9 +148,9 @@ def test_without_the_bundled_model_the_rest_is_installed(
 
 
 def test_a_failed_installation_says_where_its_log_is(start_editor: EditorFactory, pythons: Pythons) -> None:
-    pythons.add("python3", "3.12", pip="echo no route to host; exit 1")
+    pythons.add("python3", "3.12", pip="echo trying; echo no route to host; exit 1")
     editor = install(start_editor, pythons)
-    assert "could not be installed" in editor.messages()
+    assert "could not be installed: no route to host" in editor.messages()
     log = editor.home / "state" / "tideate" / "install.log"
     assert str(log) in editor.messages()
     assert "no route to host" in log.read_text()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.dialogs import wait_focused
 from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
@@ -67,9 +68,6 @@ def test_002_refactor_analyzes_first_and_uses_it(nvim: Editor, server: ModelServ
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
 
-FOCUSED = "table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), ' '):find(..., 1, true)"
-"""The window that the keys go to says this."""
-
 HANDLERS = """{
   a = function(_, _, done) done({requires_confirmation = true, message = 'Proceed?', value = 'A'}) end,
   b = function(state, _, done) _G.reached = state.results.a; done('end') end,
@@ -81,7 +79,7 @@ def test_003_a_confirmation_is_shown_and_decides(nvim: Editor, key: str, ok: boo
     register(nvim, "gated", ["a", "b"], HANDLERS, "require_confirmation = true")
     start(nvim, "gated")
     nvim.wait_screen("Proceed?")
-    nvim.wait(FOCUSED, 10, "Proceed?")
+    wait_focused(nvim)
     assert nvim.lua("return require('tideate').get_status().state") == "confirming"
     nvim.feed(key)
     done = result(nvim)
@@ -114,7 +112,8 @@ def test_004_multi_file_shows_its_plan_before_it_executes(nvim: Editor, server: 
     assert "a.py" in screen
     assert "rename it" in screen
     assert len(server.requests) == 1
-    nvim.wait(FOCUSED, 10, "Go on with 2 files")
+    nvim.wait_screen("Go on with 2 files?")
+    wait_focused(nvim)
     nvim.feed("n")
     assert result(nvim)["cancelled"]
     assert len(server.requests) == 1

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.dialogs import answers, ask, focused, gate, plan, wait_focused
+from tests.support.events import Run
 
 if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 FILES = [
@@ -110,6 +112,63 @@ def test_an_unfocused_dialog_says_how_to_get_to_it(screen_editor: Editor) -> Non
     screen_editor.wait_screen("waits for you")
     screen_editor.feed("<Esc>")
     screen_editor.wait_screen("y yes")
+
+
+@pytest.mark.parametrize("key", ["y", "n", "q", "<Esc>", "<CR>"])
+def test_a_key_typed_when_the_question_appears_is_no_answer(editor: Editor, key: str) -> None:
+    gate(editor)
+    editor.wait_for(lambda: focused(editor), "the question has the focus")
+    editor.feed(key)
+    assert answers(editor) == []
+    wait_focused(editor)
+    editor.feed("y")
+    assert [one["accepted"] for one in answers(editor)] == [True]
+
+
+def test_a_question_takes_the_focus_only_after_more_than_half_a_second_without_a_key(editor: Editor) -> None:
+    editor.set_lines(["one two three"])
+    gate(editor)
+    editor.feed("w")
+    started = time.monotonic()
+    editor.wait_for(lambda: focused(editor), "the question has the focus")
+    assert time.monotonic() - started > 0.6
+
+
+def test_escape_ends_half_a_command_and_leads_to_the_question(editor: Editor) -> None:
+    editor.set_lines(["one two"])
+    editor.nvim.input("d")
+    gate(editor)
+    quiet(editor)
+    assert not focused(editor)
+    editor.nvim.input("<Esc>")
+    wait_focused(editor)
+    assert editor.lines(1) == ["one two"]
+
+
+def test_a_question_stands_above_the_output(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    Run(editor)
+    gate(editor)
+    wait_focused(editor)
+    dialog, output = editor.lua("""
+      local places = {}
+      for _, win in ipairs(vim.api.nvim_tabpage_list_wins(0)) do
+        local config = vim.api.nvim_win_get_config(win)
+        if config.relative ~= '' then
+          table.insert(places, {config.row, config.row + config.height + 2})
+        end
+      end
+      table.sort(places, function(a, b) return a[1] < b[1] end)
+      return places
+    """)
+    assert dialog[1] <= output[0]
+
+
+def test_the_title_names_the_run_where_two_wait(screen_editor: Editor) -> None:
+    Run(screen_editor)
+    Run(screen_editor, "ask", "query")
+    ask(screen_editor, "gate")
+    screen_editor.wait_screen("refactor · analyze · 01234567")
 
 
 def test_quitting_the_dialog_is_a_no(editor: Editor) -> None:
@@ -219,6 +278,46 @@ def test_nulls_of_the_engine_are_no_text(editor: Editor) -> None:
     assert answers(editor)[0]["value"]["files"] == [{"path": "a.py", "action": "modify"}]
 
 
+NASTY = "a\nb\r\x1b[2J\x00\x7f.py"
+SHOWN = r"a\nb\r^[[2J^@^?.py"
+
+
+def test_control_characters_of_a_plan_are_shown_as_such(editor: Editor) -> None:
+    file = {"path": NASTY, "action": "move", "move_to": NASTY + "x", "why": "\x1b[31mred"}
+    ask(editor, "plan", message=f"The \x1b[31m{NASTY}", payload={"files": [file]})
+    wait_focused(editor)
+    shown = "\n".join(editor.lines())
+    assert f"{SHOWN} → {SHOWN}x" in shown
+    assert "^[[31mred" in shown
+    assert "The ^[[31ma" in shown
+    editor.feed("e")
+    assert f"move {SHOWN} -> {SHOWN}x — ^[[31mred" in editor.lines()
+    editor.command("quit")
+    editor.feed("y")
+    assert answered_paths(editor) == [NASTY]
+
+
+def test_control_characters_of_names_are_shown_as_such(screen_editor: Editor) -> None:
+    editor = screen_editor
+    editor.lua(
+        "require('tideate.ui').confirm('x', { execution_id = ('0'):rep(32), workflow = 'w\\n1',"
+        " step = 's\\27', kind = 'gate', message = 'm' }, function() end)"
+    )
+    editor.wait_screen(r"w\n1 · s^[")
+
+
+def test_a_question_that_cannot_be_shown_does_not_hold_up_the_next(editor: Editor) -> None:
+    editor.lua("""
+    _G.failed = {}
+    package.loaded['tideate.ui.plan'] = { open = function() error('no room') end }
+    require('tideate.ui').confirm('x', { kind = 'plan' }, function() table.insert(_G.failed, 'answer') end,
+      function(err) table.insert(_G.failed, err) end)""")
+    gate(editor)
+    wait_focused(editor)
+    (failed,) = editor.lua("return _G.failed")
+    assert "no room" in failed
+
+
 def test_a_plan_without_files_is_not_accepted(editor: Editor) -> None:
     plan(editor, FILES[:1])
     wait_focused(editor)
@@ -280,6 +379,100 @@ def test_typed_text_is_still_there_after_leaving_the_text(editor: Editor) -> Non
     editor.feed(":w<CR>")
     editor.feed("y")
     assert answered_paths(editor)[-1] == "typed.py"
+
+
+def test_the_question_of_a_plan_counts_what_is_left(screen_editor: Editor) -> None:
+    editor = screen_editor
+    ask(editor, "plan", message="Go on with 4 files?", payload={"files": FILES})
+    wait_focused(editor)
+    editor.feed("xx")
+    screen = "\n".join(editor.wait_screen("Go on with 2 files?"))
+    assert "4 files" not in screen
+
+
+def test_the_problems_of_a_plan_are_shown(screen_editor: Editor) -> None:
+    editor = screen_editor
+    payload = {"files": FILES[:1], "problems": ["src/app.py is not there"]}
+    ask(editor, "plan", message="src/app.py is not there.\nGo on with 1 file?", payload=payload)
+    screen = "\n".join(editor.wait_screen("Go on with 1 file?"))
+    assert screen.count("src/app.py is not there") == 1
+    wait_focused(editor)
+    editor.feed("y")
+    assert answered_paths(editor) == ["src/app.py"]
+
+
+def test_files_that_were_taken_out_are_comments_in_the_text(editor: Editor) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("xe")
+    assert editor.lines()[2:4] == ["# modify src/app.py — call it", "create new.py — holds it"]
+    editor.feed("Gdd<CR>")
+    editor.wait_for(lambda: focused(editor), "the plan is back")
+    shown = "\n".join(editor.lines())
+    assert "○ ~ src/app.py" in shown
+    editor.feed("y")
+    assert answered_paths(editor) == ["new.py", "old.py"]
+
+
+def test_a_file_taken_out_while_the_text_is_unfinished_stays_out(editor: Editor) -> None:
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("e")
+    editor.feed("Gocreate typed.py<Esc>")
+    editor.command("quit")
+    editor.feed("ggxe")
+    editor.feed(":w<CR>")
+    editor.feed("y")
+    assert answered_paths(editor) == ["new.py", "old.py", "a.py", "typed.py"]
+
+
+def test_the_whole_reason_is_as_high_as_its_lines_wrap(screen_editor: Editor) -> None:
+    plan(screen_editor, [{**FILES[0], "why": "word " * 80 + "end."}])
+    wait_focused(screen_editor)
+    screen_editor.feed("K")
+    screen_editor.wait_screen("end.")
+
+
+def test_d_shows_the_whole_reason(screen_editor: Editor) -> None:
+    screen_editor.command("set timeoutlen=20")
+    plan(screen_editor, FILES)
+    wait_focused(screen_editor)
+    screen_editor.feed("d")
+    screen_editor.wait_screen("**modify**")
+
+
+def test_an_error_in_the_text_is_shown_whole(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(60, 24))
+    plan(editor, FILES)
+    wait_focused(editor)
+    editor.feed("e")
+    editor.feed("Gocreate a.py -> b.py<Esc>")
+    assert "in quotes" in "\n".join(editor.wait_screen("stands"))
+
+
+@pytest.mark.parametrize(
+    ("line", "path", "why"),
+    [
+        ("modify a.py - tidy - it", "a.py", "tidy - it"),
+        ("modify a.py -- tidy", "a.py", "tidy"),
+        ("modify a.py — a - b", "a.py", "a - b"),
+        ('modify "a - b.py" - tidy', "a - b.py", "tidy"),
+        ("modify a-b.py", "a-b.py", ""),
+    ],
+)
+def test_every_dash_between_blanks_begins_the_reason(editor: Editor, line: str, path: str, why: str) -> None:
+    files, errors, _ = editor.lua(
+        "local t = require('tideate.ui.plan_text') return {t.parse({...})}",
+        line,
+    )
+    assert errors == []
+    assert files == [{"action": "modify", "path": path, "why": why}]
+
+
+@pytest.mark.parametrize("line", ['modify "a.py', 'modify "a.py" b.py'])
+def test_quotes_that_do_not_end_well_are_an_error(editor: Editor, line: str) -> None:
+    _, errors, _ = editor.lua("return {require('tideate.ui.plan_text').parse({...})}", line)
+    assert len(errors) == 1
 
 
 def round_trip(editor: Editor, files: list[dict[str, Any]]) -> Any:

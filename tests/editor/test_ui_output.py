@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.dialogs import gate, wait_focused
 from tests.support.events import Run
 
 if TYPE_CHECKING:
@@ -243,7 +244,30 @@ def test_the_end_is_announced_and_a_failure_says_all_of_it(screen_editor: Editor
     run.event("WORKFLOW_FAILED", error=error.strip(), step="analyze")
     editor.wait_screen("refused the key")
     assert not editor.blocked()
-    assert " ".join(editor.messages().split()).count("set the key;") == 12
+    (line,) = [line for line in editor.messages().splitlines() if "refused the key" in line]
+    assert line.count("set the key;") == 12
+
+
+def test_a_notice_does_not_cover_the_first_lines(screen_editor: Editor) -> None:
+    screen_editor.lua("require('tideate.ui').notify(('a long notice '):rep(12))")
+    screen = screen_editor.wait_screen("a long notice")
+    assert not any("notice" in line for line in screen[:15])
+
+
+def test_a_notice_makes_room_for_a_question(screen_editor: Editor) -> None:
+    screen_editor.lua("require('tideate.ui').notify(('a long notice '):rep(12))")
+    gate(screen_editor)
+    wait_focused(screen_editor)
+    screen = "\n".join(screen_editor.wait_screen("y yes  n no"))
+    assert screen.index("a long notice") < screen.index("Go on?")
+
+
+def test_a_finished_run_offers_nothing_to_cancel(screen_editor: Editor) -> None:
+    run = Run(screen_editor)
+    screen_editor.wait_screen("<C-c> cancel")
+    run.event("WORKFLOW_CANCELLED", reason="cancelled")
+    screen_editor.wait_screen("⊘")
+    assert not any("<C-c> cancel" in line for line in screen_editor.screen())
 
 
 def test_progress_messages_where_the_editor_has_them(editor: Editor) -> None:

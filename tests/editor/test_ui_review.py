@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import answers, ask, wait_focused
+from tests.support.dialogs import answers, ask, focused, wait_focused
+from tests.support.events import Run
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
@@ -118,18 +119,19 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     editor = screen_editor
     review(editor, opened(editor), demonstration=True)
     wait_focused(editor)
-    screen = editor.wait_screen("eleven")
-    assert "a.txt 1/4" in screen[0]
-    assert "4 open" in screen[0]
-    assert "ga accept  gr reject" in screen[0]
+    editor.wait_screen("eleven")
+    screen = editor.wait_screen("ga accept  gr reject")
+    assert "a.txt · hunk 1/4 · 4 open" in screen[0]
     assert "g? help" in screen[0]
     assert "demo" in screen[0]
-    text = [line.strip() for line in screen]
-    assert text.index("first") + 1 == text.index("line 01")
+    text = [line.strip() for line in editor.wait_screen("+ first")]
+    assert text.index("+ first") + 1 == text.index("line 01")
     at = text.index("- line 11")
-    assert text[at - 1 : at + 5] == ["- line 10", "- line 11", "ten", "eleven", "more", "line 12"]
+    assert text[at - 1 : at + 5] == ["- line 10", "- line 11", "+ ten", "+ eleven", "+ more", "line 12"]
     editor.feed("gh")
-    assert "eleven" not in "\n".join(editor.wait_screen("line 24"))
+    assert "eleven" not in "\n".join(editor.wait_screen("· hidden"))
+    editor.feed("gh")
+    assert "hidden" not in "\n".join(editor.wait_screen("eleven"))
     editor.feed("]cgp")
     editor.wait_screen("+eleven")
 
@@ -312,6 +314,93 @@ def test_the_keys_move_between_files(editor: Editor) -> None:
     assert names == ["on_disk.txt", "new.lua", "on_disk.txt", "a.txt", "from.txt"]
 
 
+def test_the_keys_are_the_same_in_every_buffer(editor: Editor) -> None:
+    review(editor, *FILES)
+    wait_focused(editor)
+    assert "ga accept" in bar(editor)
+    editor.feed("gagr")
+    editor.feed("gaga")
+    assert accepted(editor) == [[0], [], [0], [0]]
+
+
+def bar(editor: Editor) -> str:
+    return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
+
+
+def test_the_files_of_a_review_pass_through_one_window(editor: Editor) -> None:
+    other = editor.edit("b.txt", "b\n")
+    editor.command("split")
+    first = opened(editor)
+    home = editor.lua("return vim.api.nvim_get_current_win()")
+    hunks = [{"start": 0, "old": ["b"], "new": ["B"]}]
+    review(editor, first, {**first, "path": "b.txt", "buffer": other, "hunks": hunks})
+    wait_focused(editor)
+    editor.feed("]f")
+    assert editor.lua("return vim.api.nvim_get_current_win()") == home
+    assert "b.txt · file 2/2 · hunk 1/1 · 5 open" in bar(editor)
+    editor.command("wincmd j")
+    editor.wait("vim.wo.winbar:find('#TideateTitle#', 1, true)")
+    dimmed = editor.lua("return vim.wo[...].winbar", home)
+    assert "#TideateOut#" in dimmed
+    assert "ga accept" not in dimmed
+    editor.feed("gR")
+    assert editor.lua("return vim.api.nvim_win_get_buf(...)", home) == first["buffer"]
+
+
+@pytest.mark.parametrize(("key", "words"), [("ga", "1 of 1 accepted"), ("gr", "0 of 1 accepted")])
+def test_the_end_of_a_review_is_told(editor: Editor, key: str, words: str) -> None:
+    review(editor, opened(editor, HUNKS[1:2]))
+    wait_focused(editor)
+    editor.feed(key)
+    assert f"review finished: {words}" in editor.messages()
+
+
+def test_what_was_left_out_is_counted(editor: Editor) -> None:
+    review(editor, opened(editor, HUNKS[:2]))
+    wait_focused(editor)
+    editor.feed("gag<CR>")
+    assert "review finished: 1 of 2 accepted, 1 hunk left out" in editor.messages()
+
+
+def test_the_lines_of_a_deleted_file_have_signs(screen_editor: Editor) -> None:
+    review(screen_editor, {**FILES[2], "hunks": []})
+    wait_focused(screen_editor)
+    screen_editor.wait_screen("- gone")
+
+
+def test_lines_that_are_only_added_have_signs_beside_the_numbers(screen_editor: Editor) -> None:
+    editor = screen_editor
+    file = opened(editor, HUNKS[:1])
+    editor.command("setlocal number")
+    review(editor, file)
+    wait_focused(editor)
+    line = next(line for line in editor.wait_screen("+     first") if "first" in line)
+    assert line.startswith("+ ")
+
+
+def test_a_key_typed_when_the_review_appears_decides_nothing(editor: Editor) -> None:
+    review(editor, opened(editor))
+    editor.wait_for(lambda: focused(editor), "the review is shown")
+    editor.feed("gA")
+    assert answers(editor) == []
+    wait_focused(editor)
+    editor.feed("gA")
+    assert accepted(editor) == [[0, 1, 2, 3]]
+
+
+def test_the_review_leaves_the_tab_page_of_the_output(editor: Editor) -> None:
+    editor.lua("require('tideate').setup({ui = {output = 'tab'}})")
+    file = opened(editor)
+    window = editor.lua("return vim.api.nvim_get_current_win()")
+    run = Run(editor)
+    assert editor.lua("return vim.api.nvim_get_current_win()") == run.window()
+    review(editor, file)
+    wait_focused(editor)
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+    editor.feed("gA")
+    assert editor.lua("return vim.api.nvim_get_current_win()") == window
+
+
 def test_a_fixed_window_keeps_its_buffer(editor: Editor) -> None:
     editor.edit("fixed.txt", "fixed\n")
     editor.command("setlocal winfixbuf")
@@ -362,4 +451,4 @@ def test_the_summary_counts(editor: Editor) -> None:
       model.entries[1].units[3].state = 'accepted'
       return model:summary()
     """)
-    assert summary == "3 hunks: 2 accepted 1 open"
+    assert summary == "3 hunks: 2 accepted, 1 open"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.support.editor import Editor
 
-__all__ = ["answers", "ask", "focused", "gate", "plan", "wait_focused"]
+__all__ = ["answers", "ask", "focused", "gate", "plan", "ready", "wait_focused"]
 
 ASK = """
 local kind, message, details, payload = ...
@@ -17,7 +17,7 @@ local id = 'question' .. _G.asked
 require('tideate.ui').confirm(id, {
   execution_id = ('0123456789abcdef'):rep(2), workflow = 'refactor', step = 'analyze',
   kind = kind, message = message, details = details, payload = payload,
-}, function(answer) table.insert(_G.answers, answer) end)
+}, function(answer) table.insert(_G.answers, answer) end, function(err) error(err) end)
 return id
 """
 
@@ -41,9 +41,15 @@ def answers(editor: Editor) -> list[dict[str, Any]]:
 
 
 def focused(editor: Editor) -> bool:
-    """Whether the next key goes to the question."""
+    """Whether keys go to the question."""
     return bool(editor.lua("local p = require('tideate.ui').pending()[1] return p ~= nil and p.focused"))
 
 
+def ready(editor: Editor) -> bool:
+    """Whether the next key answers the question."""
+    return bool(editor.lua("local p = require('tideate.ui').pending()[1] return p ~= nil and p.ready"))
+
+
 def wait_focused(editor: Editor) -> None:
-    editor.wait_for(lambda: focused(editor), "the question has the focus")
+    """Wait until the question has the focus, and keys count."""
+    editor.wait_for(lambda: ready(editor), "the question has the focus, and keys count")

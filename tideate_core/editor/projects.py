@@ -137,7 +137,9 @@ class Projects:
         loaded = project.loaded
         files = ", ".join(str(path) for path in loaded.sources) or "defaults"
         checks.append({"name": "config", "ok": True, "message": f"configuration from {files}"})
-        checks += [{"name": "trust", "ok": False, "message": notice} for notice in loaded.notices]
+        checks += [{"name": "trust", "ok": False, "message": notice} for notice in loaded.notices] or [
+            {"name": "trust", "ok": True, "message": "no configuration of this project waits for trust"}
+        ]
         checks += [{"name": "packages", "ok": False, "message": n} for n in self._registry.notices]
         try:
             answer = await project.adapters.get(loaded.config.adapter).check()

@@ -13,12 +13,32 @@ local M = {}
 ---@class tideate.Asked
 ---@field close fun(self) withdraw it, without an answer
 ---@field focus fun(self) give the person the window
----@field focused fun(self): boolean whether the next key is an answer
+---@field focused fun(self): boolean whether keys go to it
+---@field ready fun(self): boolean whether the next key is an answer
+
+local NAMED = 30 -- cells of a prompt that name a run
+
+--- What a run was asked, or its id, where the name of its workflow is not enough.
+---@param question tideate.Question
+---@return string
+local function which(question)
+  local running, prompt = 0, ''
+  for _, run in ipairs(require('tideate.state').runs()) do
+    running = running + (require('tideate.ui.progress').active(run) and 1 or 0)
+    prompt = run.execution_id == question.execution_id and vim.trim(run.prompt or '') or prompt
+  end
+  if running < 2 then
+    return ''
+  end
+  return ' · ' .. (prompt ~= '' and require('tideate.ui.text').fit(prompt, NAMED) or question.execution_id:sub(1, 8))
+end
 
 ---@param question tideate.Question
----@return tideate.Chunk[]
+---@return fun(): tideate.Chunk[]
 function M.title(question)
-  return { { (' %s · %s '):format(question.workflow, question.step), 'TideateTitle' } }
+  return function()
+    return { { (' %s · %s%s '):format(question.workflow, question.step, which(question)), 'TideateTitle' } }
+  end
 end
 
 ---@param details string

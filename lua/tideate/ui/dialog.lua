@@ -5,7 +5,7 @@ local M = {}
 local ns = vim.api.nvim_create_namespace('tideate.dialog')
 
 ---@class tideate.DialogSpec
----@field title tideate.Chunk[]
+---@field title fun(): tideate.Chunk[]
 ---@field keys tideate.Key[]
 ---@field lines fun(width: integer): tideate.Chunk[][] what it says, drawn again when it changes
 ---@field width? integer wanted width of the text
@@ -20,6 +20,7 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@field group integer
 ---@field back integer? the window the person came from
 ---@field stop_waiting fun()?
+---@field guard tideate.Guard
 ---@field closed boolean
 ---@field at_top boolean?
 local Dialog = {}
@@ -32,7 +33,10 @@ function M.open(spec)
   vim.bo[buf].bufhidden = 'hide'
   local self = setmetatable({ buf = buf, spec = spec, closed = false }, Dialog)
   self.group = vim.api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
-  require('tideate.ui.keys').set(buf, spec.keys)
+  self.guard = require('tideate.ui.guard').new(function()
+    self:footer()
+  end)
+  require('tideate.ui.keys').set(buf, self.guard:wrap(spec.keys))
   if spec.markdown then
     pcall(vim.treesitter.start, buf, 'markdown')
   end
@@ -93,6 +97,11 @@ function Dialog:focused()
   return self.win ~= nil and vim.api.nvim_get_current_win() == self.win
 end
 
+---@return boolean whether the next key is an answer
+function Dialog:ready()
+  return self:focused() and self.guard:ready()
+end
+
 --- How many rows lines take, long ones wrapped.
 ---@param lines tideate.Chunk[][]
 ---@param width integer
@@ -105,29 +114,38 @@ local function rows_of(lines, width)
   return rows
 end
 
---- At the bottom, unless the person writes there.
+--- At the bottom of the part that is free, unless the person writes there.
 ---@param height integer
----@param rows integer
+---@param free { row: integer, rows: integer }
 ---@return boolean
-local function belongs_at_top(height, rows)
-  return vim.fn.screenrow() > rows - height - 2 and vim.fn.screenrow() > height + 3
+local function belongs_at_top(height, free)
+  local line = vim.fn.screenrow() - free.row
+  return line > free.rows - height - 2 and line <= free.rows and line > height + 3
 end
 
 ---@return table<string, any> config, tideate.Chunk[][] lines
 function Dialog:layout()
-  local columns, rows = require('tideate.ui.window').room()
-  local width = math.min(self.spec.width or 64, columns - 4)
+  local place = require('tideate.ui.place')
+  local wanted = self.spec.width or 64
+  local free = place.free()
+  local width = math.min(wanted, free.columns - 4)
   local lines = self.spec.lines(width)
-  local height = math.max(1, math.min(rows_of(lines, width), rows - 2))
+  local crowded = rows_of(lines, width) + 2 > free.rows
+  if crowded then
+    free = place.whole()
+    width = math.min(wanted, free.columns - 4)
+    lines = self.spec.lines(width)
+  end
+  local height = math.max(1, math.min(rows_of(lines, width), free.rows - 2))
   if not self.win then
-    self.at_top = belongs_at_top(height, rows)
+    self.at_top = belongs_at_top(height, free)
   end
   return {
     relative = 'editor',
     width = width,
     height = height,
-    row = self.at_top and (vim.o.showtabline == 2 and 1 or 0) or math.max(0, rows - height - 2),
-    col = math.max(0, math.floor((columns - width - 2) / 2)),
+    row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2)),
+    col = free.col + math.max(0, math.floor((free.columns - width - 2) / 2)),
   },
     lines
 end
@@ -145,9 +163,10 @@ function Dialog:show()
   if self.win then
     vim.api.nvim_win_set_config(self.win, config)
   else
-    config.title = text.fit_chunks(self.spec.title, config.width)
-    config.footer = ' '
+    config.title, config.footer = ' ', ' '
     self.win = window.float(self.buf, false, vim.tbl_extend('force', config, { zindex = 100 }))
+    vim.w[self.win].tideate_dialog = true
+    require('tideate.ui.notify').make_room()
     window.options(self.win, { cursorline = self.spec.cursor_from ~= nil, scrolloff = 0 })
     self:hold_cursor()
     if not self.stop_waiting then
@@ -165,7 +184,7 @@ function Dialog:hold_cursor()
   end
 end
 
---- The keys, or how to get to them.
+--- What asks, and the keys, or how to get to them.
 function Dialog:footer()
   if not self.win or not vim.api.nvim_win_is_valid(self.win) then
     return
@@ -173,19 +192,23 @@ function Dialog:footer()
   local text = require('tideate.ui.text')
   local width = vim.api.nvim_win_get_width(self.win)
   local footer
-  if self:focused() or vim.w.tideate_over then
+  if self:focused() and not self.guard:ready() then
+    footer = { require('tideate.ui.guard').HINT }
+  elseif self:focused() or vim.w.tideate_over then
     footer = text.keys(require('tideate.ui.keys').words(self.spec.keys), width)
   else
     footer = text.fit_chunks({
       { ' waits for you: ', 'TideateWarning' },
-      { 'stop typing in normal mode, or :Workflow ', 'TideateHint' },
+      { 'press <Esc>, or :Workflow ', 'TideateHint' },
     }, width)
   end
-  vim.api.nvim_win_set_config(self.win, { footer = footer, footer_pos = 'left' })
+  local title = text.fit_chunks(self.spec.title(), width)
+  vim.api.nvim_win_set_config(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })
 end
 
 --- Give the person the window.
-function Dialog:focus()
+---@param unasked boolean? nothing that the person did brings them here
+function Dialog:focus(unasked)
   if self.stop_waiting then
     self.stop_waiting()
     self.stop_waiting = nil
@@ -196,7 +219,13 @@ function Dialog:focus()
   local current = vim.api.nvim_get_current_win()
   if current ~= self.win then
     self.back = current
+    if unasked then
+      self.guard:arm()
+    end
     vim.api.nvim_set_current_win(self.win)
+  end
+  if not unasked then
+    self.guard:release()
   end
   self:hold_cursor()
   self:footer()
@@ -206,7 +235,7 @@ function Dialog:wait_for_quiet()
   self.stop_waiting = require('tideate.ui.idle').when_quiet(function()
     self.stop_waiting = nil
     if not self.closed then
-      self:focus()
+      self:focus(true)
     end
   end)
 end

@@ -1,7 +1,7 @@
 --- Whether a person is typing, so that no dialog ever takes keys meant for something else.
 local M = {}
 
-local QUIET = 400 -- milliseconds without a key
+local QUIET = 700 -- milliseconds without a key
 local LOOK = 50 -- milliseconds between two looks
 
 local ns = vim.api.nvim_create_namespace('tideate.idle')
@@ -50,23 +50,32 @@ function M.when_quiet(callback)
   local stop = M.watch()
   local timer = assert(vim.uv.new_timer())
   local done = false
+  local watching ---@type integer
   local function finish()
     if not done then
       done = true
+      pcall(vim.api.nvim_del_autocmd, watching)
       timer:stop()
       timer:close()
       stop()
     end
   end
-  timer:start(LOOK, LOOK, function()
-    vim.schedule(function()
-      vim.uv.update_time()
-      if not done and vim.uv.now() - last_key >= QUIET and M.plain_normal() then
-        finish()
-        callback()
-      end
-    end)
+  local look = vim.schedule_wrap(function()
+    vim.uv.update_time()
+    if not done and vim.uv.now() - last_key >= QUIET and M.plain_normal() then
+      finish()
+      callback()
+    end
   end)
+  timer:start(LOOK, LOOK, look)
+  -- half a command may hold the timer's callbacks back for as long as it stands
+  watching = vim.api.nvim_create_autocmd('ModeChanged', {
+    callback = function()
+      if not done then
+        timer:start(LOOK, LOOK, look)
+      end
+    end,
+  })
   return finish
 end
 

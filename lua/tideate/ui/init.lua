@@ -6,6 +6,7 @@ local M = {}
 ---@field id string
 ---@field question tideate.Question
 ---@field respond fun(result: any)
+---@field fail tideate.Fail
 ---@field shown tideate.Asked?
 
 ---@type tideate.ui.Waiting[] the first one is shown
@@ -35,6 +36,13 @@ local function answer(waiting, result)
   show_next()
 end
 
+---@param err any
+---@return string
+local function logged(err)
+  require('tideate.paths').log(debug.traceback('a question could not be shown: ' .. tostring(err), 2))
+  return tostring(err)
+end
+
 --- Show the question whose turn it is.
 function show_next()
   local waiting = queue[1]
@@ -42,13 +50,16 @@ function show_next()
     return
   end
   local module = KINDS[waiting.question.kind] or KINDS.gate
-  local ok, shown = pcall(require(module).open, waiting.question, function(result)
-    answer(waiting, result)
-  end)
+  local ok, shown = xpcall(function()
+    return require(module).open(waiting.question, function(result)
+      answer(waiting, result)
+    end)
+  end, logged)
   if not ok then
-    -- a question that cannot be shown must not hold up the others, nor count as a yes
-    answer(waiting, { accepted = false, reason = tostring(shown) })
-    error(shown, 0)
+    -- it must not hold up the others, and the person said neither yes nor no
+    table.remove(queue, 1)
+    waiting.fail('the question could not be shown: ' .. shown, 'EditorFailed')
+    return show_next()
   end
   waiting.shown = shown
 end
@@ -73,9 +84,10 @@ end
 ---@param id string
 ---@param question tideate.Question
 ---@param respond fun(result: any) called once, never after `withdraw`
-function M.confirm(id, question, respond)
+---@param fail tideate.Fail called instead if the question cannot be shown
+function M.confirm(id, question, respond, fail)
   question = present(question)
-  table.insert(queue, { id = id, question = question, respond = respond })
+  table.insert(queue, { id = id, question = question, respond = respond, fail = fail })
   show_next()
 end
 
@@ -94,7 +106,7 @@ function M.withdraw(id)
 end
 
 --- What waits for the person, the one shown first.
----@return { id: string, kind: string, message: string, focused: boolean }[]
+---@return { id: string, kind: string, message: string, focused: boolean, ready: boolean }[] ready: keys count
 function M.pending()
   return vim.tbl_map(function(waiting)
     return {
@@ -102,6 +114,7 @@ function M.pending()
       kind = waiting.question.kind,
       message = waiting.question.message,
       focused = waiting.shown ~= nil and waiting.shown:focused(),
+      ready = waiting.shown ~= nil and waiting.shown:ready(),
     }
   end, queue)
 end

@@ -6,6 +6,7 @@ local M = {}
 ---@field run fun()
 ---@field desc string
 ---@field word? string short, for a footer; without it the key is only in the help
+---@field begins? boolean a longer key begins with it, and is waited for
 
 ---@param buf integer
 ---@param lhs string
@@ -26,7 +27,8 @@ function M.set(buf, keys)
   for _, key in ipairs(keys) do
     for _, lhs in ipairs(key.lhs) do
       table.insert(before, { lhs = lhs, mapping = own(buf, lhs) })
-      vim.keymap.set('n', lhs, key.run, { buffer = buf, nowait = true, silent = true, desc = key.desc })
+      local options = { buffer = buf, nowait = not key.begins, silent = true, desc = key.desc }
+      vim.keymap.set('n', lhs, key.run, options)
     end
   end
   return function()

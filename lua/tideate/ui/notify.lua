@@ -26,16 +26,27 @@ function M.close()
   require('tideate.ui.window').close(last.win)
 end
 
+--- Move the toast off a dialog that has just opened.
+function M.make_room()
+  if toast and require('tideate.ui.window').visible(toast.win) then
+    local config = vim.api.nvim_win_get_config(toast.win)
+    local row = require('tideate.ui.place').above_dialogs(config.height + 2)
+    vim.api.nvim_win_set_config(toast.win, { relative = 'editor', row = row, col = config.col })
+  end
+end
+
 ---@param message string
 ---@param level integer
 local function show_toast(message, level)
   M.close()
   local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local columns, rows = window.room()
-  local width = math.min(72, columns - 4)
+  local widest = math.min(72, columns - 4)
+  local width = 10 -- the title
   local lines = vim.tbl_map(function(line)
+    width = math.max(width, text.width({ { line } }) + 2)
     return { { ' ' .. line, GROUPS[level] } }
-  end, text.wrap(message, width - 2))
+  end, text.wrap(message, widest - 2))
   local buf = window.scratch()
   vim.bo[buf].bufhidden = 'wipe'
   text.render(buf, vim.api.nvim_create_namespace('tideate.notify'), lines)
@@ -43,7 +54,7 @@ local function show_toast(message, level)
   local win = window.float(buf, false, {
     width = width,
     height = height,
-    row = vim.o.showtabline == 2 and 1 or 0,
+    row = require('tideate.ui.place').above_dialogs(height + 2),
     col = columns - width - 2,
     title = { { ' tideate ', 'TideateTitle' } },
     focusable = false,
@@ -63,18 +74,22 @@ end
 ---@param line string
 ---@return boolean
 local function fits(line)
-  return vim.o.cmdheight > 0 and not line:find('\n') and vim.fn.strdisplaywidth(line) < vim.o.columns - 12
+  local width = require('tideate.ui.text').width({ { line } })
+  return vim.o.cmdheight > 0 and not line:find('\n') and width < vim.o.columns - 12
 end
 
 --- Put a message into `:messages` without a prompt to press a key.
 ---@param message string
 local function remember(message)
-  local width = math.max(20, vim.o.columns - 12)
-  for _, line in ipairs(require('tideate.ui.text').wrap(message, width)) do
-    -- the redraw forgets that a message is on the screen, so that the next one needs no prompt
+  local short = vim.o.shortmess
+  -- cut in the middle on the screen, whole in the history
+  vim.opt.shortmess:append('T')
+  for _, line in ipairs(vim.split(message, '\n', { plain = true })) do
+    -- the redraw forgets that a message is on the screen, so that none needs a prompt
     vim.cmd.redraw()
-    vim.api.nvim_echo({ { line } }, true, {})
+    vim.cmd.echomsg(vim.fn.string(require('tideate.ui.text').plain(line)))
   end
+  vim.o.shortmess = short
   vim.cmd.redraw()
   vim.api.nvim_echo({ { '' } }, false, {})
 end

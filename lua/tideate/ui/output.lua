@@ -32,18 +32,8 @@ local function draw()
   if not run or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
     return
   end
-  local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
-  local window = require('tideate.ui.window')
-  local width = vim.api.nvim_win_get_width(shown.win)
-  local title = progress.title(run)
-  if shown.kind == 'float' then
-    local keys = text.keys(require('tideate.ui.keys').words(M.keys()), width)
-    vim.api.nvim_win_set_config(shown.win, { title = text.fit_chunks(title, width), footer = keys })
-    window.options(shown.win, { winbar = text.bar(progress.fitting_steps(run, width)) })
-  else
-    local steps = progress.fitting_steps(run, math.max(0, width - text.width(title)))
-    window.options(shown.win, { winbar = text.bar(text.fit_chunks(vim.list_extend(title, steps), width)) })
-  end
+  local keys = M.keys(require('tideate.ui.progress').active(run))
+  require('tideate.ui.output_window').head(shown.win, shown.kind, run, keys)
 end
 
 --- The spinner turns only while somebody sees it and something runs.
@@ -61,8 +51,9 @@ local function animate()
   end
 end
 
+---@param active boolean? whether there is something to cancel; true by default
 ---@return tideate.Key[]
-function M.keys()
+function M.keys(active)
   return {
     {
       lhs = { 'q' },
@@ -74,7 +65,7 @@ function M.keys()
     },
     {
       lhs = { '<C-c>' },
-      word = 'cancel',
+      word = active ~= false and 'cancel' or nil,
       desc = 'cancel the run',
       run = function()
         local run = shown.id and status(shown.id)
@@ -226,16 +217,25 @@ function M.hide()
   local focused = win == vim.api.nvim_get_current_win()
   M.closed()
   require('tideate.ui.window').close(win)
-  if focused and require('tideate.ui.window').visible(back) then
+  if focused and back and vim.api.nvim_win_is_valid(back) then
     vim.api.nvim_set_current_win(back)
   end
 end
 
---- Give way to something that needs the room, if the window lies over the code.
+--- Give way to something that needs the code: a window over it is hidden, one in a tab page of its own left.
 function M.make_room()
   if shown.kind == 'float' and shown.win then
     M.hide()
+  elseif shown.kind == 'tab' and shown.win == vim.api.nvim_get_current_win() then
+    if shown.back and vim.api.nvim_win_is_valid(shown.back) then
+      vim.api.nvim_set_current_win(shown.back)
+    end
   end
+end
+
+---@return integer? win the window, where it lies over others
+function M.float()
+  return shown.kind == 'float' and M.is_visible() and shown.win or nil
 end
 
 --- Put the person into the window.

@@ -38,6 +38,26 @@ function M.open(buf)
   return window.float(buf, false, config), 'float'
 end
 
+--- Draw the title, the steps and the keys.
+---@param win integer
+---@param kind string
+---@param run tideate.Run
+---@param keys tideate.Key[]
+function M.head(win, kind, run, keys)
+  local text, progress = require('tideate.ui.text'), require('tideate.ui.progress')
+  local window = require('tideate.ui.window')
+  local width = vim.api.nvim_win_get_width(win)
+  local title = progress.title(run)
+  if kind == 'float' then
+    local footer = text.keys(require('tideate.ui.keys').words(keys), width)
+    vim.api.nvim_win_set_config(win, { title = text.fit_chunks(title, width), footer = footer })
+    window.options(win, { winbar = text.bar(progress.fitting_steps(run, width)) })
+  else
+    local steps = progress.fitting_steps(run, math.max(0, width - text.width(title)))
+    window.options(win, { winbar = text.bar(text.fit_chunks(vim.list_extend(title, steps), width)) })
+  end
+end
+
 --- What suits text that is read.
 ---@param win integer
 function M.dress(win)

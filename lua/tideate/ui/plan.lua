@@ -20,6 +20,7 @@ local UNTAKEN = 'your edits of the text are not taken: e goes back to them, y ag
 ---@field respond fun(result: table<string, any>)
 ---@field rows table<integer, tideate.PlannedFile> by buffer row, 1-based
 ---@field first integer first row with a file, 0-based
+---@field problems string[] why the plan cannot be carried out
 ---@field message string?
 local Plan = {}
 Plan.__index = Plan
@@ -27,7 +28,8 @@ Plan.__index = Plan
 ---@param file tideate.PlannedFile
 ---@return string
 local function name(file)
-  return file.move_to and (file.path .. ' → ' .. file.move_to) or file.path
+  local full = file.move_to and (file.path .. ' → ' .. file.move_to) or file.path
+  return require('tideate.ui.text').plain(full)
 end
 
 ---@return tideate.PlannedFile[]
@@ -59,13 +61,37 @@ function Plan:file_lines(file, widest, width)
   return { line }
 end
 
+---@param count integer
+---@return string
+local function files_word(count)
+  return count == 1 and '1 file' or ('%d files'):format(count)
+end
+
+--- What is wrong, and the question. The engine's counts the files that it proposed, not those that are left.
+---@return { [1]: string, [2]: string? }[] lines text and highlight group
+function Plan:asking()
+  local lines = {}
+  for _, problem in ipairs(self.problems) do
+    table.insert(lines, { problem, 'TideateWarning' })
+  end
+  for _, line in ipairs(#self.problems == 0 and vim.split(self.question.message or '', '\n') or {}) do
+    if not line:find('^Go on with %d+ files?%?$') then
+      table.insert(lines, { line })
+    end
+  end
+  table.insert(lines, { ('Go on with %s?'):format(files_word(#self:kept())) })
+  return lines
+end
+
 ---@param width integer
 ---@return tideate.Chunk[][]
 function Plan:lines(width)
   local text = require('tideate.ui.text')
   local lines = { {} } ---@type tideate.Chunk[][]
-  for _, line in ipairs(text.wrap(self.question.message, width - 2)) do
-    table.insert(lines, { { ' ' .. line } })
+  for _, said in ipairs(self:asking()) do
+    for _, line in ipairs(text.wrap(said[1], width - 2)) do
+      table.insert(lines, { { ' ' .. line, said[2] } })
+    end
   end
   table.insert(lines, {})
   self.rows, self.first = {}, #lines
@@ -90,7 +116,7 @@ function Plan:summary()
   end
   local kept = #self:kept()
   local taken_out = #self.files - kept
-  local files = kept == 1 and '1 file' or ('%d files'):format(kept)
+  local files = files_word(kept)
   return taken_out == 0 and files or ('%s, %d taken out'):format(files, taken_out)
 end
 
@@ -99,7 +125,10 @@ function Plan:toggle()
   local row = vim.api.nvim_win_get_cursor(0)[1]
   local file = self.rows[row]
   if file then
-    self.out[file] = not self.out[file]
+    self.out[file] = not self.out[file] or nil
+    if self.editor and self.editor:unfinished() then
+      self.editor:comment(file, self.out[file] or false)
+    end
     self:redraw()
     if self.rows[row + 1] then
       vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
@@ -128,12 +157,15 @@ end
 
 function Plan:edit()
   self.editor = self.editor
-    or require('tideate.ui.plan_edit').new(self.question.execution_id, function(files)
-      self.files, self.out = files, {}
+    or require('tideate.ui.plan_edit').new(self.question.execution_id, function(files, out)
+      self.files, self.out = vim.list_extend(vim.list_extend({}, files), out), {}
+      for _, file in ipairs(out) do
+        self.out[file] = true
+      end
       self:redraw()
       self.dialog:focus()
     end)
-  self.editor:show(self:kept())
+  self.editor:show(self.files, self.out)
 end
 
 function Plan:accept()
@@ -166,6 +198,11 @@ function Plan:focused()
   return self.dialog:focused()
 end
 
+---@return boolean
+function Plan:ready()
+  return self.dialog:ready()
+end
+
 function Plan:close()
   if self.editor then
     self.editor:close()
@@ -193,9 +230,9 @@ function Plan:keys()
     key({ 'e' }, 'edit', 'edit the plan as text', function()
       self:edit()
     end),
-    key({ 'K' }, 'why', 'the whole reason, and the details', function()
+    vim.tbl_extend('error', key({ 'd', 'K' }, 'details', 'the whole reason, and the details', function()
       self:details()
-    end),
+    end), { begins = true }), -- dd
     key({ '?', 'g?' }, 'help', 'this help', function()
       require('tideate.ui.keys').help('plan', keys)
     end),
@@ -210,6 +247,7 @@ end
 function M.open(question, respond)
   local self = setmetatable({
     files = question.payload.files,
+    problems = question.payload.problems or {},
     out = {},
     question = question,
     respond = respond,

@@ -13,70 +13,167 @@ local M = {}
 
 M.ACTIONS = { 'create', 'modify', 'delete', 'move' }
 
+--- What stands between a path and the reason, between blanks.
+local SEPARATORS = { '—', '–', '--', '-' }
+
 M.HELP = {
   '# create|modify|delete PATH — why',
   '# move PATH -> PATH — why',
 }
 
+--- Where the reason begins.
+---@param text string
+---@return integer? from, integer? to of the separator
+local function find_separator(text)
+  local from, to
+  for _, separator in ipairs(SEPARATORS) do
+    local at, stop = (text .. ' '):find(' ' .. separator .. ' ', 1, true)
+    if at and (not from or at < from) then
+      from, to = at, stop
+    end
+  end
+  return from, to
+end
+
+--- A path as the text has it: in quotes if it would be read as something else.
+---@param path string
+---@return string
+local function quoted(path)
+  if find_separator(path) or path:find('->', 1, true) or path:find('^"') or vim.trim(path) ~= path then
+    return '"' .. path:gsub('[\\"]', '\\%0') .. '"'
+  end
+  return path
+end
+
+---@param file tideate.PlannedFile
+---@return string
+local function format_file(file)
+  local line = file.action .. ' ' .. quoted(file.path)
+  if file.action == 'move' then
+    line = line .. ' -> ' .. quoted(file.move_to or '')
+  end
+  local why = (file.why or ''):gsub('%s+', ' ')
+  return require('tideate.ui.text').plain(why == '' and line or line .. ' — ' .. why)
+end
+
 ---@param files tideate.PlannedFile[]
+---@param out table<tideate.PlannedFile, boolean>? files that were taken out: they are commented
 ---@return string[]
-function M.format(files)
+function M.format(files, out)
   local lines = vim.list_extend({}, M.HELP)
   for _, file in ipairs(files) do
-    local line = file.action .. ' ' .. file.path
-    if file.action == 'move' then
-      line = line .. ' -> ' .. (file.move_to or '')
-    end
-    local why = (file.why or ''):gsub('%s+', ' ')
-    table.insert(lines, why == '' and line or line .. ' — ' .. why)
+    table.insert(lines, (out and out[file] and '# ' or '') .. format_file(file))
   end
   return lines
 end
 
----@param line string
----@return string text, string why
-local function split_why(line)
-  for _, separator in ipairs({ ' — ', ' – ', ' -- ' }) do
-    local at, stop = line:find(separator, 1, true)
-    if at then
-      return vim.trim(line:sub(1, at - 1)), vim.trim(line:sub(stop + 1))
+---@param text string that begins with a quote
+---@return string path, string rest both empty if the quotes are not closed
+local function read_quoted(text)
+  local index = 2
+  while index <= #text do
+    local char = text:sub(index, index)
+    if char == '"' then
+      return (text:sub(2, index - 1):gsub('\\([\\"])', '%1')), text:sub(index + 1)
     end
+    index = index + (char == '\\' and 2 or 1)
   end
-  return vim.trim(line), ''
+  return '', ''
+end
+
+--- Read a path from the beginning of a text.
+---@param text string
+---@return string path, string rest
+local function read_path(text)
+  if text:sub(1, 1) == '"' then
+    return read_quoted(text)
+  end
+  local ends = find_separator(text) or #text + 1
+  local arrow = text:find('->', 1, true)
+  ends = arrow and arrow < ends and arrow or ends
+  return vim.trim(text:sub(1, ends - 1)), text:sub(ends)
+end
+
+---@param rest string what follows the paths
+---@return string? why nil if it is something else
+local function read_why(rest)
+  local from, to = find_separator(rest)
+  if from == 1 then
+    return vim.trim(rest:sub(to + 1))
+  end
+  return vim.trim(rest) == '' and '' or nil
+end
+
+---@param action string
+---@param rest string
+---@return tideate.PlannedFile? file, string? err
+local function read_paths(action, rest)
+  local text = rest
+  local path, to
+  path, rest = read_path(text)
+  local arrow = rest:match('^%s*%->%s*(.*)$')
+  if arrow then
+    to, rest = read_path(arrow)
+  end
+  local why = read_why(rest)
+  if path == '' and not arrow then
+    return nil, ('%s needs a path%s'):format(action, text:find('^"') and ', between two quotes' or '')
+  elseif action ~= 'move' and arrow then
+    return nil, ("only move has a '->'; %s takes one path; a path with '->' in it stands in quotes"):format(action)
+  elseif action == 'move' and (path == '' or (to or '') == '') then
+    return nil, 'move needs two paths: move PATH -> PATH'
+  elseif path == to then
+    return nil, 'move needs two different paths'
+  elseif not why then
+    return nil, ("what does '%s' mean? A reason follows ' — '"):format(vim.trim(rest))
+  end
+  return { action = action, path = path, move_to = to, why = why }
 end
 
 ---@param line string
 ---@return tideate.PlannedFile? file, string? err
 local function parse_line(line)
-  local text, why = split_why(line)
-  local action, rest = text:match('^(%S+)%s*(.*)$')
+  local action, rest = line:match('^(%S+)%s*(.*)$')
   if not vim.list_contains(M.ACTIONS, action) then
     local hint = require('tideate.nearest').hint(action, M.ACTIONS)
     hint = hint ~= '' and hint or ': create, modify, delete or move'
     return nil, ("'%s' is no action%s"):format(action, hint)
-  elseif rest == '' then
-    return nil, ('%s needs a path'):format(action)
   end
-  local from, to = rest:match('^(.-)%s*%->%s*(.*)$')
-  if action == 'move' then
-    if not from or from == '' or to == '' then
-      return nil, 'move needs two paths: move PATH -> PATH'
-    elseif from == to then
-      return nil, 'move needs two different paths'
+  return read_paths(action, rest)
+end
+
+--- A file that is commented out; most comments are none.
+---@param line string
+---@return tideate.PlannedFile?
+local function parse_comment(line)
+  local text = vim.trim((line:match('^%s*#+%s*(.*)$') or ''))
+  return text ~= '' and (parse_line(text)) or nil
+end
+
+--- Put a file's line into a comment, or back.
+---@param lines string[]
+---@param path string
+---@param out boolean
+---@return integer? row 0-based
+---@return string? line what it becomes
+function M.comment(lines, path, out)
+  for row, line in ipairs(lines) do
+    local commented = parse_comment(line)
+    local file = commented or (not line:find('^%s*#') and parse_line(vim.trim(line))) or nil
+    if file and file.path == path and (commented ~= nil) ~= out then
+      return row - 1, out and '# ' .. line or (line:gsub('^%s*#+%s*', ''))
     end
-    return { action = action, path = from, move_to = to, why = why }
-  elseif from then
-    return nil, ("only move has a '->'; %s takes one path"):format(action)
   end
-  return { action = action, path = rest, why = why }
 end
 
 --- Read a plan.
 ---@param lines string[]
----@return tideate.PlannedFile[] files, tideate.PlanError[] errors
+---@return tideate.PlannedFile[] files, tideate.PlanError[] errors, tideate.PlannedFile[] out commented lines
 function M.parse(lines)
   local files, errors, seen = {}, {}, {} ---@type tideate.PlannedFile[], tideate.PlanError[], table<string, integer>
+  local out = {} ---@type tideate.PlannedFile[]
   for index, line in ipairs(lines) do
+    table.insert(out, parse_comment(line))
     if line:find('%S') and not line:find('^%s*#') then
       local file, err = parse_line(vim.trim(line))
       for _, path in ipairs(file and { file.path, file.move_to } or {}) do
@@ -92,7 +189,10 @@ function M.parse(lines)
       end
     end
   end
-  return files, errors
+  out = vim.tbl_filter(function(file)
+    return not seen[file.path]
+  end, out)
+  return files, errors, out
 end
 
 return M

@@ -22,11 +22,15 @@ function M.open(title, text, filetype)
     widest = math.max(widest, vim.fn.strdisplaywidth(line))
   end
   local back = vim.api.nvim_get_current_win()
-  local win = window.over(buf, window.centered(math.min(widest, 110), math.max(#lines, 3), {
+  local width = math.min(widest, 110)
+  local win = window.over(buf, window.centered(width, math.max(#lines, 3), {
     title = { { (' %s '):format(title), 'TideateTitle' } },
     footer = require('tideate.ui.text').keys({ { 'q', 'close' } }),
     zindex = 115,
   }))
+  -- only the window knows how its lines wrap
+  local rows = vim.api.nvim_win_text_height(win, {}).all
+  vim.api.nvim_win_set_config(win, window.centered(width, math.max(rows, 3), { relative = 'editor' }))
   local function close()
     window.close(win)
     if window.visible(back) then

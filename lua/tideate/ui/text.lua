@@ -3,10 +3,23 @@ local M = {}
 
 ---@alias tideate.Chunk [string, string?] text and highlight group
 
+local ESCAPES = { ['\n'] = '\\n', ['\r'] = '\\r' }
+
+--- A text on one line: line ends as `\n` and `\r`, other control characters but tabs as `^[` and the like.
+--- As wide on the screen as the text itself.
+---@param text string
+---@return string
+function M.plain(text)
+  return (text:gsub('[%z\1-\8\10-\31\127]', function(char)
+    return ESCAPES[char] or '^' .. string.char(bit.bxor(char:byte(), 64))
+  end))
+end
+
 ---@param text string
 ---@param width integer display cells
 ---@return string
 function M.fit(text, width)
+  text = M.plain(text)
   if vim.fn.strdisplaywidth(text) <= width then
     return text
   end
@@ -21,6 +34,7 @@ end
 ---@param width integer
 ---@return string
 function M.pad(text, width)
+  text = M.plain(text)
   return text .. (' '):rep(width - vim.fn.strdisplaywidth(text))
 end
 
@@ -32,7 +46,7 @@ function M.wrap(text, width)
   local lines = {}
   for _, paragraph in ipairs(vim.split(text, '\n', { plain = true })) do
     local line = ''
-    for word in paragraph:gmatch('%S+') do
+    for word in M.plain(paragraph):gmatch('%S+') do
       while vim.fn.strdisplaywidth(word) > width do
         if line ~= '' then
           table.insert(lines, line)
@@ -58,7 +72,8 @@ end
 function M.width(chunks)
   local width = 0
   for _, chunk in ipairs(chunks) do
-    width = width + vim.fn.strdisplaywidth(chunk[1])
+    -- plain first: a null makes Vim's functions fail
+    width = width + vim.fn.strdisplaywidth(M.plain(chunk[1]))
   end
   return width
 end
@@ -70,13 +85,14 @@ end
 function M.fit_chunks(chunks, width)
   local kept = {} ---@type tideate.Chunk[]
   for _, chunk in ipairs(chunks) do
-    local size = vim.fn.strdisplaywidth(chunk[1])
+    local plain = M.plain(chunk[1])
+    local size = vim.fn.strdisplaywidth(plain)
     if size > width then
-      table.insert(kept, { M.fit(chunk[1], width), chunk[2] })
+      table.insert(kept, { M.fit(plain, width), chunk[2] })
       break
     end
     width = width - size
-    table.insert(kept, chunk)
+    table.insert(kept, { plain, chunk[2] })
   end
   return kept
 end
@@ -87,10 +103,18 @@ end
 function M.bar(chunks)
   local parts = {}
   for _, chunk in ipairs(chunks) do
-    local text = chunk[1]:gsub('%%', '%%%%')
+    local text = M.plain(chunk[1]):gsub('%%', '%%%%')
     table.insert(parts, chunk[2] and ('%%#%s#%s%%*'):format(chunk[2], text) or text)
   end
   return table.concat(parts)
+end
+
+---@param chunks tideate.Chunk[]
+---@return tideate.Chunk[]
+local function plain_chunks(chunks)
+  return vim.tbl_map(function(chunk)
+    return { M.plain(chunk[1]), chunk[2] }
+  end, chunks)
 end
 
 --- Put lines of chunks into a buffer.
@@ -98,6 +122,7 @@ end
 ---@param ns integer
 ---@param lines tideate.Chunk[][]
 function M.render(buf, ns, lines)
+  lines = vim.tbl_map(plain_chunks, lines)
   local texts = vim.tbl_map(function(chunks)
     return table.concat(vim.tbl_map(function(chunk)
       return chunk[1]

@@ -38,9 +38,24 @@ function Decisions:decide_all(state)
     end
   end)
   if stale > 0 then
-    say(('%d of the hunks: you changed their lines'):format(stale), vim.log.levels.WARN)
+    local words = stale == 1 and '1 hunk is left: you changed its lines' or '%d hunks are left: you changed their lines'
+    say(words:format(stale), vim.log.levels.WARN)
   end
   self:advance()
+end
+
+--- Say that the review has ended, which the last decision does by itself.
+---@param count { open: integer, accepted: integer, total: integer }
+---@param changed integer accepted hunks whose lines the person changed
+function Decisions:report(count, changed)
+  local words = ('review finished: %d of %d accepted'):format(count.accepted - changed, count.total)
+  if count.open > 0 then
+    words = ('%s, %s left out'):format(words, count.open == 1 and '1 hunk' or count.open .. ' hunks')
+  end
+  if changed > 0 then
+    words = ('%s; you changed the lines of %d accepted'):format(words, changed)
+  end
+  say(words, changed > 0 and vim.log.levels.WARN or nil)
 end
 
 --- Answer with what was decided; open hunks are left out.
@@ -54,13 +69,9 @@ function Decisions:finish()
   self.model:each(function(unit)
     changed = changed + (unit.stale and unit.state == 'accepted' and 1 or 0)
   end)
-  if changed > 0 then
-    say(('%d accepted hunks were left out, because you changed their lines'):format(changed), vim.log.levels.WARN)
-  elseif count.open > 0 then
-    say(self.model:summary() .. '; what is open was left out')
-  end
   local result = self.model:result()
   self:close()
+  self:report(count, changed)
   self.respond(result)
 end
 
@@ -77,7 +88,7 @@ function Decisions:ask_to_decline()
     return self:decline()
   end
   self.sure = true
-  say(self.model:summary() .. '; q again declines all of it, <CR> finishes')
+  say(self.model:summary() .. '; q again declines all of it, g<CR> finishes')
 end
 
 return Decisions

@@ -20,6 +20,7 @@ local M = {}
 ---@field closed boolean
 ---@field group integer
 ---@field stop_waiting fun()?
+---@field guard tideate.Guard
 ---@field sure boolean a decline was asked for once
 local Review = setmetatable({}, { __index = require('tideate.ui.review.decisions') })
 Review.__index = Review
@@ -76,7 +77,10 @@ end
 ---@param made tideate.ReviewBuffer
 function Review:set_keys(made)
   made.restore_keys = made.restore_keys
-    or require('tideate.ui.keys').set(made.buf, require('tideate.ui.review.keys').keys(self, made.scratch))
+    or require('tideate.ui.keys').set(
+      made.buf,
+      self.guard:wrap(require('tideate.ui.review.keys').keys(self, made.scratch))
+    )
 end
 
 ---@param buf integer
@@ -89,26 +93,9 @@ function Review:index_of(buf)
   end
 end
 
---- The hunk that the cursor is on.
----@return tideate.ReviewUnit? unit, integer? number
-function Review:unit_at_cursor()
-  local made = self.buffers[self.current]
-  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
-  local near, near_number ---@type tideate.ReviewUnit?, integer?
-  for number, unit in ipairs(self.model.entries[self.current].units) do
-    local first, last = made.overlay:range(unit)
-    if row >= first and row <= last then
-      return unit, number
-    elseif row == first - 1 and unit.hunks[1] and #unit.hunks[1].old == 0 then
-      near, near_number = unit, number
-    end
-  end
-  return near, near_number
-end
-
 ---@param buf integer
 ---@param win integer
----@return string?
+---@return string? bar, boolean? active
 function Review:bar(buf, win)
   local index = self:index_of(buf)
   if not index then
@@ -139,6 +126,7 @@ function Review:toggle()
     made.overlay.hidden = not made.overlay.hidden
     made.overlay:draw()
   end
+  self:draw_bars()
 end
 
 function Review:diff()
@@ -154,12 +142,18 @@ function Review:help()
 end
 
 --- Bring the person to what is open, and set the keys.
-function Review:focus()
+---@param unasked boolean? nothing that the person did brings them here
+function Review:focus(unasked)
   if self.stop_waiting then
     self.stop_waiting()
     self.stop_waiting = nil
   end
   self.active = true
+  if unasked then
+    self.guard:arm()
+  else
+    self.guard:release()
+  end
   for _, made in pairs(self.buffers) do
     self:set_keys(made)
   end
@@ -179,6 +173,11 @@ end
 ---@return boolean
 function Review:focused()
   return self.active and self:index_of(vim.api.nvim_get_current_buf()) ~= nil
+end
+
+---@return boolean
+function Review:ready()
+  return self:focused() and self.guard:ready()
 end
 
 --- End without an answer: everything is as before.
@@ -258,6 +257,9 @@ function M.open(question, respond)
     closed = false,
     sure = false,
   }, Review)
+  self.guard = require('tideate.ui.guard').new(function()
+    self:draw_bars()
+  end)
   self:watch()
   local reason = obstacle(self.model)
   if reason or #self.model.entries == 0 then
@@ -273,13 +275,13 @@ function M.open(question, respond)
   end
   self:draw_bars()
   if not require('tideate.ui.idle').plain_normal() then
-    local words = '%s: %s to review; stop typing in normal mode, or :Workflow'
+    local words = '%s: %s to review; press <Esc>, or :Workflow'
     require('tideate.ui').notify(words:format(question.workflow, self.model:summary()))
   end
   self.stop_waiting = require('tideate.ui.idle').when_quiet(function()
     self.stop_waiting = nil
     if not self.closed then
-      self:focus()
+      self:focus(true)
     end
   end)
   return self

@@ -9,10 +9,10 @@ local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit
 function M.keys(review, scratch)
   ---@type { [1]: string, [2]: string, [3]: string?, [4]: string, [5]: fun() }[] real, single, word, help
   local rows = {
-    { 'ga', 'a', 'accept', 'accept the hunk', function()
+    { 'ga', 'a', 'accept', 'accept the hunk; the last decision finishes the review', function()
       review:decide('accepted')
     end },
-    { 'gr', 'r', 'reject', 'reject the hunk', function()
+    { 'gr', 'r', 'reject', 'reject the hunk; the last decision finishes the review', function()
       review:decide('rejected')
     end },
     { 'gA', 'A', 'all', 'accept everything that is open', function()
@@ -33,13 +33,13 @@ function M.keys(review, scratch)
     { '[f', '<S-Tab>', nil, 'previous file', function()
       review:step_file(-1)
     end },
-    { 'gp', 'd', 'diff', 'the hunk as a diff', function()
+    { 'gp', 'd', 'diff', 'the hunk as a diff (gd stays: go to declaration)', function()
       review:diff()
     end },
     { 'gh', 't', nil, 'hide or show the changes', function()
       review:toggle()
     end },
-    { 'g<CR>', '<CR>', 'finish', 'finish; what is open is left out', function()
+    { 'g<CR>', '<CR>', 'finish', 'finish: what is open is left out; with nothing decided it says so and goes on', function()
       review:finish()
     end },
     { 'g?', '?', 'help', 'this help', function()
@@ -47,7 +47,7 @@ function M.keys(review, scratch)
     end },
   }
   local keys = vim.tbl_map(function(row)
-    return { lhs = scratch and { row[2], row[1] } or { row[1] }, word = row[3], desc = row[4], run = row[5] }
+    return { lhs = scratch and { row[1], row[2] } or { row[1] }, word = row[3], desc = row[4], run = row[5] }
   end, rows)
   if scratch then
     table.insert(keys, #keys, {
@@ -61,56 +61,96 @@ function M.keys(review, scratch)
   return keys
 end
 
----@param review tideate.Review
----@param index integer
----@param win integer
----@return tideate.Chunk[]
-local function place(review, index, win)
-  local entry = review.model.entries[index]
-  local file = entry.file
-  local name = file.path ~= '' and file.path or 'buffer'
-  local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { name, 'TideatePath' } } ---@type tideate.Chunk[]
-  if file.move_to then
-    table.insert(chunks, { ' → ' .. file.move_to, 'TideatePath' })
+--- A path whose end can be read.
+---@param path string
+---@param width integer
+---@return string
+local function short(path, width)
+  local text = require('tideate.ui.text')
+  path = text.plain(path)
+  local size = vim.fn.strchars(path)
+  while size > 1 and text.width({ { path } }) > math.max(width, 8) do
+    size = size - 1
+    path = '…' .. vim.fn.strcharpart(path, vim.fn.strchars(path) - size + 1)
   end
-  if #review.model.entries > 1 then
-    table.insert(chunks, { (' %d/%d'):format(index, #review.model.entries), 'TideateHint' })
-  end
-  if file.action ~= 'modify' then
-    table.insert(chunks, { (' %s'):format(file.action), entry.sign[2] })
-  elseif win == vim.api.nvim_get_current_win() and index == review.current then
-    local _, number = review:unit_at_cursor()
-    table.insert(chunks, { number and (' %d/%d'):format(number, #entry.units) or '' })
-  end
-  return chunks
+  return path
 end
 
---- The bar of a window.
 ---@param review tideate.Review
 ---@param index integer
 ---@param win integer
+---@param wide boolean
 ---@return string
+local function numbers(review, index, win, wide)
+  local entry = review.model.entries[index]
+  local parts = {}
+  if #review.model.entries > 1 then
+    table.insert(parts, ('file %d/%d'):format(index, #review.model.entries))
+  end
+  if entry.file.action ~= 'modify' then
+    table.insert(parts, entry.file.action)
+  elseif win == vim.api.nvim_get_current_win() and index == review.current then
+    local _, number = review:unit_at_cursor()
+    table.insert(parts, number and ('hunk %d/%d'):format(number, #entry.units) or nil)
+  end
+  local summary = wide and review.model:summary() or ('%d open'):format(review.model:count().open)
+  table.insert(parts, summary)
+  local made = review.buffers[index]
+  if made and made.overlay.hidden then
+    table.insert(parts, 'hidden')
+  end
+  return ' · ' .. table.concat(parts, ' · ') .. ' '
+end
+
+---@param review tideate.Review
+---@param index integer
+---@param win integer
+---@param width integer
+---@return tideate.Chunk[]
+local function place(review, index, win, width)
+  local entry = review.model.entries[index]
+  local file = entry.file
+  local wide = width >= WIDE
+  local rest = { { numbers(review, index, win, wide), 'TideateHint' } } ---@type tideate.Chunk[]
+  if review.question.payload.demonstration == true then
+    table.insert(rest, { wide and '· demonstration model ' or '· demo ', 'TideateWarning' })
+  end
+  local name = file.path ~= '' and file.path or 'buffer'
+  name = file.move_to and name .. ' → ' .. file.move_to or name
+  local room = width - require('tideate.ui.text').width(rest) - 2
+  local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { short(name, room), 'TideatePath' } }
+  return vim.list_extend(chunks, rest)
+end
+
+--- The bar of a window; only that of the window where the keys work has colours and keys.
+---@param review tideate.Review
+---@param index integer
+---@param win integer
+---@return string bar, boolean active
 function M.bar(review, index, win)
   local text = require('tideate.ui.text')
   local total = vim.api.nvim_win_get_width(win) - #' review '
-  local wide = total >= WIDE
-  local chunks = place(review, index, win)
-  local summary = wide and review.model:summary() or ('%d open'):format(review.model:count().open)
-  table.insert(chunks, { (' · %s '):format(summary), 'TideateHint' })
-  if review.question.payload.demonstration == true then
-    table.insert(chunks, { wide and '· demonstration model ' or '· demo ', 'TideateWarning' })
-  end
   if not review.active then
-    table.insert(chunks, { '· stop typing in normal mode, or :Workflow', 'TideateHint' })
-    return text.bar(text.fit_chunks(chunks, total))
+    local chunks = place(review, index, win, total)
+    table.insert(chunks, { '· press <Esc>, or :Workflow', 'TideateHint' })
+    return text.bar(text.fit_chunks(chunks, total)), true
+  elseif win ~= vim.api.nvim_get_current_win() then
+    local chunks = text.fit_chunks(place(review, index, win, total), total)
+    return text.bar(vim.tbl_map(function(chunk)
+      return { chunk[1], 'TideateOut' }
+    end, chunks)),
+      false
   end
-  local keys = M.keys(review, review.buffers[index].scratch)
-  local words = require('tideate.ui.keys').words(keys)
+  local words = require('tideate.ui.keys').words(M.keys(review, review.buffers[index].scratch))
   local help = text.keys({ table.remove(words) })
   local least = text.keys(vim.list_slice(words, 1, 2))
-  chunks = text.fit_chunks(chunks, math.max(10, total - text.width(least) - text.width(help)))
+  local room = math.max(10, total - text.width(least) - text.width(help))
+  local chunks = text.fit_chunks(place(review, index, win, total >= WIDE and total or room), room)
+  if not review.guard:ready() then
+    return text.bar(chunks) .. '%=' .. text.bar({ require('tideate.ui.guard').HINT }), true
+  end
   local shown = text.keys(words, total - text.width(chunks) - text.width(help))
-  return text.bar(chunks) .. '%=' .. text.bar(vim.list_extend(shown, help))
+  return text.bar(chunks) .. '%=' .. text.bar(vim.list_extend(shown, help)), true
 end
 
 --- A hunk as a diff to read.

@@ -35,15 +35,32 @@ end
 ---@return { [1]: integer, [2]: integer }[] ranges rows seen in some window, 0-based
 ---@return integer width of the widest window
 ---@return integer height of the lowest one
+---@return integer left columns left of the text, in the widest window
 function M.seen(buf)
-  local ranges, width, height = {}, 0, vim.o.lines
+  local ranges, width, height, left = {}, 0, vim.o.lines, 0
   for _, win in ipairs(vim.fn.win_findbuf(buf)) do
     local info = vim.fn.getwininfo(win)[1]
     table.insert(ranges, { info.topline - 1 - MARGIN, math.max(info.botline, info.topline) + MARGIN })
-    width = math.max(width, info.width - info.textoff)
+    if info.width - info.textoff > width then
+      width, left = info.width - info.textoff, info.textoff
+    end
     height = math.min(height, info.height)
   end
-  return ranges, width, height
+  return ranges, width, height, left
+end
+
+--- Virtual lines with a sign where the signs of real lines are. They begin at the left edge of the window.
+---@param lines tideate.Chunk[][]
+---@param sign string
+---@param left integer columns left of the text; without any there are no signs
+---@return tideate.Chunk[][]
+function M.with_sign(lines, sign, left)
+  if left == 0 then
+    return lines
+  end
+  return vim.tbl_map(function(line)
+    return vim.list_extend({ { sign .. (' '):rep(left - #sign), 'TideateAddSign' } }, line)
+  end, lines)
 end
 
 return M

@@ -64,7 +64,7 @@ function Model:count()
   return count
 end
 
---- `3 hunks: 2 accepted 1 open`
+--- `3 hunks: 2 accepted, 1 open`
 ---@return string
 function Model:summary()
   local count = self:count()
@@ -74,7 +74,7 @@ function Model:summary()
       table.insert(parts, ('%d %s'):format(count[state], state))
     end
   end
-  return ('%d %s: %s'):format(count.total, count.total == 1 and 'hunk' or 'hunks', table.concat(parts, ' '))
+  return ('%d %s: %s'):format(count.total, count.total == 1 and 'hunk' or 'hunks', table.concat(parts, ', '))
 end
 
 --- The first file that has something open, from an index on and around.

@@ -31,6 +31,23 @@ function Moves:go_to_unit(unit)
   end
 end
 
+--- The hunk that the cursor is on.
+---@return tideate.ReviewUnit? unit, integer? number
+function Moves:unit_at_cursor()
+  local made = self.buffers[self.current]
+  local row = vim.api.nvim_win_get_cursor(0)[1] - 1
+  local near, near_number ---@type tideate.ReviewUnit?, integer?
+  for number, unit in ipairs(self.model.entries[self.current].units) do
+    local first, last = made.overlay:range(unit)
+    if row >= first and row <= last then
+      return unit, number
+    elseif row == first - 1 and unit.hunks[1] and #unit.hunks[1].old == 0 then
+      near, near_number = unit, number
+    end
+  end
+  return near, near_number
+end
+
 --- To the next or previous hunk of the file.
 ---@param step 1|-1
 function Moves:step(step)

@@ -19,6 +19,7 @@ local MOST_SIGNS = 1000 -- of one hunk
 ---@field signature string? what is drawn
 ---@field tick integer? changedtick that staleness was checked at
 ---@field pending boolean
+---@field left integer columns left of the text that the signs were drawn for
 ---@field on_change fun()
 local Overlay = {}
 Overlay.__index = Overlay
@@ -37,10 +38,12 @@ function M.attach(buf, entry, on_change)
     closed = false,
     creates = entry.file.action == 'create',
     pending = false,
+    left = 0,
     on_change = on_change,
   }, Overlay)
   self:anchor()
   self:watch()
+  require('tideate.ui.review.columns').watch(self)
   self:draw()
   return self
 end
@@ -169,9 +172,10 @@ end
 function Overlay:draw_added(hunk, row, lines)
   local below = row + #hunk.old - 1
   if below < 0 then
-    self:mark(0, { virt_lines = lines, virt_lines_above = true })
+    self:mark(0, { virt_lines = lines, virt_lines_above = true, virt_lines_leftcol = true })
   else
-    self:mark(math.min(below, vim.api.nvim_buf_line_count(self.buf) - 1), { virt_lines = lines })
+    below = math.min(below, vim.api.nvim_buf_line_count(self.buf) - 1)
+    self:mark(below, { virt_lines = lines, virt_lines_leftcol = true })
   end
 end
 
@@ -203,6 +207,15 @@ function Overlay:draw_created(unit_state)
   end
 end
 
+---@param state string of a hunk
+function Overlay:draw_deleted(state)
+  local look = require('tideate.ui.review.looks').states[state]
+  self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
+  if look.label then
+    self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
+  end
+end
+
 ---@param hunk tideate.Hunk
 ---@param state string of a hunk
 ---@param width integer
@@ -214,12 +227,16 @@ function Overlay:draw_hunk(hunk, state, width, height)
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
   local lines = {} ---@type tideate.Chunk[][]
   if look.new then
-    vim.list_extend(lines, require('tideate.ui.review.looks').visible_part(self:added(hunk, look.new, width), height))
+    local looks = require('tideate.ui.review.looks')
+    lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
+    -- keeps the column of the signs open where nothing is deleted
+    self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
   end
   if look.label and #hunk.old > 0 then
     self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
   elseif look.label then
-    table.insert(lines, 1, { { look.label, look.group } })
+    local label = { { { look.label, look.group } } }
+    table.insert(lines, 1, require('tideate.ui.review.looks').with_sign(label, ' ', self.left)[1])
   end
   if #lines > 0 then
     self:draw_added(hunk, row, lines)
@@ -251,16 +268,18 @@ end
 --- Draw the hunks that can be seen.
 function Overlay:draw()
   self:check()
-  local ranges, width, height = require('tideate.ui.review.looks').seen(self.buf)
+  local ranges, width, height, left = require('tideate.ui.review.looks').seen(self.buf)
   local wanted, key = self:in_sight(self.hidden and {} or ranges)
-  local signature = ('%d %d|%s'):format(width, height, table.concat(key, '|'))
+  local signature = ('%d %d %d|%s'):format(width, height, left, table.concat(key, '|'))
   if signature == self.signature then
     return
   end
-  self.signature = signature
+  self.signature, self.left = signature, left
   vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
   if self.creates and not self.hidden then
     return self:draw_created(self.entry.units[1].state)
+  elseif self.entry.file.action == 'delete' and not self.hidden then
+    return self:draw_deleted(self.entry.units[1].state)
   end
   for _, one in ipairs(wanted) do
     self:draw_hunk(one[1], one[2], width, height)
@@ -269,6 +288,7 @@ end
 
 function Overlay:close()
   self.closed = true
+  require('tideate.ui.review.columns').forget(self)
   vim.api.nvim_del_augroup_by_id(self.group)
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)

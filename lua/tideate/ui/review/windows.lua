@@ -1,12 +1,14 @@
 --- Which window shows what during a review, and putting windows back afterwards.
 local M = {}
 
-local PREFIX = '%#TideateTitle# review '
+local ACTIVE = '%#TideateTitle# review '
+local INACTIVE = '%#TideateOut# review '
 
 ---@class tideate.ReviewWindows
 ---@field replaced table<integer, { buf: integer, view: table }> windows whose buffer we changed
 ---@field bars table<integer, string> winbars that we changed
 ---@field seen table<integer, integer> buffer → a window that had our bar over it
+---@field home integer? the window that the review goes through its files in
 local Windows = {}
 Windows.__index = Windows
 
@@ -28,19 +30,32 @@ local function showing(buf)
   end)
 end
 
---- Make a buffer visible, in its own window if it has one.
+--- Whether a window can show something else now.
+---@param win integer
+---@return boolean
+local function can_change(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  return not vim.wo[win].winfixbuf and (vim.o.hidden or not vim.bo[buf].modified or #vim.fn.win_findbuf(buf) > 1)
+end
+
+--- Make a buffer visible: the first one where it is, the others in the same window, so that nobody is moved
+--- to another window unknowingly.
 ---@param buf integer
 ---@return integer win
 function Windows:show(buf)
-  local found = showing(buf)
+  local window = require('tideate.ui.window')
+  local home = window.visible(self.home) and can_change(self.home) and self.home or nil
+  local found = home and vim.api.nvim_win_get_buf(home) == buf and home or (not home and showing(buf))
   if found then
+    self.home = found
     return found
   end
-  local window = require('tideate.ui.window')
-  local win = vim.iter(vim.tbl_keys(self.replaced)):find(window.visible) or window.for_files()
-  if not win then
-    return window.split(buf, 'above')
+  local win = home or window.for_files()
+  if not win or not can_change(win) then
+    self.home = window.split(buf, 'above')
+    return self.home
   end
+  self.home = win
   if not self.replaced[win] then
     self.replaced[win] = {
       buf = vim.api.nvim_win_get_buf(win),
@@ -55,12 +70,13 @@ end
 --- Set a window's bar, or give it back its own.
 ---@param win integer
 ---@param bar string?
-function Windows:bar(win, bar)
+---@param active boolean?
+function Windows:bar(win, bar, active)
   local now = vim.api.nvim_get_option_value('winbar', { win = win, scope = 'local' })
-  local ours = vim.startswith(now, PREFIX)
+  local ours = vim.startswith(now, ACTIVE) or vim.startswith(now, INACTIVE)
   local wanted = now
   if bar then
-    wanted = PREFIX .. '%*' .. bar
+    wanted = (active and ACTIVE or INACTIVE) .. '%*' .. bar
     self.bars[win] = ours and self.bars[win] or (not ours and now or '')
     self.seen[vim.api.nvim_win_get_buf(win)] = win
   elseif ours then
@@ -72,11 +88,15 @@ function Windows:bar(win, bar)
 end
 
 --- Show the bars on the windows of the review, and on no others.
----@param bar_of fun(buf: integer, win: integer): string? nil for a buffer that is not reviewed
+---@param bar_of fun(buf: integer, win: integer): string?, boolean? the bar, and whether the keys work there; nil for a buffer that is not reviewed
 function Windows:bars_from(bar_of)
   for _, win in ipairs(vim.api.nvim_list_wins()) do
     local reviewed = not require('tideate.ui.window').is_float(win)
-    self:bar(win, reviewed and bar_of(vim.api.nvim_win_get_buf(win), win) or nil)
+    local bar, active ---@type string?, boolean?
+    if reviewed then
+      bar, active = bar_of(vim.api.nvim_win_get_buf(win), win)
+    end
+    self:bar(win, bar, active)
   end
 end
 

@@ -1,0 +1,74 @@
+--- What a person is told when there is no host, or none any more.
+local M = {}
+
+---@class tideate.HostError
+---@field error string what happened and what to do
+---@field error_code string
+
+---@return string
+local function log()
+  return ' Log: ' .. require('tideate.paths').log_path()
+end
+
+--- It ended by itself, or was killed.
+---@param code integer as `on_exit` gives it
+---@param was_ready boolean
+---@param last_words string
+---@return tideate.HostError
+function M.died(code, was_ready, last_words)
+  local how = code > 128 and ('was killed by signal %d'):format(code - 128) or ('ended with code %d'):format(code)
+  local when = was_ready and 'The Python host %s.%s' or 'The Python host %s before it was ready.%s'
+  local what = was_ready and ' Run the workflow again: that starts a new one.'
+    or ' Run `:checkhealth tideate`, and `:Workflow install` if packages are missing.'
+  return { error = when:format(how, last_words) .. what .. log(), error_code = 'HostDied' }
+end
+
+--- A shared one cannot be heard to end: its channel is closed.
+---@return tideate.HostError
+function M.closed()
+  return {
+    error = "Neovim's own Python host has ended. Restart Neovim, or run `:Workflow install`." .. log(),
+    error_code = 'HostDied',
+  }
+end
+
+---@param seconds number
+---@param last_words string
+---@return tideate.HostError
+function M.not_ready(seconds, last_words)
+  local text = 'The Python host was not ready within %g s and was ended.%s Run `:checkhealth tideate`.'
+  return { error = text:format(seconds, last_words) .. log(), error_code = 'HostNotReady' }
+end
+
+---@param seconds number
+---@return tideate.HostError
+function M.silent(seconds)
+  local text = 'The Python host has not answered for %g s and was ended. Run the workflow again: that starts a new one.'
+  return { error = text:format(seconds) .. log(), error_code = 'HostDied' }
+end
+
+--- It was ended because its options or its environment changed.
+---@return tideate.HostError
+function M.replaced()
+  return { error = 'The Python host was ended to start a new one. Run the workflow again.', error_code = 'HostDied' }
+end
+
+---@return tideate.HostError
+function M.no_python()
+  return {
+    error = 'tideate has no Python environment yet. Run `:Workflow install` (needs Python 3.11 or newer), '
+      .. "or set the option 'python' to an interpreter that has tideate's packages.",
+    error_code = 'HostMissing',
+  }
+end
+
+---@param python string
+---@param source string what named it
+---@param err string
+---@return tideate.HostError
+function M.no_interpreter(python, source, err)
+  local text = "The Python interpreter '%s' (from %s) cannot be started. Run `:Workflow install`, or correct it. %s"
+  return { error = text:format(python, source, err), error_code = 'HostMissing' }
+end
+
+return M

@@ -1,0 +1,78 @@
+"""The tour without a person: what counts as done, refused and failed, and that its end says so."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from rich.console import Console
+
+from scripts.tour.headless import Ending, Outcome, close, judge_refactoring, judge_text
+
+if TYPE_CHECKING:
+    from scripts.tour.headless import Tour
+
+NO_TOUR = cast("Tour", None)
+BEFORE = ["a"]
+FAILED = {"ok": False, "error": "no answer", "error_code": "AdapterUnavailable"}
+REFUSED = {"ok": False, "error": "two candidates", "error_code": "UnusableAnswer"}
+DECLINED = {"ok": False, "cancelled": True, "reason": "declined"}
+CANCELLED = {"ok": False, "cancelled": True, "reason": "cancelled"}
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console(file=io.StringIO(), width=200)
+
+
+def said(console: Console) -> str:
+    return cast("io.StringIO", console.file).getvalue()
+
+
+@pytest.mark.parametrize(
+    ("result", "declined", "after", "ending", "words"),
+    [
+        ({"ok": True}, "", BEFORE, Ending.DONE, "nothing to change"),
+        (REFUSED, "", BEFORE, Ending.REFUSED, "Refused: two candidates"),
+        (REFUSED, "", ["b"], Ending.FAILED, "changed all the same"),
+        (DECLINED, "New syntax errors?", BEFORE, Ending.REFUSED, "Refused: New syntax errors?"),
+        (DECLINED, "", BEFORE, Ending.FAILED, "Failed: the run was cancelled"),
+        (CANCELLED, "New syntax errors?", BEFORE, Ending.FAILED, "Failed: the run was cancelled"),
+        (FAILED, "", BEFORE, Ending.FAILED, "Failed: no answer"),
+    ],
+)
+def test_a_refactoring_is_refused_only_where_its_answer_was(
+    console: Console, result: dict[str, Any], declined: str, after: list[str], ending: Ending, words: str
+) -> None:
+    outcome = Outcome(result, BEFORE, after, declined)
+    assert judge_refactoring(console, NO_TOUR, outcome) is ending
+    assert words in said(console)
+
+
+@pytest.mark.parametrize("result", [FAILED, REFUSED, DECLINED, CANCELLED])
+def test_a_text_that_was_not_answered_has_failed(console: Console, result: dict[str, Any]) -> None:
+    assert judge_text(console, Outcome(result, BEFORE, BEFORE)) is Ending.FAILED
+    assert "Failed: " in said(console)
+
+
+def test_an_answered_text_is_done_unless_it_was_changed(console: Console) -> None:
+    assert judge_text(console, Outcome({"ok": True}, BEFORE, BEFORE)) is Ending.DONE
+    assert judge_text(console, Outcome({"ok": True}, BEFORE, ["b"])) is Ending.FAILED
+
+
+@pytest.mark.parametrize(
+    ("endings", "status", "words"),
+    [
+        ((Ending.DONE, Ending.DONE), 0, ["done: ask, refactor"]),
+        ((Ending.DONE, Ending.REFUSED), 0, ["done: ask", "refused: refactor", "nothing was changed"]),
+        ((Ending.FAILED, Ending.DONE), 1, ["failed: ask", "done: refactor"]),
+        ((Ending.DONE, Ending.FAILED), 1, ["done: ask", "failed: refactor"]),
+    ],
+)
+def test_the_end_says_how_each_ended(
+    console: Console, endings: tuple[Ending, Ending], status: int, words: list[str]
+) -> None:
+    assert close(console, dict(zip(("ask", "refactor"), endings, strict=True))) == status
+    for word in words:
+        assert word in said(console)
