@@ -177,15 +177,13 @@ async def _until_usable(
         replies.append(reply)
         try:
             # in a thread: on 50,000 lines this takes seconds, and the loop answers everybody else
-            draft = await asyncio.to_thread(build, _complete(reply))
+            written = await asyncio.to_thread(_try, replies, build, check)
         except UnusableAnswer as error:
             reason = str(error)
         else:
-            problems = await asyncio.to_thread(check, draft.lines)
-            written = Written(draft.lines, problems, len(replies), replies, draft.notes)
-            if not problems:
+            if not written.problems:
                 return written
-            reason = "it brings new syntax errors: " + "; ".join(map(str, problems))
+            reason = "it brings new syntax errors: " + "; ".join(map(str, written.problems))
             repeated = repeated or any(_same(written, earlier) for earlier in drafts)
             drafts.append(written)
         if repeated:
@@ -196,6 +194,13 @@ async def _until_usable(
         return replace(best, attempts=len(replies))
     times = f"{len(replies)} attempt{'s' if len(replies) > 1 else ''}"
     raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; nothing was changed")
+
+
+def _try(
+    replies: list[Reply], build: Callable[[str], _Draft], check: Callable[[list[str]], list[SyntaxProblem]]
+) -> Written:
+    draft = build(_complete(replies[-1]))
+    return Written(draft.lines, check(draft.lines), len(replies), replies, draft.notes)
 
 
 def _complete(reply: Reply) -> str:
