@@ -27,6 +27,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def main() -> None:
+    """Become the program of the arguments, tied to the life of the process named first."""
     end_with_parent(int(sys.argv[1]))
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that
     try:

@@ -15,6 +15,7 @@ from typing import Any
 
 
 def start(settings: dict[str, Any]) -> Any:
+    """Return the running server; it listens on loopback and wants the key of the settings."""
     sys.path.extend(settings["path"])
     xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
@@ -36,6 +37,7 @@ def start(settings: dict[str, Any]) -> Any:
 
 
 def main() -> None:
+    """Serve with the settings on stdin, say so in one line, and stop when stdin ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     answers = os.dup(1)
     os.dup2(2, 1)  # whatever the library prints must not mix with the ready line

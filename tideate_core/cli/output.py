@@ -48,6 +48,7 @@ def messages() -> Console:
 
 
 def print_json(shape: Any) -> None:
+    """Write one JSON object and a line end to stdout."""
     sys.stdout.write(json.dumps(shape, default=str) + "\n")
     sys.stdout.flush()
 

@@ -53,6 +53,7 @@ def _digest(data: bytes) -> str:
 
 
 def text_digest(text: str) -> str:
+    """Return what a buffer's text is recognised by; bytes that are no UTF-8 count as they are."""
     return _digest(text.encode("utf-8", "surrogatepass"))
 
 
@@ -128,6 +129,7 @@ def _refuse_changed(path: Path, expected: FileState) -> None:
 
 
 def fsync_directory(path: Path) -> None:
+    """Make names that were created, replaced or removed in a directory survive a power loss."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)

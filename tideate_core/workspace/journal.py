@@ -88,6 +88,8 @@ Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry
 
 
 class Manifest(_Entry):
+    """What one apply was about to change, written before it did."""
+
     version: Literal[1] = 1
     entries: tuple[Entry, ...]
 

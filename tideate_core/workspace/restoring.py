@@ -49,6 +49,7 @@ class Unwound:
 
 
 def buffer_entries(records: Sequence[Record]) -> list[BufferEntry]:
+    """Return the buffers that a run changed, in the order of its applies."""
     return [
         entry for record in records for entry in record.manifest.entries if isinstance(entry, BufferEntry)
     ]
