@@ -134,6 +134,12 @@ local function window()
   return current
 end
 
+--- The file that the person looks at; empty if it is none.
+---@return string path absolute
+function M.path()
+  return path_of(vim.api.nvim_win_get_buf(window()))
+end
+
 --- Take down the buffer that the person looks at, as it is now.
 ---@param range? {[1]: integer, [2]: integer} lines of the current buffer, 1-based; by default the visual selection
 ---@return tideate.Context

@@ -122,7 +122,9 @@ end
 
 ---@param path string
 local function trust(path)
-  local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
+  local looked_at = require('tideate.context').path()
+  local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') }
+    or { folder = looked_at ~= '' and vim.fs.dirname(looked_at) or vim.fn.getcwd() }
   require('tideate.client').request('trust', params, function(result)
     if said_error(result) then
       say('trusted as it is now: ' .. table.concat(result.paths, ', '))

@@ -37,3 +37,13 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> No
         start(editor, "ask", "why")
         assert result(editor)["ok"]
         assert "project's why" in str(server.requests[-1])
+
+
+def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) -> None:
+    other = editor.home / "cloned"
+    (other / ".tideate").mkdir(parents=True)
+    (other / ".tideate" / "config.toml").write_text("")
+    editor.edit(other / "a.py", "A = 1\n")
+    editor.command("Workflow trust")
+    editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
+    assert str(other / ".tideate" / "config.toml") in editor.messages().replace("\n", "")

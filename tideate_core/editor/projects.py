@@ -114,13 +114,15 @@ class Projects:
                 return await self._workspace(root, limits).rollback(execution_id)
         raise RunNotFound(execution_id)
 
-    def trust(self, path: str | None) -> list[str]:
-        """Trust a file, else the project's configuration and prompts, as they are now; returns the paths.
+    def trust(self, path: str | None, folder: str | None = None) -> list[str]:
+        """Trust a file, else a project's configuration and prompts, as they are now; returns the paths.
 
+        :param folder: in the project that is meant; where the editor was started if None.
         :raises ConfigError: there is no such file.
         """
         if path is None:
-            return [str(file) for file in trust_project(find_root(self._cwd) or self._cwd)]
+            start = Path(folder) if folder else self._cwd
+            return [str(file) for file in trust_project(find_root(start) or start)]
         if not Path(path).is_file():
             raise ConfigError(f"{path} does not exist; there is nothing to trust")
         Trust().trust(Path(path))

@@ -163,7 +163,7 @@ class Session:
         return {"ok": True, "checks": await self._projects.health()}
 
     async def _trust(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"ok": True, "paths": self._projects.trust(params.get("path"))}
+        return {"ok": True, "paths": self._projects.trust(params.get("path"), params.get("folder"))}
 
 
 def _result(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:
