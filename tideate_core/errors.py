@@ -4,7 +4,6 @@
 
     TideateError                     every error that a person may see
     ├── ConfigError                  a configuration file or `setup()` is wrong
-    │   └── UntrustedConfig          a project's file may run or send something and was not trusted
     ├── AdapterError                 what answers prompts did not
     │   ├── AdapterUnavailable       unreachable, not installed, or the server failed       (retryable)
     │   ├── AuthenticationFailed     no key, or the provider refused it
@@ -59,7 +58,6 @@ __all__ = [
     "TideateError",
     "UnknownAdapter",
     "UnknownWorkflow",
-    "UntrustedConfig",
     "UnusableAnswer",
     "WorkflowError",
     "WorkspaceError",
@@ -84,10 +82,6 @@ class TideateError(Exception):
 
 class ConfigError(TideateError):
     """A configuration file or `setup()` is wrong."""
-
-
-class UntrustedConfig(ConfigError):
-    """A project's file may run or send something and its content was not trusted."""
 
 
 class AdapterError(TideateError):

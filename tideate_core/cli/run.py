@@ -28,7 +28,7 @@ __all__ = ["Options", "run_workflow"]
 
 DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
 
-INVALID_FILES = frozenset({"ConfigError", "UntrustedConfig"})
+INVALID_FILES = frozenset({"ConfigError"})
 """Error codes that are wrong usage even when a run comes upon them on its way."""
 
 

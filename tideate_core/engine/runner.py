@@ -19,7 +19,7 @@ from tideate_core.workflows import Confirm, Declined, dependency_graph
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.adapters import AdapterPool, Reply
+    from tideate_core.adapters import Adapter, AdapterPool, Reply
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.workflows import PromptLibrary, Registration, WorkflowRegistry
@@ -229,7 +229,7 @@ class WorkflowRunner:
         )
         return next(wish for wish in wishes if wish is not None)
 
-    def _adapter(self, execution: Execution) -> Any:
+    def _adapter(self, execution: Execution) -> Adapter:
         name = execution.request.adapter or self._config.adapter_for(execution.definition.name)
         return self._adapters.get(name)
 
