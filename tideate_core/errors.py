@@ -23,8 +23,13 @@
     │   ├── InvalidInput             a run was started with unusable input
     │   ├── MissingStepHandler       a step has nothing that runs it
     │   ├── StepFailed               a step's handler reported an error
+    │   ├── MoveLimitReached         a machine goes round in circles
     │   └── RunNotFound              no run has this id
-    ├── InvalidTransition            a lifecycle was asked for a step it does not have
+    ├── MachineError                 state machines and the `.workflow` language
+    │   ├── InvalidTransition        a lifecycle was asked for a step it does not have
+    │   ├── InvalidMachineRecord     a serialized machine does not fit its table
+    │   ├── InvalidWorkflowFile      a `.workflow` file has mistakes; all of them are told
+    │   └── UnknownToken             an obfuscated name that this key and workflow do not give
     └── FrontEndGone                 the editor or the terminal that started the run went away
 """
 
@@ -34,7 +39,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 __all__ = [
     "AdapterError",
@@ -46,9 +51,13 @@ __all__ = [
     "FrontEndGone",
     "InvalidDefinition",
     "InvalidInput",
+    "InvalidMachineRecord",
     "InvalidReply",
     "InvalidTransition",
+    "InvalidWorkflowFile",
+    "MachineError",
     "MissingStepHandler",
+    "MoveLimitReached",
     "NotText",
     "OutsideRoot",
     "RateLimited",
@@ -57,6 +66,7 @@ __all__ = [
     "StepFailed",
     "TideateError",
     "UnknownAdapter",
+    "UnknownToken",
     "UnknownWorkflow",
     "UnusableAnswer",
     "WorkflowError",
@@ -185,8 +195,35 @@ class RunNotFound(WorkflowError):
         super().__init__(f"no run has the id {execution_id!r}")
 
 
-class InvalidTransition(TideateError):
+class MoveLimitReached(WorkflowError):
+    """A machine goes round in circles: it made more moves, or came more often to a state, than allowed."""
+
+
+class MachineError(TideateError):
+    """State machines and the `.workflow` language."""
+
+
+class InvalidTransition(MachineError):
     """A lifecycle was asked for a step it does not have."""
+
+
+class InvalidMachineRecord(MachineError):
+    """A serialized machine does not fit its table; the message names what is wrong."""
+
+
+class InvalidWorkflowFile(MachineError):
+    """A `.workflow` file has mistakes.
+
+    :param diagnostics: `machines.language.Diagnostic`s, all of the file, in its order.
+    """
+
+    def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
+
+
+class UnknownToken(MachineError):
+    """An obfuscated name that this key and workflow do not give."""
 
 
 class FrontEndGone(TideateError):

@@ -80,7 +80,8 @@ class Facts:
     def __init__(self, **facts: bool) -> None:
         names = ("has_steps", "has_graph", "has_more_batches", "has_fatal_failure", "all_settled")
         self.facts = dict.fromkeys(names, False) | facts
-        self.machine = ExecutionMachine({name: partial(self.facts.__getitem__, name) for name in names})
+        self.guards = {name: partial(self.facts.__getitem__, name) for name in names}
+        self.machine = ExecutionMachine(self.guards)
 
     def go(self, *events: ExecutionEvent) -> ExecutionState:
         for event in events:
@@ -154,5 +155,14 @@ def test_the_history_is_a_copy_and_an_unbroken_chain() -> None:
     assert all(a.to_state is b.from_state for a, b in itertools.pairwise(history))
     history.clear()
     assert len(facts.machine.get_history()) == len(TO_EXECUTING)
-    assert facts.machine.serialize()["state"] == "executing_steps"
-    assert [step["event"] for step in facts.machine.serialize()["history"]] == [e.value for e in TO_EXECUTING]
+
+
+def test_a_pause_survives_being_written_down() -> None:
+    facts = Facts(has_steps=True, has_graph=True)
+    facts.go(*TO_EXECUTING, E.EXECUTE_STEP_BATCH, E.PAUSE_WORKFLOW, E.CREATE_CHECKPOINT)
+    nothing_holds = Facts()
+    machine = ExecutionMachine.deserialize(facts.machine.serialize(), nothing_holds.guards)
+    machine.require(E.CHECKPOINT_CREATED)
+    assert machine.state is S.PAUSED
+    machine.require(E.RESUME_WORKFLOW)
+    assert machine.get_state() is S.AWAITING_COMPLETION

@@ -7,14 +7,19 @@ from tideate_core.machines.execution import (
     ExecutionMachine,
     ExecutionState,
 )
+from tideate_core.machines.task import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
 
 __all__ = [
     "EXECUTION_TABLE",
     "PREVIOUS",
+    "TASK_TABLE",
     "Choice",
     "ExecutionEvent",
     "ExecutionMachine",
     "ExecutionState",
     "StateMachine",
     "StateTransition",
+    "WorkflowEvent",
+    "WorkflowFSM",
+    "WorkflowState",
 ]

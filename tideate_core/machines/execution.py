@@ -117,4 +117,4 @@ class ExecutionMachine(StateMachine[ExecutionState, ExecutionEvent]):
     """
 
     def __init__(self, guards: Mapping[str, Guard]) -> None:
-        super().__init__(EXECUTION_TABLE, ExecutionState.IDLE, guards=guards)
+        super().__init__(EXECUTION_TABLE, ExecutionState.IDLE, guards=guards, reset=ExecutionEvent.RESET)
