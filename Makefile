@@ -3,9 +3,10 @@
 
 export PYTHON
 .DEFAULT_GOAL := help
-.PHONY: help run test test-editors install bench fuzz crash docs clean
+.PHONY: help run test test-editors test-mcp install bench fuzz crash docs clean
 
 python := .venv/bin/python
+SECONDS ?= 60
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -19,14 +20,21 @@ test: install ## every check: ruff, mypy, import-linter, Lua, pytest
 test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own
 	@$(python) -m scripts.neovims
 
+test-mcp: install ## the MCP server against the official conformance suite and the MCP inspector
+	@$(python) -m scripts.conformance
+
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
 
-bench: install ## what the plugin costs the editor (ARGS=--short for a quick look)
+bench: install ## what the plugin costs the editor, machines beside their peers (ARGS=--short for a quick look)
+	@sh scripts/group.sh peers
 	@$(python) -m benchmarks.editor $(ARGS)
+	@$(python) -m benchmarks.machines $(ARGS)
 
-fuzz: install ## the property tests with many more examples
+fuzz: install ## the property tests with many more examples, then atheris on the language (SECONDS=60)
+	@sh scripts/group.sh fuzz
 	@$(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
+	@$(python) -m scripts.fuzz_language $(SECONDS)
 
 crash: install ## the tests that kill, cut and fill things up
 	@$(python) -m pytest -m crash -n auto
