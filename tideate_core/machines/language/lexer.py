@@ -1,0 +1,116 @@
+"""The lines of a `.workflow` text, sorted by what they are.
+
+The language is one of lines, so a token is a line with what hangs on it: a transition comes with its
+target, the text after its `:` and the indented block below. One regular expression reads the whole text;
+all its repetitions are possessive, so it never looks at a character twice but for one per line.
+
+A line ends with `\\n` or `\\r\\n`, and with nothing else: U+2028 is a character of the text, and a lone
+`\\r` is a mistake, as are all other control characters but the tab, and lone surrogates. A leading byte
+order mark is no part of the text. "Blank" means spaces and tabs.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Lexer", "Token", "TokenKind", "plain_text"]
+
+
+class TokenKind(Enum):
+    """What a line is."""
+
+    TRANSITION = "transition"
+    WHEN = "when"
+    """A guidance line, `: text`."""
+    COMMENT = "comment"
+    MALFORMED = "malformed"
+    """None of the others."""
+    CHARACTER = "character"
+    """No line: a character that no line may have."""
+
+
+class Token(NamedTuple):
+    """One line, `line` from 1, with the block that its `:` opens."""
+
+    kind: TokenKind
+    line: int
+    text: str
+    """A transition's source, a guidance line's text, a comment, a malformed line up to its `:`."""
+    column: int = 1
+    target: str = ""
+    target_column: int = 0
+    inline: str | None = None
+    """What stands after the `:` of a transition or a malformed line; None without a `:`."""
+    block: str = ""
+    """The indented and blank lines below that `:`, as they stand, a newline before each."""
+
+
+_BLOCK = r":([^\n]*+)((?:\n(?:[ \t][^\n]*+)?+(?=\n|\Z))*+)"
+_STATE = r"\*|[A-Za-z_][A-Za-z0-9_]*+"
+_LINE = re.compile(
+    rf"""(?:
+        ({_STATE})([ \t]++to[ \t]++)({_STATE})[ \t]*+(?:{_BLOCK})?+(?=\n|\Z)
+      | :[ \t]*+([^\n]*+)
+      | [ \t]*+((?:\#|//)[^\n]*+)
+      | [ \t]*+(?=\n|\Z)
+      | ([ \t][^\n]*+)
+      | ([^\n:]++)(?:{_BLOCK})?+
+    )(?:\n|\Z)""",
+    re.VERBOSE,
+)
+_FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+def plain_text(text: str) -> str:
+    """Return the text without its byte order mark and with `\\n` for `\\r\\n`."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
+class Lexer:
+    """Makes the tokens of a text; blank lines outside blocks make none."""
+
+    def __init__(self, text: str) -> None:
+        self._text = plain_text(text)
+
+    def tokens(self) -> list[Token]:
+        """Return all tokens, those of kind CHARACTER first."""
+        return list(self)
+
+    def __iter__(self) -> Iterator[Token]:
+        yield from self._characters()
+        yield from self._lines()
+
+    def _lines(self) -> Iterator[Token]:
+        transition, malformed = TokenKind.TRANSITION, TokenKind.MALFORMED
+        token, make = Token, tuple.__new__  # half the price of calling Token
+        line = 0
+        for match in _LINE.finditer(self._text):
+            line += 1
+            source, to, target, inline, block, when, comment, indented, other, rest, below = match.groups()
+            if source is not None:
+                column = len(source) + len(to) + 1
+                yield make(token, (transition, line, source, 1, target, column, inline, block or ""))
+                if block:
+                    line += block.count("\n")
+            elif when is not None:
+                yield make(token, (TokenKind.WHEN, line, when.rstrip(" \t"), 1, "", 0, None, ""))
+            elif comment is not None:
+                yield Token(TokenKind.COMMENT, line, comment.rstrip(" \t"))
+            elif indented is not None:
+                yield Token(malformed, line, indented)
+            elif other is not None:
+                yield Token(malformed, line, other, inline=rest, block=below or "")
+                line += (below or "").count("\n")
+
+    def _characters(self) -> Iterator[Token]:
+        """The first forbidden character of each line."""
+        if _FORBIDDEN.search(self._text) is None:
+            return
+        for number, line in enumerate(self._text.split("\n"), 1):
+            if found := _FORBIDDEN.search(line):
+                yield Token(TokenKind.CHARACTER, number, found[0], found.start() + 1)

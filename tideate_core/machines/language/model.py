@@ -1,0 +1,72 @@
+"""What a `.workflow` file says: states, transitions, guidance, and where each stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BOUNDARY", "Diagnostic", "MachineDefinition", "Position", "Severity", "State", "Transition"]
+
+BOUNDARY: Final = "*"
+"""How a file writes both the entry (as a source) and the exit (as a target); it is no state."""
+
+Severity = Literal["error", "warning"]
+
+
+class Position(NamedTuple):
+    """A place in a text: line and column from 1, the column in characters."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One mistake or warning: `length` characters from `position`; `code` is stable, for tools."""
+
+    position: Position
+    length: int
+    severity: Severity
+    code: str
+    message: str
+    """What is wrong and what was expected, without the place."""
+
+
+class Transition(NamedTuple):
+    """One `from to to` line. `when`: the guidance line before it; `guidance`: what to do in the target."""
+
+    source: str
+    target: str
+    when: str = ""
+    guidance: str = ""
+    source_at: Position = Position(0, 0)
+    target_at: Position = Position(0, 0)
+
+
+class State(NamedTuple):
+    """A state, made by its first mention. `guidance`: the first that a transition into it gives."""
+
+    name: str
+    guidance: str = ""
+    position: Position = Position(0, 0)
+
+
+@dataclass(frozen=True)
+class MachineDefinition:
+    """A workflow of the machine kind. `states` are in the order of their first mention, without `*`."""
+
+    name: str
+    states: Mapping[str, State]
+    transitions: tuple[Transition, ...] = field(default=())
+
+    @cached_property
+    def outgoing(self) -> Mapping[str, tuple[Transition, ...]]:
+        """The transitions by their source, `*` among the sources; each target once, the first wins."""
+        rows: dict[str, dict[str, Transition]] = {BOUNDARY: {}, **{name: {} for name in self.states}}
+        for transition in self.transitions:
+            rows[transition.source].setdefault(transition.target, transition)
+        return {source: tuple(row.values()) for source, row in rows.items()}

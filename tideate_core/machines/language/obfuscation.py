@@ -1,0 +1,234 @@
+"""Opaque names for the states of a machine: what leaves shows tokens, the local side keeps the names."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import MachineError, UnknownToken, did_you_mean
+from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, Position, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["Obfuscator"]
+
+KEY_BYTES: Final = 16
+"""A shorter key could be found by trying."""
+
+PREFIX: Final = "obf_"
+DIGITS: Final = 12
+TRIES: Final = 10_000
+LONG: Final = 4
+"""From this length on a name is also hidden where it is a part of a longer word."""
+
+_TOKEN: Final = rf"{PREFIX}[0-9a-f]{{{DIGITS}}}(?!\w)"
+# what `re.IGNORECASE` takes for these letters, `casefold` does not
+_FOLDS: Final = str.maketrans({"\u0130": "i", "\u0131": "i"})
+_NESTING: Final = 20
+
+
+class Obfuscator:
+    """Tokens for the states of one workflow, the same for the same key and workflow.
+
+    The key is used here and not kept: without it nobody can make the object that reveals a token.
+
+    :param key: at least 16 bytes, secret.
+    :raises ValueError: the key is shorter.
+    """
+
+    def __init__(self, key: bytes, definition: MachineDefinition) -> None:
+        if len(key) < KEY_BYTES:
+            raise ValueError(f"an obfuscation key needs at least {KEY_BYTES} bytes, this one has {len(key)}")
+        self._definition = definition
+        tokens = _tokens(key, definition.name, definition.states)
+        self._tokens = {name: tokens[name] for name in definition.states}
+        self._names = {token: name for name, token in tokens.items()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(workflow={self._definition.name!r}, states={len(self._tokens)})"
+
+    @property
+    def tokens(self) -> Mapping[str, str]:
+        """The tokens by the names, in the file's order."""
+        return MappingProxyType(self._tokens)
+
+    def token(self, name: str) -> str:
+        """Return the state's token; `*` stays `*`.
+
+        :raises MachineError: the workflow has no such state.
+        """
+        if name == BOUNDARY:
+            return name
+        if name not in self._tokens:
+            raise MachineError(
+                f"workflow {self._definition.name!r} has no state {name!r}{did_you_mean(name, self._tokens)}"
+            )
+        return self._tokens[name]
+
+    def reveal(self, token: str) -> str:
+        """Return the name of the state behind a token.
+
+        :raises UnknownToken: this key and workflow do not give the token. The message has no names in it.
+        """
+        if token == BOUNDARY:
+            return token
+        if token not in self._names:
+            raise UnknownToken(
+                f"{token!r} is no token of workflow {self._definition.name!r} with this key; "
+                "use the key and the file that it was made with"
+            )
+        return self._names[token]
+
+    def hide(self, text: str) -> str:
+        """Replace the states' names in a text; tokens stay as they are.
+
+        A name is found in any case, and with blanks or dashes for its underscores. One of four or more
+        characters also takes the word of which it is a part: no readable rest stays beside the token.
+        """
+        return self._pattern.sub(self._hidden, text) if self._tokens else text
+
+    def definition(self) -> MachineDefinition:
+        """The same machine under tokens; positions are dropped, columns would tell how long the names are."""
+        states = {
+            self._tokens[name]: State(self._tokens[name], self.hide(state.guidance))
+            for name, state in self._definition.states.items()
+        }
+        transitions = tuple(
+            transition._replace(
+                source=self.token(transition.source),
+                target=self.token(transition.target),
+                when=self.hide(transition.when),
+                guidance=self.hide(transition.guidance),
+                source_at=Position(0, 0),
+                target_at=Position(0, 0),
+            )
+            for transition in self._definition.transitions
+        )
+        return MachineDefinition(self._definition.name, states, transitions)
+
+    def _hidden(self, match: re.Match[str]) -> str:
+        found = match["long"] or match["short"]
+        if found:
+            return self._tokens[self._named(found)]
+        word = match[0]
+        if word in self._names:
+            return word
+        # it looks like a token and is none, so a name may be in it by chance
+        inside = [name for name in self._tokens if _is_long(name) and _fold(name) in _fold(word)]
+        return self._tokens[max(inside, key=len)] if inside else word
+
+    def _named(self, found: str) -> str:
+        if found in self._tokens:
+            return found
+        return next(self._spellings[key] for key in _spellings(found) if key in self._spellings)
+
+    @cached_property
+    def _spellings(self) -> Mapping[str, str]:
+        spellings: dict[str, str] = {}
+        for rank in range(3):
+            for name in sorted(self._tokens):
+                spellings.setdefault(_spellings(name)[rank], name)
+        return spellings
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        long = _any_of(name for name in self._tokens if _is_long(name))
+        short = _any_of(name for name in self._tokens if not _is_long(name))
+        # starts at the start of a word only: each word is looked through once
+        return re.compile(
+            rf"(?<!\w)(?:{_TOKEN}|\w*?(?P<long>{long})\w*|(?P<short>{short})(?!\w))", re.IGNORECASE
+        )
+
+
+def _tokens(key: bytes, workflow: str, names: Iterable[str]) -> dict[str, str]:
+    """Make the tokens; by sorted name, so that the order in the file decides nothing."""
+    readable = {spelling for name in names if _is_long(name) for spelling in _spellings(name)}
+    given: dict[str, str] = {}
+    used: set[str] = set()
+    for name in sorted(names):
+        own = {piece for piece in _pieces(_fold(name), 3) if re.search(r"[^\W\d_]", piece)}
+        for count in range(TRIES):
+            digits = _digest(key, workflow, name, count)
+            token = PREFIX + digits
+            if token in used or own & _pieces(digits, 3) or _shows(token, readable):
+                continue
+            given[name] = token
+            used.add(token)
+            break
+        else:
+            raise MachineError(f"every token of {name!r} shows a name of {workflow!r}; rename the state")
+    return given
+
+
+def _digest(key: bytes, workflow: str, name: str, count: int) -> str:
+    message = json.dumps(["tideate", workflow, name, count]).encode()
+    return hmac.new(key, message, hashlib.sha256).hexdigest()[:DIGITS]
+
+
+def _pieces(text: str, length: int) -> set[str]:
+    return {text[at : at + length] for at in range(len(text) - length + 1)}
+
+
+def _shows(token: str, readable: set[str]) -> bool:
+    return any(not readable.isdisjoint(_pieces(token, length)) for length in range(LONG, len(token) + 1))
+
+
+def _is_long(name: str) -> bool:
+    # every token starts with the prefix: a state of that very name can only be hidden as a word
+    return len(name) >= LONG and _fold(name) != PREFIX
+
+
+def _fold(text: str) -> str:
+    return text.translate(_FOLDS).casefold()
+
+
+def _spellings(name: str) -> tuple[str, str, str]:
+    folded = _fold(name)
+    joined = re.sub(r"[-\s]+", "_", folded)
+    core = joined.strip("_")
+    before, _, after = joined.partition(core) if core else ("", "", joined)
+    return folded, joined, before + core.replace("_", "") + after
+
+
+def _any_of(names: Iterable[str]) -> str:
+    """Return a pattern of any of the names, the longest that fits; `(?!)` for none."""
+    spelled = {_atoms(name) for name in names}
+    return _tree(sorted(spelled), _NESTING) if spelled else "(?!)"
+
+
+def _atoms(name: str) -> tuple[str, ...]:
+    core = name.strip("_")
+    start = name.index(core) if core else 0
+    end = start + len(core)
+    atoms = []
+    for part in re.findall(r"_+|[^_]", name[start:end]):
+        gap = part[0] == "_"
+        # an optional gap makes `RefineProject` a spelling of `refine_project`
+        least = 0 if gap and _is_long(name) else 1
+        atoms.append(rf"(?:{part}|[-\s]{{{least},40}}(?!{_TOKEN}))" if gap else re.escape(_fold(part)))
+    return (*"_" * start, *atoms, *"_" * (len(name) - end)) if core else tuple(name)
+
+
+def _tree(names: Sequence[tuple[str, ...]], nesting: int) -> str:
+    """Return the names as a tree of alternatives: at a place of the text few of them are tried."""
+    shared = 0
+    while all(len(name) > shared and name[shared] == names[0][shared] for name in names):
+        shared += 1
+    head, tails = "".join(names[0][:shared]), [name[shared:] for name in names]
+    if len(tails) == 1:
+        return head
+    if not nesting:
+        return head + "(?:" + "|".join("".join(tail) for tail in sorted(tails, key=len, reverse=True)) + ")"
+    groups: dict[str, list[tuple[str, ...]]] = {}
+    for tail in filter(None, tails):
+        groups.setdefault(tail[0], []).append(tail)
+    # a gap may be empty: letters go first
+    keys = sorted(groups, key=lambda key: (len(key) > 2, key))
+    branches = "|".join(_tree(groups[key], nesting - 1) for key in keys)
+    return f"{head}(?:{branches})" + ("" if all(tails) else "?")

@@ -1,0 +1,131 @@
+"""The engine of a `.workflow`: which move is allowed, what to do after it, and what comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
+
+from tideate_core.errors import did_you_mean
+from tideate_core.machines.core import StateMachine
+from tideate_core.machines.language.model import BOUNDARY, MachineDefinition
+from tideate_core.machines.language.parser import parse
+
+if TYPE_CHECKING:
+    from tideate_core.machines.core import Table
+    from tideate_core.machines.language.model import Transition
+
+__all__ = ["EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow"]
+
+_HINTED_STATES: Final = 1000
+_HINTED_LENGTH: Final = 80
+EXIT: Final = "*exit"
+"""The end in the table of a `StateMachine`, where `*` is the entry; no state can have this name."""
+
+
+class Action(NamedTuple):
+    """A move that is allowed: the state it leads to, or `*` for the end, and when it is taken."""
+
+    action: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """The move is allowed. `guidance`: what to do now; `valid_actions`: the moves from there."""
+
+    state: str
+    next_state: str
+    guidance: str
+    valid_actions: tuple[Action, ...]
+    ended: bool
+    move: Literal["success"] = "success"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The move is not allowed. `valid_actions`: the moves from the state one is in."""
+
+    state: str
+    message: str
+    valid_actions: tuple[Action, ...]
+    move: Literal["failure"] = "failure"
+
+
+TransitionResult: TypeAlias = Success | Failure
+
+
+class Workflow:
+    """Answers moves by its definition; keeps no position, so any number may use one.
+
+    :param source: the text of a `.workflow` file, or what was parsed from one.
+    :raises InvalidWorkflowFile: the text has errors.
+    """
+
+    def __init__(self, source: str | MachineDefinition, name: str = "workflow") -> None:
+        parsed = source if isinstance(source, MachineDefinition) else parse(source, name).require(name)
+        self.definition = parsed
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    def transition(self, current: str, next: str) -> TransitionResult:  # noqa: A002 - the document's name
+        """Check a move, and tell what to do after it."""
+        move = self._moves.get(current, {}).get(next)
+        if move is None:
+            return Failure(current, self._refusal(current, next), self.valid_actions(current))
+        ended = next == BOUNDARY
+        guidance = move.guidance or ("" if ended else self.guidance(next))
+        return Success(current, next, guidance, () if ended else self.valid_actions(next), ended)
+
+    def is_valid_state(self, name: str) -> bool:
+        """Tell whether the workflow has this state; `*`, its entry and its exit, is one here."""
+        return name == BOUNDARY or name in self.definition.states
+
+    def valid_actions(self, state: str) -> tuple[Action, ...]:
+        """Return the moves from a state; none from a state that the workflow does not have."""
+        return self._actions.get(state, ())
+
+    def guidance(self, state: str) -> str:
+        """Return what to do in a state; empty if nothing says it."""
+        known = self.definition.states.get(state)
+        return known.guidance if known else ""
+
+    def table(self) -> Table[str, str]:
+        """Return the transitions for a `StateMachine`: from `*` to `EXIT`, the event is the target's name."""
+        rows = {
+            source: {m.target: EXIT if m.target == BOUNDARY else m.target for m in moves}
+            for source, moves in self.definition.outgoing.items()
+        }
+        return {**rows, EXIT: {}}
+
+    def machine(self) -> StateMachine[str, str]:
+        """Return a machine that stands at the entry."""
+        return StateMachine(self.table(), BOUNDARY)
+
+    @cached_property
+    def _moves(self) -> dict[str, dict[str, Transition]]:
+        outgoing = self.definition.outgoing
+        return {source: {move.target: move for move in moves} for source, moves in outgoing.items()}
+
+    @cached_property
+    def _actions(self) -> dict[str, tuple[Action, ...]]:
+        return {
+            source: tuple(Action(move.target, move.when) for move in moves)
+            for source, moves in self.definition.outgoing.items()
+        }
+
+    def _refusal(self, current: str, next_state: str) -> str:
+        for name in (current, next_state):
+            if not self.is_valid_state(name):
+                return self._unknown(name)
+        allowed = ", ".join(repr(action.action) for action in self.valid_actions(current))
+        return f"no transition leads from {current!r} to {next_state!r} (allowed: {allowed or 'none'})"
+
+    def _unknown(self, name: str) -> str:
+        known = self.definition.states
+        if len(name) > _HINTED_LENGTH:
+            return f"unknown state {name[:_HINTED_LENGTH] + '…'!r}"
+        # looking for the nearest takes long in a very large machine
+        return f"unknown state {name!r}{did_you_mean(name, known if len(known) <= _HINTED_STATES else ())}"
