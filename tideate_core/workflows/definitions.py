@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+import re
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from tideate_core.errors import InvalidDefinition
 
-__all__ = ["RESERVED_NAMES", "Needs", "WorkflowDefinition", "WorkflowStep"]
+__all__ = ["RESERVED_NAMES", "Needs", "WorkflowDefinition", "WorkflowStep", "check_name"]
 
 RESERVED_NAMES = frozenset(
     {
@@ -23,7 +24,10 @@ Needs = Literal["prompt", "text", "lines", "place"]
 """What a run cannot do without: a prompt, a text, or a text that may be changed; `place` is where lines go,
 a new buffer if there is none."""
 
-Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[A-Za-z_][\w.-]*$")]
+LONGEST_NAME: Final = 100
+NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
 
 
 class _Part(BaseModel):
@@ -60,6 +64,11 @@ class WorkflowDefinition(_Part):
             seen.add(step.id)
         return self
 
+    @property
+    def step_names(self) -> tuple[str, ...]:
+        """The ids of the steps, in the order of the definition."""
+        return tuple(step.id for step in self.steps)
+
     @classmethod
     def chain(cls, name: str, steps: list[str], **rest: Any) -> Self:
         """Make a workflow whose steps run one after another (REQ-WORK-001).
@@ -74,6 +83,24 @@ class WorkflowDefinition(_Part):
             return cls.model_validate({"name": name, "steps": links, **rest})
         except ValidationError as error:
             raise InvalidDefinition(_explain(name, error)) from error
+
+
+def check_name(name: str, before: str = "", after: str = "; choose another name") -> None:
+    """Check that a workflow may be called so.
+
+    :param before: where the name stands, for the message.
+    :param after: what to do about it.
+    :raises InvalidDefinition: it is no name, or a subcommand of `:Workflow`.
+    """
+    if name in RESERVED_NAMES:
+        raise InvalidDefinition(f"{before}{name!r} is a subcommand of :Workflow{after}")
+    if len(name) > LONGEST_NAME:
+        raise InvalidDefinition(f"{before}a workflow's name has at most {LONGEST_NAME} characters{after}")
+    # `fullmatch`: to `re`, `$` is also before a final newline
+    if not re.fullmatch(NAME_PATTERN, name):
+        raise InvalidDefinition(
+            f"{before}{name!r} is no name for a workflow (a letter or _, then letters, digits, _ . -){after}"
+        )
 
 
 def _explain(name: str, error: ValidationError) -> str:

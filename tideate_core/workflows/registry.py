@@ -7,10 +7,14 @@ from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Literal
 
-from tideate_core.errors import InvalidDefinition, UnknownWorkflow
+from tideate_core.errors import InvalidDefinition, InvalidInput, UnknownWorkflow
+from tideate_core.project import private_dir
+from tideate_core.workflows.keys import workflow_key
+from tideate_core.workflows.machine_workflow import MachineWorkflow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.handler import StepHandler
@@ -22,16 +26,39 @@ log = logging.getLogger(__name__)
 ENTRY_POINT_GROUP = "tideate.workflows"
 """Entry points of packages: each is a function that takes the registry and registers into it."""
 
-Source = Literal["builtin", "package", "editor"]
+Source = Literal["builtin", "package", "editor", "user", "project", "file"]
+"""`user` and `project`: a machine file of theirs; `file`: one that was named by its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A definition, its handlers by step id, and where it came from."""
+    """A definition, its handlers by step id (none for a machine), and where it came from."""
 
-    definition: WorkflowDefinition
+    definition: WorkflowDefinition | MachineWorkflow
     handlers: Mapping[str, StepHandler]
     source: Source
+
+    @property
+    def kind(self) -> Literal["graph", "machine"]:
+        return "machine" if isinstance(self.definition, MachineWorkflow) else "graph"
+
+    def obfuscated(self, root: Path | None) -> Registration:
+        """Return the same with tokens for the names of its states.
+
+        :param root: the project whose key makes the tokens; None is the person's.
+        :raises InvalidInput: it is a graph.
+        :raises ConfigError: the key cannot be used.
+        """
+        # here, because few runs need it
+        from tideate_core.machines.language.obfuscation import Obfuscator
+
+        definition = self.definition
+        if not isinstance(definition, MachineWorkflow):
+            raise InvalidInput(
+                f"workflow {definition.name!r} has steps and no states; only states can be obfuscated"
+            )
+        obfuscator = Obfuscator(workflow_key(private_dir(root)), definition.machine)
+        return Registration(definition.obfuscated(obfuscator), self.handlers, self.source)
 
 
 @dataclass
@@ -44,7 +71,7 @@ class WorkflowRegistry:
 
     def register(
         self,
-        definition: WorkflowDefinition,
+        definition: WorkflowDefinition | MachineWorkflow,
         handlers: Mapping[str, StepHandler],
         *,
         source: Source = "package",
@@ -58,22 +85,25 @@ class WorkflowRegistry:
             raise InvalidDefinition(
                 f"workflow {definition.name!r} exists already ({before.source}); choose another name"
             )
-        stray = sorted(handlers.keys() - {step.id for step in definition.steps})
+        stray = sorted(handlers.keys() - _step_ids(definition))
         if stray:
             raise InvalidDefinition(
                 f"workflow {definition.name!r} has handlers for steps it does not list: {', '.join(stray)}"
             )
         self._known[definition.name] = Registration(definition, dict(handlers), source)
 
-    def get(self, name: str) -> Registration:
+    def get(self, name: str, *, obfuscate: bool = False) -> Registration:
         """Return a registered workflow.
 
+        :param obfuscate: with tokens for the names of its states, made with the person's key.
         :raises UnknownWorkflow: with the nearest name.
+        :raises InvalidInput: only a machine can be obfuscated.
         """
         try:
-            return self._known[name]
+            known = self._known[name]
         except KeyError:
             raise UnknownWorkflow(name, self._known) from None
+        return known.obfuscated(None) if obfuscate else known
 
     def list(self) -> list[Registration]:
         """Return all workflows by name."""
@@ -88,3 +118,7 @@ class WorkflowRegistry:
                 log.exception("the entry point %s = %s failed", point.name, point.value)
                 words = f"{type(error).__name__}: {error}"
                 self.notices.append(f"the package's workflows {point.value!r} were not loaded: {words}")
+
+
+def _step_ids(definition: WorkflowDefinition | MachineWorkflow) -> set[str]:
+    return set() if isinstance(definition, MachineWorkflow) else set(definition.step_names)

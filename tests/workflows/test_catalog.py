@@ -1,0 +1,394 @@
+"""Which workflow a name or path means, and what is told about those that cannot be used."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile, UnknownWorkflow
+from tideate_core.machines.language import parse
+from tideate_core.project import private_dir
+from tideate_core.workflows import (
+    Catalog,
+    MachineWorkflow,
+    StepContext,
+    WorkflowDefinition,
+    WorkflowRegistry,
+    load_machine,
+    workflow_key,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.workflows.registry import Registration, Source
+
+TEXT = "# {}\n* to draft: Write.\ndraft to polish\npolish to *\n"
+BROKEN = "* to draft\ndraft polish\ndraft to\npolish to *\n"
+
+
+async def nothing(_step: StepContext) -> None:
+    return None
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the person's own machine files are."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "config" / "tideate" / "workflows"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "project" / ".tideate" / "workflows").mkdir(parents=True)
+    return tmp_path / "project"
+
+
+@pytest.fixture
+def project(root: Path) -> Path:
+    return root / ".tideate" / "workflows"
+
+
+@pytest.fixture
+def registry() -> WorkflowRegistry:
+    registry = WorkflowRegistry()
+    registry.register(WorkflowDefinition.chain("ask", ["query"]), {"query": nothing}, source="builtin")
+    return registry
+
+
+def write(path: Path, text: str = TEXT.format("a file")) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def aged(path: Path) -> None:
+    """Make a file look as if nobody had touched it for long."""
+    long_ago = time.time() - 3600
+    os.utime(path, (long_ago, long_ago))
+
+
+def package_machine(registry: WorkflowRegistry, name: str) -> None:
+    text = TEXT.format("a package's")
+    registry.register(MachineWorkflow(name, parse(text, name).require(name)), {}, source="package")
+
+
+def machine_of(known: Registration) -> MachineWorkflow:
+    assert isinstance(known.definition, MachineWorkflow)
+    return known.definition
+
+
+# who has a name
+
+
+def test_the_planner_is_there_without_any_file_and_asks_before_it_works(registry: WorkflowRegistry) -> None:
+    known = Catalog(registry, None).get("PLANNER")
+    assert (known.source, known.kind, known.handlers) == ("builtin", "machine", {})
+    assert machine_of(known).confirm == {"execution"}
+    assert machine_of(known).needs == ("prompt",)
+
+
+def test_the_first_place_that_has_a_name_wins(
+    registry: WorkflowRegistry, root: Path, project: Path, person: Path
+) -> None:
+    package_machine(registry, "PLANNER")
+    written: list[tuple[Source, Path | None]] = [
+        ("project", write(project / "PLANNER.workflow")),
+        ("user", write(person / "PLANNER.workflow")),
+        ("package", None),
+    ]
+    for source, path in written:
+        known = Catalog(registry, root).get("PLANNER")
+        assert (known.source, machine_of(known).path) == (source, path)
+        assert [k.source for k in Catalog(registry, root).list() if k.definition.name == "PLANNER"] == [
+            source
+        ]
+        if path:
+            path.unlink()
+
+
+def test_only_the_built_in_planner_has_its_confirmations(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    write(project / "PLANNER.workflow")
+    assert machine_of(Catalog(registry, root).get("PLANNER")).confirm == frozenset()
+
+
+def test_workflows_are_listed_by_name_with_where_they_come_from(
+    registry: WorkflowRegistry, root: Path, project: Path, person: Path
+) -> None:
+    write(project / "essay.workflow", TEXT.format("Write an essay"))
+    write(person / "letter.workflow")
+    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing}, source="editor")
+    listed = Catalog(registry, root).list()
+    assert [(k.definition.name, k.source, k.kind) for k in listed] == [
+        ("PLANNER", "builtin", "machine"),
+        ("ask", "builtin", "graph"),
+        ("essay", "project", "machine"),
+        ("letter", "user", "machine"),
+        ("mine", "editor", "graph"),
+    ]
+    assert listed[2].definition.description == "Write an essay"
+    assert listed[2].definition.step_names == ("draft", "polish")
+    assert listed[4].definition.step_names == ("a",)
+
+
+def test_what_is_registered_later_is_there(registry: WorkflowRegistry) -> None:
+    known = Catalog(registry, None)
+    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing}, source="editor")
+    assert known.get("mine") is registry.get("mine")
+
+
+def test_an_unknown_name_is_told_with_the_nearest_of_all(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    write(project / "essay.workflow")
+    with pytest.raises(
+        UnknownWorkflow, match=r"'esay'; did you mean 'essay'\? \(known: PLANNER, ask, essay\)"
+    ):
+        Catalog(registry, root).get("esay")
+
+
+@pytest.mark.parametrize("source", ["builtin", "package", "editor"])
+def test_no_file_takes_the_place_of_a_graph(
+    registry: WorkflowRegistry, root: Path, project: Path, person: Path, source: Source
+) -> None:
+    registry.register(WorkflowDefinition.chain("mine", ["a"]), {"a": nothing}, source=source)
+    paths = [write(project / "mine.workflow"), write(person / "mine.workflow")]
+    known = Catalog(registry, root)
+    assert known.get("mine") is registry.get("mine")
+    assert registry.get("mine") in known.list()
+    assert known.notices == [
+        f"{path} was not used: 'mine' is a workflow already ({source}); rename the file" for path in paths
+    ]
+    with pytest.raises(InvalidDefinition, match="rename the file"):
+        known.get(str(paths[0]))
+
+
+def test_a_file_with_a_reserved_name_is_a_notice(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    path = write(project / "cancel.workflow")
+    known = Catalog(registry, root)
+    assert known.notices == [f"{path}: 'cancel' is a subcommand of :Workflow; rename the file"]
+    with pytest.raises(UnknownWorkflow):
+        known.get("cancel")
+
+
+def test_the_notices_of_packages_are_passed_on(registry: WorkflowRegistry) -> None:
+    registry.notices.append("a package failed")
+    assert Catalog(registry, None).notices == ["a package failed"]
+
+
+# files with mistakes
+
+
+def test_a_file_with_mistakes_is_a_notice_with_the_first_and_how_many_more(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    path = write(project / "essay.workflow", BROKEN)
+    first, *others = parse(BROKEN).errors
+    known = Catalog(registry, root)
+    assert known.notices == [f"{path}:2:{first.position.column}: {first.message} (and {len(others)} more)"]
+    assert others
+    assert "essay" not in [k.definition.name for k in known.list()]
+
+
+def test_one_mistake_has_no_more(registry: WorkflowRegistry, root: Path, project: Path) -> None:
+    write(project / "essay.workflow", "* to draft\ndraft polish\n")
+    (notice,) = Catalog(registry, root).notices
+    assert "more)" not in notice
+
+
+def test_getting_a_file_with_mistakes_tells_them_all_each_time(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    path = write(project / "essay.workflow", BROKEN)
+    aged(path)
+    known = Catalog(registry, root)
+    for _ in range(2):
+        with pytest.raises(InvalidWorkflowFile) as caught:
+            known.get("essay")
+        assert f"{path}:2:" in str(caught.value)
+        assert f"{path}:3:" in str(caught.value)
+
+
+def test_no_namesake_takes_the_place_of_a_file_with_mistakes(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    package_machine(registry, "essay")
+    for name in ("essay", "PLANNER"):
+        write(project / f"{name}.workflow", BROKEN)
+    known = Catalog(registry, root)
+    assert [k.definition.name for k in known.list()] == ["ask"]
+    for name in ("essay", "PLANNER"):
+        with pytest.raises(InvalidWorkflowFile):
+            known.get(name)
+
+
+def test_a_file_that_cannot_be_read_is_a_notice_and_an_error(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    (project / "gone.workflow").symlink_to(project / "nowhere")
+    (project / "folder.workflow").mkdir()
+    known = Catalog(registry, root)
+    assert known.notices == [
+        f"{project / 'folder.workflow'} cannot be read: Is a directory",
+        f"{project / 'gone.workflow'} cannot be read: No such file or directory",
+    ]
+    with pytest.raises(InvalidDefinition, match="cannot be read"):
+        known.get("gone")
+
+
+# paths
+
+
+@pytest.mark.parametrize("name", ["essay.workflow", "./PLANNER", "deep/essay.workflow"])
+def test_a_relative_path_begins_where_the_caller_is(
+    registry: WorkflowRegistry, tmp_path: Path, name: str
+) -> None:
+    path = write(tmp_path / "here" / name)
+    known = Catalog(registry, None, cwd=tmp_path / "here").get(name)
+    assert (known.source, machine_of(known).path) == ("file", path)
+    assert known.definition.name == path.stem
+
+
+def test_relative_paths_begin_in_the_process_directory_by_default(
+    registry: WorkflowRegistry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "essay.workflow")
+    monkeypatch.chdir(tmp_path)
+    assert Catalog(registry, None).get("essay.workflow").definition.name == "essay"
+
+
+def test_an_absolute_path_stays_what_it_is(registry: WorkflowRegistry, tmp_path: Path) -> None:
+    path = write(tmp_path / "essay.workflow")
+    known = Catalog(registry, None, cwd=tmp_path / "elsewhere").get(str(path))
+    assert machine_of(known).path == path
+
+
+def test_a_path_to_nothing_is_told(registry: WorkflowRegistry, tmp_path: Path) -> None:
+    with pytest.raises(InvalidDefinition, match=r"essay\.workflow cannot be read: No such file"):
+        Catalog(registry, None, cwd=tmp_path).get("essay.workflow")
+
+
+# reading again
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that were parsed."""
+    names: list[str] = []
+
+    def counted(path: Path) -> MachineWorkflow:
+        names.append(path.name)
+        return load_machine(path)
+
+    monkeypatch.setattr("tideate_core.workflows.catalog.load_machine", counted)
+    return names
+
+
+@pytest.fixture
+def settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files of the test were written long ago, as far as the clock says."""
+    now = time.time_ns()
+    monkeypatch.setattr(time, "time_ns", lambda: now + 10**12)
+
+
+@pytest.mark.usefixtures("settled")
+@pytest.mark.parametrize("text", [TEXT, BROKEN])
+def test_a_file_that_did_not_change_is_parsed_once(
+    registry: WorkflowRegistry, root: Path, project: Path, loads: list[str], text: str
+) -> None:
+    write(project / "essay.workflow", text)
+    known = Catalog(registry, root)
+    for _ in range(3):
+        known.list()
+        assert len(known.notices) == (text == BROKEN)
+    assert sorted(loads) == ["PLANNER.workflow", "essay.workflow"]
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_changed_file_is_read_again(registry: WorkflowRegistry, root: Path, project: Path) -> None:
+    path = write(project / "essay.workflow")
+    known = Catalog(registry, root)
+    assert known.get("essay").definition.step_names == ("draft", "polish")
+    write(path, "* to other\nother to *\n")
+    assert known.get("essay").definition.step_names == ("other",)
+    path.unlink()
+    with pytest.raises(UnknownWorkflow):
+        known.get("essay")
+
+
+def test_a_file_that_changes_within_its_times_grain_is_read_again(
+    registry: WorkflowRegistry, root: Path, project: Path, loads: list[str]
+) -> None:
+    write(project / "essay.workflow")
+    known = Catalog(registry, root)
+    known.get("essay")
+    known.get("essay")
+    assert loads == ["essay.workflow"] * 2
+
+
+@pytest.mark.usefixtures("settled")
+def test_getting_one_workflow_parses_no_other(
+    registry: WorkflowRegistry, root: Path, project: Path, loads: list[str]
+) -> None:
+    write(project / "essay.workflow")
+    write(project / "letter.workflow")
+    known = Catalog(registry, root)
+    known.get("ask")
+    assert loads == []
+    known.get("letter")
+    assert loads == ["letter.workflow"]
+
+
+# obfuscation
+
+
+def test_an_obfuscated_machine_has_tokens_made_with_the_projects_key(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    write(project / "essay.workflow")
+    known = Catalog(registry, root)
+    hidden = machine_of(known.get("essay", obfuscate=True))
+    assert hidden.obfuscator is not None
+    assert hidden.step_names == tuple(map(hidden.obfuscator.token, ("draft", "polish")))
+    assert (root / ".tideate/keys/workflow.key").read_bytes() == workflow_key(private_dir(root))
+    assert machine_of(Catalog(registry, root).get("essay", obfuscate=True)).step_names == hidden.step_names
+    assert known.get("essay").definition.step_names == ("draft", "polish")
+
+
+def test_another_project_gives_other_tokens(registry: WorkflowRegistry, root: Path, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "other"
+    elsewhere.mkdir()
+    one, two = (
+        machine_of(Catalog(registry, place).get("PLANNER", obfuscate=True)) for place in (root, elsewhere)
+    )
+    assert not set(one.step_names) & set(two.step_names)
+    assert one.obfuscator is not None
+    assert one.confirm == {one.obfuscator.token("execution")}
+
+
+def test_a_machine_without_a_project_has_the_persons_key(registry: WorkflowRegistry, tmp_path: Path) -> None:
+    package_machine(registry, "essay")
+    by_catalog = Catalog(registry, None).get("essay", obfuscate=True)
+    assert (tmp_path / "state/tideate/keys/workflow.key").is_file()
+    assert registry.get("essay", obfuscate=True).definition.step_names == by_catalog.definition.step_names
+
+
+def test_a_graph_has_no_states_to_hide(registry: WorkflowRegistry, root: Path) -> None:
+    for known in (Catalog(registry, root), registry):
+        with pytest.raises(InvalidInput, match="'ask' has steps and no states"):
+            known.get("ask", obfuscate=True)
+    assert not (root / ".tideate/keys").exists()
+
+
+def test_a_machine_has_no_handlers(registry: WorkflowRegistry) -> None:
+    machine = MachineWorkflow("essay", parse(TEXT, "essay").require("essay"))
+    with pytest.raises(InvalidDefinition, match="handlers for steps it does not list: draft"):
+        registry.register(machine, {"draft": nothing})

@@ -1,0 +1,246 @@
+"""Machine files: their names, what is read of them, where they are looked for."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile
+from tideate_core.machines.language import parse
+from tideate_core.machines.language.obfuscation import Obfuscator
+from tideate_core.workflows import MachineWorkflow, find_machine_file, load_machine
+from tideate_core.workflows.machine_files import BUILTIN_MACHINES, find_machine_files, is_machine_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TEXT = "* to draft: Write.\n: It is good\ndraft to polish\npolish to *\n"
+KEY = bytes(range(32))
+
+
+@pytest.fixture(autouse=True)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the person's own machine files are."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    return tmp_path / "config" / "tideate" / "workflows"
+
+
+def write(path: Path, content: str | bytes = TEXT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def machine(text: str = TEXT, name: str = "essay") -> MachineWorkflow:
+    return MachineWorkflow(name, parse(text, name).require(name))
+
+
+# reading
+
+
+def test_a_machine_has_its_files_name_and_its_states_in_their_order(tmp_path: Path) -> None:
+    path = write(tmp_path / "essay.workflow")
+    loaded = load_machine(path)
+    assert (loaded.name, loaded.machine.name, loaded.path) == ("essay", "essay", path)
+    assert loaded.step_names == ("draft", "polish")
+
+
+def test_a_file_without_the_suffix_has_its_own_name(tmp_path: Path) -> None:
+    assert load_machine(write(tmp_path / "PLANNER")).name == "PLANNER"
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_byte_order_marks_and_line_ends_make_no_difference(tmp_path: Path, ending: str, mark: str) -> None:
+    text = mark + ("# An essay\n" + TEXT).replace("\n", ending)
+    loaded = load_machine(write(tmp_path / "essay.workflow", text))
+    assert loaded.description == "An essay"
+    assert loaded.machine == load_machine(write(tmp_path / "n/essay.workflow", "# An essay\n" + TEXT)).machine
+
+
+@pytest.mark.parametrize(
+    ("head", "description"),
+    [
+        ("# Write an essay\n# in two steps\n", "Write an essay"),
+        ("\n\n// Write an essay\n", "Write an essay"),
+        ("#!/usr/bin/env tideate\n#\n## Write: #1 // essay\n", "Write: #1 // essay"),
+        ("# \u202ered\u200b\n", "red"),
+        ("#" + "x" * 300 + "\n", "x" * 200),
+        ("#\n//\n", ""),
+        ("", ""),
+    ],
+)
+def test_the_description_is_the_first_line_of_the_leading_comment(
+    tmp_path: Path, head: str, description: str
+) -> None:
+    assert load_machine(write(tmp_path / "essay.workflow", head + TEXT)).description == description
+
+
+def test_a_later_comment_describes_nothing(tmp_path: Path) -> None:
+    assert load_machine(write(tmp_path / "essay.workflow", TEXT + "# the end\n")).description == ""
+
+
+@pytest.mark.parametrize("name", ["1st", "two words", "ask?", "esc\x1b[1m", "essay\n", "x" * 101])
+def test_a_file_whose_stem_is_no_name_is_to_be_renamed(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidDefinition, match=r"rename the file") as caught:
+        load_machine(write(tmp_path / f"{name}.workflow"))
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["cancel", "graph", "trust"])
+def test_a_file_may_not_take_a_subcommands_name(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / f"{name}.workflow")
+    with pytest.raises(InvalidDefinition, match=f"{path}: '{name}' is a subcommand.*rename the file"):
+        load_machine(path)
+
+
+def test_all_mistakes_of_a_file_are_told_with_their_places(tmp_path: Path) -> None:
+    path = write(tmp_path / "essay.workflow", "* to draft\ndraft polish\ndraft to\n")
+    with pytest.raises(InvalidWorkflowFile) as caught:
+        load_machine(path)
+    assert f"{path}:2:" in str(caught.value)
+    assert f"{path}:3:" in str(caught.value)
+    assert len(caught.value.diagnostics) >= 2
+
+
+def test_a_file_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "essay.workflow", b"* to a\n: caf\xe9\na to *\n")
+    with pytest.raises(InvalidDefinition, match=rf"{path}:2: not UTF-8 at byte 12"):
+        load_machine(path)
+
+
+def test_reading_is_bounded(tmp_path: Path) -> None:
+    path = tmp_path / "essay.workflow"
+    write(path, TEXT.ljust(1024 * 1024, "\n"))
+    assert load_machine(path).step_names == ("draft", "polish")
+    write(path, TEXT.ljust(1024 * 1024 + 1, "\n"))
+    with pytest.raises(InvalidDefinition, match="larger than 1024 KiB"):
+        load_machine(path)
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "essay.workflow")
+    with pytest.raises(InvalidDefinition, match="not a regular file"):
+        load_machine(tmp_path / "essay.workflow")
+
+
+@pytest.mark.parametrize("name", ["absent.workflow", "folder.workflow"])
+def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder.workflow").mkdir()
+    with pytest.raises(InvalidDefinition, match=f"{tmp_path / name} "):
+        load_machine(tmp_path / name)
+
+
+# finding
+
+
+def names(root: Path | None, source: str) -> list[str]:
+    return [file.path.name for file in find_machine_files(root) if file.source == source]
+
+
+def test_only_machine_files_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / ".tideate" / "workflows"
+    for name in ("b.workflow", "a.workflow", "PLANNER", "notes.md", "c.yaml", ".#a.workflow", "a.workflow~"):
+        write(folder / name)
+    assert names(tmp_path, "project") == ["a.workflow", "b.workflow", "PLANNER"]
+
+
+def test_the_projects_file_comes_before_the_persons_and_that_before_the_built_in_one(
+    tmp_path: Path, person: Path
+) -> None:
+    assert find_machine_file("PLANNER", tmp_path) == BUILTIN_MACHINES / "PLANNER.workflow"
+    own = write(person / "PLANNER.workflow")
+    assert find_machine_file("PLANNER", tmp_path) == own
+    project = write(tmp_path / ".tideate/workflows/PLANNER")
+    assert find_machine_file("PLANNER", tmp_path) == project
+    assert find_machine_file("PLANNER", None) == own
+
+
+def test_what_is_nowhere_is_not_found(tmp_path: Path) -> None:
+    assert find_machine_file("essay", tmp_path) is None
+    assert find_machine_file(str(tmp_path / "essay.workflow"), None) is None
+
+
+def test_a_path_is_found_where_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path / "deep/essay.workflow")
+    assert find_machine_file(str(path), None) == path
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("PLANNER", False), ("essay", False), ("essay.workflow", True), ("./PLANNER", True), ("/a/b", True)],
+)
+def test_a_path_can_be_told_from_a_name(name: str, path: bool) -> None:
+    assert is_machine_path(name) is path
+
+
+def test_links_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
+    secret = write(tmp_path / "elsewhere/secret", "password\n")
+    root = tmp_path / "project"
+    folder = root / ".tideate" / "workflows"
+    inner = write(root / "docs/inner.workflow")
+    folder.mkdir(parents=True)
+    (folder / "secret.workflow").symlink_to(secret)
+    (folder / "inner.workflow").symlink_to(inner)
+    assert find_machine_file("secret", root) is None
+    assert find_machine_file("inner", root) == folder / "inner.workflow"
+    (problem,) = [file.problem for file in find_machine_files(root) if file.problem]
+    assert problem == f"{folder / 'secret.workflow'} was not used: it is a link out of the project"
+
+
+def test_a_directory_that_leads_out_of_the_project_is_not_listed(tmp_path: Path) -> None:
+    write(tmp_path / "elsewhere/essay.workflow")
+    root = tmp_path / "project"
+    (root / ".tideate").mkdir(parents=True)
+    (root / ".tideate" / "workflows").symlink_to(tmp_path / "elsewhere")
+    (found,) = [file for file in find_machine_files(root) if file.source == "project"]
+    assert found.problem == f"{root / '.tideate/workflows'} was not used: it is a link out of the project"
+
+
+def test_the_persons_own_links_are_followed(tmp_path: Path, person: Path) -> None:
+    real = write(tmp_path / "dotfiles/essay.workflow")
+    person.mkdir(parents=True)
+    (person / "essay.workflow").symlink_to(real)
+    assert find_machine_file("essay", tmp_path) == person / "essay.workflow"
+
+
+# the workflow
+
+
+def test_a_confirmation_before_no_state_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InvalidDefinition, match="'polsh', which is no state of it; did you mean 'polish'"):
+        replace(machine(), confirm=frozenset({"draft", "polsh"}))
+
+
+def test_a_machine_may_not_take_a_subcommands_name() -> None:
+    with pytest.raises(InvalidDefinition, match="subcommand"):
+        machine(name="rollback")
+
+
+def test_a_state_is_found_by_its_name() -> None:
+    assert machine().state_named("polish") == "polish"
+    with pytest.raises(
+        InvalidInput, match=r"no state 'polsh'; did you mean 'polish'\? \(states: draft, polish\)"
+    ):
+        machine().state_named("polsh")
+    with pytest.raises(InvalidInput, match=r"no state '\*'"):
+        machine().state_named("*")
+
+
+def test_an_obfuscated_machine_knows_names_and_tokens_and_tells_only_tokens() -> None:
+    plain = replace(machine(), description="Draft and polish", confirm=frozenset({"polish"}))
+    obfuscator = Obfuscator(KEY, plain.machine)
+    hidden = plain.obfuscated(obfuscator)
+    token = obfuscator.token("polish")
+    assert hidden.confirm == {token}
+    assert hidden.step_names == tuple(obfuscator.tokens.values())
+    assert hidden.state_named("polish") == hidden.state_named(token) == token
+    with pytest.raises(InvalidInput) as caught:
+        hidden.state_named("polisch")
+    for name in plain.step_names:
+        assert name not in str(caught.value)
+        assert name not in hidden.description.lower()
+        assert name not in repr(hidden)

@@ -1,0 +1,116 @@
+"""The key that makes a project's obfuscated names: without it no token leads back to a name."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["KEY_BYTES", "workflow_key"]
+
+KEY_BYTES = 32
+KEY_FILE = "workflow.key"
+READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in its place must not block
+NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def workflow_key(private: Path) -> bytes:
+    """Return the key for obfuscated names, made at the first use.
+
+    Two processes that come first at once get the same key.
+
+    :param private: a project's private directory; the key is its `keys/workflow.key`.
+    :raises ConfigError: the key cannot be read or made, or others could read or replace it.
+    """
+    directory = private / "keys"
+    path = directory / KEY_FILE
+    try:
+        with _opened_directory(directory) as folder:
+            key = _read(folder, path)
+            if key is None:
+                _make(folder)
+                key = _read(folder, path)
+    except OSError as error:
+        raise ConfigError(f"{path}, the key of obfuscated names, cannot be used: {error.strerror}") from error
+    if key is None:
+        raise ConfigError(f"{path} was removed while it was made; try again")
+    return key
+
+
+@contextmanager
+def _opened_directory(directory: Path) -> Iterator[int]:
+    """Open `keys/`, made if it is missing; what follows happens in the directory that was checked."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    if directory.is_symlink():
+        raise ConfigError(f"{directory} is a link; keys are kept only in a directory of their own: remove it")
+    folder = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if stat.S_IMODE(os.fstat(folder).st_mode) & 0o022:
+            raise ConfigError(f"others may write to {directory} and so replace keys; `chmod 700 {directory}`")
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _read(folder: int, path: Path) -> bytes | None:
+    try:
+        # asked before it is opened: only a link's own status tells that it is one
+        if stat.S_ISLNK(os.stat(KEY_FILE, dir_fd=folder, follow_symlinks=False).st_mode):
+            raise ConfigError(f"{path} is a link; a key is read only from its own file: remove it")
+        with open(KEY_FILE, "rb", opener=lambda name, _: os.open(name, READ_FLAGS, dir_fd=folder)) as file:
+            _check_mode(os.fstat(file.fileno()).st_mode, path)
+            key = file.read(KEY_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    if len(key) != KEY_BYTES:
+        raise ConfigError(
+            f"{path} is damaged: a key has {KEY_BYTES} bytes; put the file back, "
+            "or remove it and a new key is made (all tokens change)"
+        )
+    return key
+
+
+def _check_mode(mode: int, path: Path) -> None:
+    if not stat.S_ISREG(mode):
+        raise ConfigError(f"{path} is not a regular file; remove it and a new key is made")
+    if stat.S_IMODE(mode) & 0o077:
+        raise ConfigError(
+            f"others can read {path} and so undo the obfuscation: `chmod 600 {path}` if nobody did, "
+            "otherwise remove it and a new key is made (all tokens change)"
+        )
+
+
+def _make(folder: int) -> None:
+    """Make a key; whoever links it first has made the key of all.
+
+    It is written whole under a name of its own, so that nobody reads half a key.
+    """
+    draft = f".{KEY_FILE}-{secrets.token_hex(8)}"
+    try:
+        _write_new(folder, draft, secrets.token_bytes(KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(draft, KEY_FILE, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=folder)
+    # a person's own .gitignore in the directory above may not know of keys
+    with suppress(FileExistsError):
+        _write_new(folder, ".gitignore", b"*\n")
+    os.fsync(folder)
+
+
+def _write_new(folder: int, name: str, content: bytes) -> None:
+    with os.fdopen(os.open(name, NEW_FLAGS, 0o600, dir_fd=folder), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
