@@ -82,7 +82,10 @@ def test_an_adapter_is_replaced_whole(own: Path) -> None:
         ('adaptor = "x"\n', "unknown key 'adaptor'; did you mean 'adapter'"),
         ('[ui]\noutptu = "tab"\n', "unknown key 'ui.outptu'; did you mean 'output'"),
         (FAKE + 'api_key_enf = "X"\n', "unknown key 'adapters.fake.api_key_enf'; did you mean 'api_key_env'"),
-        ("[workflows.ask]\nconfirm = true\n", "unknown key 'workflows.ask.confirm'"),
+        ("[workflows.ask]\nconfirmed = true\n", "unknown key 'workflows.ask.confirmed'.*'confirm'"),
+        ("[workflows.ask]\nconfirm = true\n", "workflows.ask.confirm: input should be a valid list"),
+        ("[limits]\nmax_moves = 0\n", "limits.max_moves: input should be greater than or equal to 1"),
+        ("[limits]\nmax_visits = 0\n", "limits.max_visits: input should be greater than or equal to 1"),
         ('[ui]\noutput = "popup"\n', "ui.output: input should be 'float', 'split', 'vsplit' or 'tab'"),
         ("[limits]\nattempts = 0\n", "limits.attempts: input should be greater than or equal to 1"),
         ('[adapters.fake]\nmodel = "m"\n', "adapters.fake.base_url: this key is required"),
@@ -178,3 +181,38 @@ def test_reading_the_configuration_imports_no_model_library() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_run_of_a_machine_is_bounded_by_default() -> None:
+    limits = Config().limits
+    assert (limits.max_moves, limits.max_visits) == (100, 10)
+
+
+ASK_FIRST = '[workflows.PLANNER]\nconfirm = ["execution", "create_project"]\n'
+LESS = '[workflows.PLANNER]\nconfirm = ["refine_tasks", "execution"]\n'
+
+
+def test_an_untrusted_project_adds_confirmations_and_takes_none_away(own: Path, project: Path) -> None:
+    own.write_text(ASK_FIRST)
+    project.write_text(LESS)
+    loaded = load(root_of(project))
+    assert loaded.config.workflows["PLANNER"].confirm == ["execution", "create_project", "refine_tasks"]
+    assert loaded.notices == []
+    project.write_text("[workflows.PLANNER]\nconfirm = []\n")
+    assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["execution", "create_project"]
+
+
+def test_an_untrusted_project_may_ask_for_confirmations_where_nobody_did(project: Path) -> None:
+    project.write_text(LESS)
+    assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
+
+
+def test_the_confirmations_of_a_trusted_project_and_of_setup_replace_those_below(
+    own: Path, project: Path
+) -> None:
+    own.write_text(ASK_FIRST)
+    project.write_text(LESS)
+    Trust().trust(project)
+    assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
+    setup: dict[str, object] = {"workflows": {"PLANNER": {"confirm": []}}}
+    assert load(root_of(project), setup).config.workflows["PLANNER"].confirm == []

@@ -50,6 +50,8 @@ class WorkflowConfig(_Section):
 
     adapter: str | None = Field(default=None, min_length=1)
     require_confirmation: bool | None = None
+    confirm: list[str] | None = None
+    """Of a machine: states that are entered only after a question, beside those it names itself."""
 
 
 class Ui(_Section):
@@ -69,6 +71,10 @@ class Limits(_Section):
     """How often a model may try until its answer is usable."""
     concurrency: int = Field(default=4, ge=1, le=64)
     """Steps or files of one run that are asked for at the same time."""
+    max_moves: int = Field(default=100, ge=1, le=10_000)
+    """How many moves a machine may make."""
+    max_visits: int = Field(default=10, ge=1, le=1000)
+    """How often a machine may come to the same state."""
 
 
 class Config(_Section):
@@ -124,7 +130,7 @@ def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedCon
         values = _parse(path, content)
         _validate(values, str(path))
         if of_project and not Trust().is_trusted(path, content):
-            values, left_out = _without_untrusted(values)
+            values, left_out = _without_untrusted(values, merged)
             notices.extend(_untrusted_notice(path, left_out))
         merged = _merge(merged, values)
         sources.append(path)
@@ -191,7 +197,7 @@ def _keys_beside(location: list[str]) -> list[str]:
     return list(section.model_fields)
 
 
-def _without_untrusted(values: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     kept = {key: value for key, value in values.items() if key not in ("adapter", "adapters")}
     left_out = [key for key in values if key not in kept]
     workflows: dict[str, dict[str, Any]] = {}
@@ -200,6 +206,9 @@ def _without_untrusted(values: dict[str, Any]) -> tuple[dict[str, Any], list[str
             {"adapter"} if section.get("require_confirmation", True) else {"adapter", "require_confirmation"}
         )
         workflows[name] = {key: value for key, value in section.items() if key not in guarded}
+        if "confirm" in section:  # may be added to, not be taken away
+            kept_ones = below.get("workflows", {}).get(name, {}).get("confirm", [])
+            workflows[name]["confirm"] = list(dict.fromkeys([*kept_ones, *section["confirm"]]))
         left_out.extend(f"workflows.{name}.{key}" for key in section if key in guarded)
     if workflows:
         kept["workflows"] = workflows

@@ -21,9 +21,11 @@ from tideate_core.engine import (
     WorkflowRunner,
     register_builtin,
 )
+from tideate_core.machines.language import parse
 from tideate_core.workflows import (
     BufferContext,
     Decision,
+    MachineWorkflow,
     PromptLibrary,
     RunContext,
     Selection,
@@ -126,6 +128,11 @@ class Bench:
     ) -> None:
         definition = WorkflowDefinition.chain(name, steps or list(handlers), **rest)
         self.registry.register(definition, handlers)
+
+    def machine(self, text: str, name: str = "walk", **rest: Any) -> None:
+        """Register a machine from the text of a `.workflow` file."""
+        definition = parse(text, name).require(name)
+        self.registry.register(MachineWorkflow(name, definition, **rest), {})
 
     def write(self, name: str, text: str) -> Path:
         path = self.root / name

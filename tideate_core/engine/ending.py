@@ -42,8 +42,7 @@ def words_of(error: BaseException) -> dict[str, str]:
 
 
 def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
-    last = execution.results[execution.definition.steps[-1].id]
-    response = last.get("response", last) if isinstance(last, dict) else last
+    response = execution.driver.response()
     data = {"response": response, "usage": usage_json(execution.usage), "files": execution.files}
     return _event(execution, EventName.WORKFLOW_COMPLETED, data), _result(
         execution, ok=True, response=response
@@ -76,6 +75,7 @@ def _result(execution: Execution, **ending: Any) -> WorkflowResult:
         execution.definition.name,
         results=execution.results,
         files=execution.files,
+        path=execution.driver.path,
         usage=execution.usage,
         duration_ms=execution.elapsed_ms,
         **ending,

@@ -17,7 +17,8 @@ from tideate_core.workflows import RunContext
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from tideate_core.workflows import DependencyGraph, WorkflowDefinition
+    from tideate_core.engine.work import Driver
+    from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
 T = TypeVar("T")
 
@@ -37,6 +38,8 @@ class RunRequest(BaseModel):
     adapter: str | None = None
     require_confirmation: bool | None = None
     """None: as the configuration or the workflow says."""
+    obfuscate: bool = False
+    """Nobody outside sees the names of a machine's states."""
     execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
 
 
@@ -56,6 +59,8 @@ class WorkflowResult:
     """Of a cancelled run: `declined` or `cancelled`."""
     files: list[str] = field(default_factory=list)
     """What was changed."""
+    path: list[dict[str, str]] | None = None
+    """The moves of a machine, each `from`, `to`, `when` and `by`; None of a graph."""
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
 
@@ -70,6 +75,8 @@ class WorkflowResult:
             "usage": usage_json(self.usage),
             "duration_ms": self.duration_ms,
         }
+        if self.path is not None:
+            shape["path"] = self.path
         if self.ok:
             shape["response"] = self.response
         elif self.cancelled:
@@ -90,11 +97,13 @@ def usage_json(usage: Usage) -> dict[str, Any]:
 class Execution:
     """A run while it lasts. Its lifecycle is the execution table's; nobody else keeps one."""
 
-    def __init__(self, request: RunRequest, definition: WorkflowDefinition) -> None:
+    def __init__(
+        self, request: RunRequest, definition: WorkflowDefinition | MachineWorkflow, driver: Driver
+    ) -> None:
         self.request = request
         self.id = request.execution_id
         self.definition = definition
-        self.graph: DependencyGraph | None = None
+        self.driver = driver
         self.results: dict[str, Any] = {}
         self.failed: set[str] = set()
         self.files: list[str] = []
@@ -102,7 +111,6 @@ class Execution:
         self.warned: set[str] = set()
         """What was said already and is not said again at every step."""
         self.step: str | None = None
-        self.batch = 0
         self.task: asyncio.Task[Any] | None = None
         self._children: set[asyncio.Task[Any]] = set()
         self._started = time.monotonic()
@@ -110,11 +118,11 @@ class Execution:
         self._go_on = asyncio.Event()
         self.machine = ExecutionMachine(
             {
-                "has_steps": lambda: bool(definition.steps),
-                "has_graph": lambda: self.graph is not None,
-                "has_more_batches": lambda: len(self.results) < len(definition.steps),
+                "has_steps": lambda: driver.has_steps,
+                "has_graph": lambda: driver.ready,
+                "has_more_batches": lambda: driver.has_more,
                 "has_fatal_failure": lambda: bool(self.failed),
-                "all_settled": lambda: len(self.results) == len(definition.steps),
+                "all_settled": lambda: not driver.has_more,
             }
         )
 

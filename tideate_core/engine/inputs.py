@@ -9,7 +9,7 @@ from tideate_core.errors import InvalidInput, NotText
 if TYPE_CHECKING:
     from tideate_core.config import Limits
     from tideate_core.engine.execution import RunRequest
-    from tideate_core.workflows import BufferContext, WorkflowDefinition
+    from tideate_core.workflows import BufferContext, MachineWorkflow, WorkflowDefinition
 
 __all__ = ["check_inputs"]
 
@@ -17,7 +17,9 @@ USES_TEXT = frozenset({"text", "lines", "place"})
 """Needs of workflows that show a model something of the buffer also where nothing is selected."""
 
 
-def check_inputs(definition: WorkflowDefinition, request: RunRequest, limits: Limits) -> None:
+def check_inputs(
+    definition: WorkflowDefinition | MachineWorkflow, request: RunRequest, limits: Limits
+) -> None:
     """Refuse a run that cannot succeed, before anything is asked or changed.
 
     :raises InvalidInput: a prompt, text or selection is missing, the text is too large or cannot be changed.

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
+from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.ending import conclude, words_of
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
 from tideate_core.engine.inputs import check_inputs
 from tideate_core.engine.step import StepRun
-from tideate_core.errors import InvalidInput, MissingStepHandler, RunNotFound, StepFailed, TideateError
+from tideate_core.errors import InvalidInput, RunNotFound, StepFailed, TideateError
 from tideate_core.machines import ExecutionEvent
-from tideate_core.workflows import Confirm, Declined, dependency_graph
+from tideate_core.workflows import Confirm, Declined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +24,17 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Adapter, AdapterPool, Reply
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.workflows import PromptLibrary, Registration, WorkflowRegistry
+    from tideate_core.engine.work import Work
+    from tideate_core.workflows import PromptLibrary, Registration
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
+
+
+class Workflows(Protocol):
+    """Where workflows are found by name: a `WorkflowRegistry`, or a `Catalog` with files beside it."""
+
+    def get(self, name: str, *, obfuscate: bool = False) -> Registration: ...
 
 
 class WorkflowRunner:
@@ -36,7 +45,7 @@ class WorkflowRunner:
 
     def __init__(
         self,
-        registry: WorkflowRegistry,
+        registry: Workflows,
         adapters: AdapterPool,
         config: Config,
         front: FrontEnd,
@@ -63,14 +72,10 @@ class WorkflowRunner:
         """
         begun = time.monotonic()
         try:
-            registration = self.registry.get(request.name)
-            execution = Execution(request, registration.definition)
-            if request.execution_id in self._running:
-                raise InvalidInput(f"a run with the id {request.execution_id!r} is under way")
-            check_inputs(registration.definition, request, self._config.limits)
+            execution = self._prepared(request)
         except TideateError as error:
             return self._refused(request, error, begun)
-        task = asyncio.create_task(self._drive(execution, registration), name=f"run {execution.id}")
+        task = asyncio.create_task(self._drive(execution), name=f"run {execution.id}")
         execution.task = task
         self._running[execution.id] = execution
         cancelled = await _outlast(task)
@@ -102,8 +107,9 @@ class WorkflowRunner:
         """
         execution = self._get(execution_id)
         execution.pause()
-        last = len(execution.results) + 1 >= len(execution.definition.steps)
-        words = "no step is left to pause before" if last else "pauses before the next step"
+        words = (
+            "no step is left to pause before" if execution.driver.at_last else "pauses before the next step"
+        )
         self._emit(execution, EventName.NOTICE, step=execution.step, message=words, level="info")
 
     def resume(self, execution_id: str) -> None:
@@ -122,6 +128,18 @@ class WorkflowRunner:
 
         execution = self._get(execution_id)
         return await execution.own(self._step(execution, step).ask(Prompt(prompt, system)))
+
+    def _prepared(self, request: RunRequest) -> Execution:
+        """Return a run that can start, as far as can be told before it does.
+
+        :raises TideateError: it cannot; says why.
+        """
+        registration = self.registry.get(request.name, obfuscate=request.obfuscate)
+        if request.execution_id in self._running:
+            raise InvalidInput(f"a run with the id {request.execution_id!r} is under way")
+        check_inputs(registration.definition, request, self._config.limits)
+        driver = driver_for(registration, request, self._config, partial(self._send, request.execution_id))
+        return Execution(request, registration.definition, driver)
 
     def _get(self, execution_id: str) -> Execution:
         try:
@@ -142,73 +160,79 @@ class WorkflowRunner:
             duration_ms=duration,
         )
 
-    async def _drive(self, execution: Execution, registration: Registration) -> None:
-        machine = execution.machine
+    async def _drive(self, execution: Execution) -> None:
+        machine, driver = execution.machine, execution.driver
         adapter = self._adapter(execution)
         machine.require(ExecutionEvent.INITIATE_WORKFLOW)
         machine.require(ExecutionEvent.WORKFLOW_PARSED)
         machine.require(ExecutionEvent.WORKFLOW_VALID)
-        execution.graph = dependency_graph(registration.definition.steps)
+        driver.prepare()
         machine.require(ExecutionEvent.GRAPH_BUILT)
         machine.require(ExecutionEvent.STEPS_SCHEDULED)
-        steps = [step for batch in execution.graph.execution_order for step in batch]
-        self._emit(
-            execution,
-            EventName.WORKFLOW_STARTED,
-            name=execution.definition.name,
-            steps=steps,
-            adapter=adapter.name,
-            demonstration=adapter.demonstration,
-            prompt=execution.request.prompt,
-        )
-        for index, step in enumerate(steps, start=1):
-            if execution.pause_wanted:
-                self._emit(execution, EventName.WORKFLOW_PAUSED, step=step)
-                await execution.paused()
-                self._emit(execution, EventName.WORKFLOW_RESUMED, step=step)
+        started = {
+            "name": execution.definition.name,
+            "adapter": adapter.name,
+            "demonstration": adapter.demonstration,
+            "prompt": execution.request.prompt,
+            **driver.outline(),
+        }
+        self._emit(execution, EventName.WORKFLOW_STARTED, **started)
+        while driver.has_more:
+            work = driver.next()
+            await self._pause(execution, work)
             machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
-            await self._run_step(execution, registration, step, index, len(steps))
+            execution.step = work.step
+            await self._permit(execution, work)
+            driver.begin(work)
+            await self._run_step(execution, work)
+            driver.take(work, execution.results[work.step])
             machine.require(ExecutionEvent.BATCH_COMPLETED)
         machine.require(ExecutionEvent.RESULTS_AGGREGATED)
 
-    async def _run_step(
-        self, execution: Execution, registration: Registration, step: str, index: int, total: int
-    ) -> None:
-        execution.step = step
-        place = {"step": step, "index": index, "total": total}
+    async def _pause(self, execution: Execution, work: Work) -> None:
+        if execution.pause_wanted:
+            self._emit(execution, EventName.WORKFLOW_PAUSED, step=work.step)
+            await execution.paused()
+            self._emit(execution, EventName.WORKFLOW_RESUMED, step=work.step)
+
+    async def _permit(self, execution: Execution, work: Work) -> None:
+        """Ask the person before the work starts, where that is wanted."""
+        question = work.question
+        if question is None or not self._gated(execution):
+            return
+        decision = await self._step(execution, work.step).confirm(
+            "gate", question.message, details=question.details
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason)
+
+    async def _run_step(self, execution: Execution, work: Work) -> None:
         begun = time.monotonic()
-        self._emit(execution, EventName.STEP_STARTED, **place)
+        self._emit(execution, EventName.STEP_STARTED, **work.place)
         try:
-            value = await self._handle(execution, registration, step)
+            value = await self._handle(execution, work)
         except Exception as error:
-            duration = round((time.monotonic() - begun) * 1000)
             declined = isinstance(error, Declined)
             if not declined:
-                execution.failed.add(step)
+                execution.failed.add(work.step)
                 execution.machine.require(ExecutionEvent.STEP_FAILED)
-                self._emit(execution, EventName.STEP_FAILED, **place, **words_of(error))
-            self._emit(
-                execution,
-                EventName.STEP_EXECUTED,
-                step=step,
-                success=False,
-                declined=declined,
-                duration_ms=duration,
-            )
+                self._emit(execution, EventName.STEP_FAILED, **work.place, **words_of(error))
+            self._executed(execution, work, begun, success=False, declined=declined)
             raise
         duration = round((time.monotonic() - begun) * 1000)
-        execution.results[step] = value
+        execution.results[work.step] = value
         execution.machine.require(ExecutionEvent.STEP_COMPLETED)
-        self._emit(execution, EventName.STEP_COMPLETED, **place, duration_ms=duration, result=value)
-        self._emit(execution, EventName.STEP_EXECUTED, step=step, success=True, duration_ms=duration)
+        self._emit(execution, EventName.STEP_COMPLETED, **work.place, duration_ms=duration, result=value)
+        self._executed(execution, work, begun, success=True)
 
-    async def _handle(self, execution: Execution, registration: Registration, step: str) -> Any:
-        handler = registration.handlers.get(step)
-        if handler is None:
-            raise MissingStepHandler(step, execution.definition.name)
-        context = self._step(execution, step)
-        outcome = await handler(context)
-        _check_json(step, outcome.value if isinstance(outcome, Confirm) else outcome)
+    def _executed(self, execution: Execution, work: Work, begun: float, **how: bool) -> None:
+        duration = round((time.monotonic() - begun) * 1000)
+        self._emit(execution, EventName.STEP_EXECUTED, step=work.step, duration_ms=duration, **how)
+
+    async def _handle(self, execution: Execution, work: Work) -> Any:
+        context = self._step(execution, work.step)
+        outcome = await work.handler(context)
+        _check_json(work.step, outcome.value if isinstance(outcome, Confirm) else outcome)
         if not isinstance(outcome, Confirm):
             return outcome
         if not self._gated(execution):
@@ -245,7 +269,10 @@ class WorkflowRunner:
         )
 
     def _emit(self, execution: Execution, event: EventName, /, **data: Any) -> None:
-        self._front.emit(Event(event, execution.id, data))
+        self._send(execution.id, event, data)
+
+    def _send(self, execution_id: str, event: EventName, data: dict[str, Any]) -> None:
+        self._front.emit(Event(event, execution_id, data))
 
 
 async def _outlast(task: asyncio.Task[None]) -> bool:

@@ -89,9 +89,12 @@ def text_budget(step: StepContext) -> int | None:
     return step.context_tokens * CHARACTERS_PER_TOKEN // 2
 
 
-def clip(step: StepContext, text: str) -> str:
-    """Cut a text to what the model can read, at a line's end, and say so."""
-    budget = text_budget(step)
+def clip(step: StepContext, text: str, budget: int | None = None) -> str:
+    """Cut a text to what the model can read, at a line's end, and say so.
+
+    :param budget: characters, None for what a question about the text leaves.
+    """
+    budget = text_budget(step) if budget is None else budget
     if budget is None or len(text) <= budget:
         return text
     kept = text[:budget].rpartition("\n")[0] or text[:budget]

@@ -1,0 +1,130 @@
+"""What a prompt of a machine's run gives of what was said: the latest, within the model's room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from tideate_core.adapters import Prompt, Reply
+from tideate_core.engine.machine_states import Talk
+from tideate_core.machines.language import Transition
+from tideate_core.workflows import PromptLibrary, RunContext
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from tideate_core.workflows import StepContext
+
+FRAME = 900
+"""Characters of a template's own words."""
+
+
+class Listener:
+    """A step's context: keeps the prompts, and says what it was given to say."""
+
+    context = RunContext()
+
+    def __init__(self, tokens: int | None = None, *, demonstration: bool = False) -> None:
+        self.context_tokens = tokens
+        self.demonstration = demonstration
+        self.prompts: list[Prompt] = []
+        self.notices: list[str] = []
+        self.text = ""
+        self.truncated = False
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        return PromptLibrary().render(name, **values)
+
+    def notice(self, message: str, **_: Any) -> None:
+        self.notices.append(message)
+
+    async def ask(
+        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+    ) -> Reply:
+        self.prompts.append(prompt)
+        parsed = schema.model_validate({"next": "end", "reason": "done"}) if schema else None
+        return Reply(self.text, "listener", parsed, truncated=self.truncated)
+
+
+class Conversation:
+    def __init__(self, step: Listener) -> None:
+        self.step = step
+        self.talk = Talk("w", "the task", states=["a", "b", "c", "d"], hide=str)
+
+    async def say(self, state: str, text: str = "more", path: int = 1) -> str:
+        """Have a text said in a state; returns what was asked."""
+        self.step.text = text
+        moves = [{"to": f"s{n}"} for n in range(path)]
+        await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)
+        return self.step.prompts[-1].user
+
+    async def choose(self, state: str) -> str:
+        ways = [(Transition(state, "a", "", ""), "Back  to\nwork."), (Transition(state, "*", "", ""), "")]
+        way, reason = await self.talk.choose(cast("StepContext", self.step), state, ways)
+        assert (way.target, reason) == ("*", "done")
+        return self.step.prompts[-1].user
+
+
+async def test_what_was_said_is_given_in_its_order() -> None:
+    conversation = Conversation(Listener())
+    await conversation.say("a", "first")
+    await conversation.say("b", "second")
+    prompt = await conversation.say("c")
+    assert prompt.index("In the state a:\n\n```\nfirst") < prompt.index("In the state b:\n\n```\nsecond")
+    assert conversation.talk.last == "more"
+
+
+async def test_what_there_is_no_room_for_is_left_out_whole_the_oldest_first() -> None:
+    conversation = Conversation(Listener(1000))
+    await conversation.say("a", "oldest " * 100)
+    await conversation.say("b", "older " * 100)
+    await conversation.say("c", "latest " * 100)
+    prompt = await conversation.say("d")
+    assert "In the state a" not in prompt
+    assert "In the state b" in prompt
+    assert "In the state c" in prompt
+    assert "…" not in prompt
+
+
+async def test_of_what_is_too_long_by_itself_the_end_is_given() -> None:
+    conversation = Conversation(Listener(400))
+    await conversation.say("a", "begun " + "x" * 5000 + " ended")
+    prompt = await conversation.say("b")
+    assert "begun" not in prompt
+    assert "\n…x" in prompt
+    assert "x ended" in prompt
+    assert len(prompt) <= 600 + FRAME
+
+
+async def test_the_bundled_model_reads_little_however_much_fits_it() -> None:
+    conversation = Conversation(Listener(100_000, demonstration=True))
+    await conversation.say("a", "x" * 50_000)
+    prompt = await conversation.say("b", "y" * 50_000)
+    assert 2000 < len(prompt) < 2400 + FRAME
+    assert len(await conversation.choose("b")) < 2400 + FRAME
+    assert conversation.step.prompts[-1].max_tokens is not None
+
+
+async def test_a_prompt_tells_only_the_last_of_a_long_way() -> None:
+    prompt = await Conversation(Listener()).say("a", path=40)
+    assert f"so far: {' → '.join(f's{n}' for n in range(28, 40))}\n" in prompt
+
+
+async def test_an_answer_that_was_cut_off_is_told() -> None:
+    conversation = Conversation(Listener())
+    conversation.step.truncated = True
+    await conversation.say("a", "half of")
+    assert conversation.step.notices == ["the answer was cut off at the model's length limit"]
+
+
+async def test_a_choice_is_given_what_was_said_last_wherever_it_was() -> None:
+    conversation = Conversation(Listener())
+    assert "was said" not in await conversation.choose("b")
+    await conversation.say("a", "All is done.")
+    assert "What was said in the state a:\n\n```\nAll is done.\n```" in await conversation.choose("b")
+
+
+@pytest.mark.parametrize("line", ["- a: Back to work.", "- end (the workflow ends): no condition is given"])
+async def test_a_way_without_a_condition_is_told_by_what_is_done_there(line: str) -> None:
+    assert line in await Conversation(Listener()).choose("b")

@@ -1,0 +1,41 @@
+"""Which driver runs which kind of workflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.graph_driver import GraphDriver
+from tideate_core.engine.machine_questions import states_to_confirm
+from tideate_core.errors import InvalidInput
+from tideate_core.workflows import WorkflowDefinition
+
+if TYPE_CHECKING:
+    from tideate_core.config import Config
+    from tideate_core.engine.execution import RunRequest
+    from tideate_core.engine.work import Driver, Emit
+    from tideate_core.workflows import Registration
+
+__all__ = ["driver_for"]
+
+
+def driver_for(registration: Registration, request: RunRequest, config: Config, emit: Emit) -> Driver:
+    """Return what drives one run of a workflow.
+
+    :raises InvalidDefinition: a machine that cannot start.
+    :raises InvalidInput: a confirmation is asked for before a state that does not exist.
+    """
+    definition = registration.definition
+    configured = config.workflows.get(definition.name)
+    wanted = configured.confirm if configured else None
+    if isinstance(definition, WorkflowDefinition):
+        if wanted:
+            raise InvalidInput(
+                f"workflows.{definition.name}.confirm: {definition.name} has steps, no states to confirm; "
+                "remove the key (its steps ask by themselves)"
+            )
+        return GraphDriver(definition, registration.handlers)
+    # the language is loaded where it is needed
+    from tideate_core.engine.machine_driver import MachineDriver
+
+    confirm = states_to_confirm(definition, wanted or (), {**request.options, **request.inputs})
+    return MachineDriver(definition, confirm=confirm, limits=config.limits, prompt=request.prompt, emit=emit)

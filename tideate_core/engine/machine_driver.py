@@ -1,0 +1,193 @@
+"""Drives a machine: visits of states until one leads out, every move validated by the state machine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.events import EventName
+from tideate_core.engine.machine_questions import question_before
+from tideate_core.engine.machine_states import Talk
+from tideate_core.engine.work import Work
+from tideate_core.errors import InvalidDefinition, MoveLimitReached
+from tideate_core.machines.language import BOUNDARY, Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tideate_core.config import Limits
+    from tideate_core.engine.work import Emit
+    from tideate_core.machines.language import Transition
+    from tideate_core.workflows import StepContext
+    from tideate_core.workflows.machine_workflow import MachineWorkflow
+
+__all__ = ["MachineDriver"]
+
+LAST_MOVES = 8
+"""How many moves an error tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A transition that was chosen and not made yet."""
+
+    transition: Transition
+    by: str
+    reason: str = ""
+
+
+class MachineDriver:
+    """A `Driver`.
+
+    :param confirm: states that are entered only after a question.
+    :param prompt: the person's task.
+    :raises InvalidDefinition: no transition leads into a state.
+    """
+
+    def __init__(
+        self,
+        definition: MachineWorkflow,
+        *,
+        confirm: Collection[str],
+        limits: Limits,
+        prompt: str,
+        emit: Emit,
+    ) -> None:
+        self._name = definition.name
+        self._states = definition.machine.states
+        self._outgoing = definition.machine.outgoing
+        self._check()
+        self._confirm = confirm
+        self._limits = limits
+        self._emit = emit
+        hide = definition.obfuscator.hide if definition.obfuscator else str
+        self._prompt = hide(prompt)
+        self._talk = Talk(self._name, self._prompt, states=self._states, hide=hide)
+        self._machine = Workflow(definition.machine).machine()
+        self._path: list[dict[str, str]] = []
+        self._visits: Counter[str] = Counter()
+        self._works = 0
+        self._ready = False
+        self._ended = False
+        self._chosen = self._only(BOUNDARY)
+
+    @property
+    def has_steps(self) -> bool:
+        return bool(self._states)
+
+    @property
+    def ready(self) -> bool:
+        return self._ready
+
+    @property
+    def has_more(self) -> bool:
+        return not self._ended
+
+    @property
+    def at_last(self) -> bool:
+        ways = self._outgoing.get(self._machine.state, ())  # none at the end
+        return all(way.target == BOUNDARY for way in ways)
+
+    @property
+    def path(self) -> list[dict[str, str]]:
+        return list(self._path)
+
+    def prepare(self) -> None:
+        self._ready = True
+
+    def outline(self) -> dict[str, Any]:
+        return {"kind": "machine", "steps": [], "states": list(self._states), "prompt": self._prompt}
+
+    def next(self) -> Work:
+        index = self._works + 1
+        if self._chosen is None:  # several ways lead in: choosing one is a step of its own
+            return Work(BOUNDARY, self._enter, index, 0, more={"state": BOUNDARY})
+        way = self._chosen.transition
+        state = way.target
+        self._check_limits(state)
+        visits = self._visits[state] + 1
+        question = None
+        if state in self._confirm:
+            source = way.source if way.source != BOUNDARY else None
+            question = question_before(self._name, state, source, self._guidance(way))
+        step = state if visits == 1 else f"{state}#{visits}"
+        return Work(step, partial(self._visit, way), index, 0, question, {"state": state})
+
+    def begin(self, work: Work) -> None:
+        self._works += 1
+        if self._chosen is not None:
+            self._move(self._chosen)
+            self._visits[self._machine.state] += 1
+            self._chosen = None
+
+    def take(self, work: Work, value: Any) -> None:
+        if self._chosen is None:
+            self._ended = True
+        elif self._chosen.transition.target == BOUNDARY:
+            self._move(self._chosen)
+            self._ended = True
+
+    def response(self) -> str:
+        return self._talk.last
+
+    async def _enter(self, step: StepContext) -> None:
+        self._chosen = await self._choose(step, BOUNDARY)
+
+    async def _visit(self, way: Transition, step: StepContext) -> str | None:
+        """Do what the state says, then find the way on."""
+        guidance = self._guidance(way)
+        said = await self._talk.follow(step, way.target, guidance, self._path) if guidance else None
+        self._chosen = self._only(way.target) or await self._choose(step, way.target)
+        if self._chosen is None:
+            step.notice(f"{self._name} ends in {way.target!r}: no transition leads out of it, to * neither")
+        return said
+
+    async def _choose(self, step: StepContext, state: str) -> _Move | None:
+        ways = self._outgoing[state]
+        if not ways:
+            return None
+        way, reason = await self._talk.choose(step, state, [(w, self._guidance(w)) for w in ways])
+        return _Move(way, "model", reason)
+
+    def _only(self, state: str) -> _Move | None:
+        ways = self._outgoing[state]
+        return _Move(ways[0], "only") if len(ways) == 1 else None
+
+    def _guidance(self, way: Transition) -> str:
+        if way.guidance or way.target == BOUNDARY:
+            return way.guidance
+        return self._states[way.target].guidance
+
+    def _move(self, move: _Move) -> None:
+        way = move.transition
+        self._machine.require(way.target)
+        shape = {"from": way.source, "to": way.target, "when": way.when, "by": move.by}
+        self._path.append(shape)
+        reason = {"reason": move.reason} if move.reason else {}
+        self._emit(EventName.TRANSITION, {**shape, "move": len(self._path), **reason})
+
+    def _check(self) -> None:
+        if not any(self._outgoing.values()):
+            raise InvalidDefinition(f"{self._name} has no transition; `* to STATE` says where a run starts")
+        if all(way.target == BOUNDARY for way in self._outgoing[BOUNDARY]):
+            raise InvalidDefinition(
+                f"{self._name} has no entry: a transition `* to STATE` says where a run starts"
+            )
+
+    def _check_limits(self, state: str) -> None:
+        """Moving out is never refused: it ends what the limits are there to end."""
+        moves, visits = len(self._path), self._visits[state]
+        if moves >= self._limits.max_moves:
+            self._refuse(f"{moves} moves were made before the state {state!r}", "max_moves")
+        if visits >= self._limits.max_visits:
+            self._refuse(f"the state {state!r} was visited {visits} times", "max_visits")
+
+    def _refuse(self, what: str, key: str) -> None:
+        moves = self._path[-LAST_MOVES:]
+        last = " → ".join([moves[0]["from"], *(move["to"] for move in moves)]) if moves else "none"
+        raise MoveLimitReached(
+            f"{self._name}: {what}, and no more are allowed (last moves: {last}). If the "
+            f"workflow needs more, raise {key} in the configuration's [limits]"
+        )

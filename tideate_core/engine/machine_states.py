@@ -1,0 +1,183 @@
+"""What a model is asked in a state of a machine: to follow its guidance, and then which way to go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
+
+from tideate_core.engine.builtin.subject import CHARACTERS_PER_TOKEN, NO_TEXT, Subject, brief, clip
+from tideate_core.machines.language import BOUNDARY
+from tideate_core.workspace.fences import fence_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from tideate_core.machines.language import Transition
+    from tideate_core.workflows import StepContext
+
+__all__ = ["Choice", "Talk", "choice_among", "exit_word"]
+
+DEMONSTRATION = 800
+"""Tokens of a whole prompt: the bundled model reads 250 a second."""
+UNKNOWN = 16_000
+"""Tokens that a model is taken to read where nobody says."""
+LONGEST_REASON = 200
+LAST_STATES = 12
+"""How many states of the way so far a prompt tells."""
+LEAST = 300
+"""Characters of what was said last that a prompt gives, however little room there is."""
+
+
+class Choice(BaseModel):
+    """Which way a model takes; the reason comes first, so that it is thought of first."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reason: str = Field(default="", max_length=LONGEST_REASON)
+    next: str
+
+    @field_validator("reason", mode="before")
+    @classmethod
+    def _cut(cls, reason: Any) -> Any:
+        return " ".join(reason.split())[:LONGEST_REASON] if isinstance(reason, str) else reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was said in a state."""
+
+    state: str
+    text: str
+
+
+class Talk:
+    """One run's conversation with the model; remembers what was said.
+
+    :param states: all of the workflow.
+    :param hide: replaces what the model must not see in the person's own texts.
+    """
+
+    def __init__(
+        self, workflow: str, prompt: str, *, states: Iterable[str], hide: Callable[[str], str]
+    ) -> None:
+        self._workflow = workflow
+        self._prompt = prompt
+        self._end = exit_word(states)
+        self._hide = hide
+        self._said: list[_Said] = []
+        self._subject: Mapping[str, Any] | None = None
+
+    @property
+    def last(self) -> str:
+        """The last text a model gave, empty without any."""
+        return self._said[-1].text if self._said else ""
+
+    async def follow(
+        self, step: StepContext, state: str, guidance: str, path: Sequence[Mapping[str, str]]
+    ) -> str:
+        """Ask the model to do what a state's guidance says."""
+        subject = self._text(step)
+        taken = len(guidance) + len(self._prompt) + len(subject["text"])
+        past = self._latest(_room(step) - taken)
+        values = {
+            **subject,
+            "workflow": self._workflow,
+            "prompt": self._prompt,
+            "state": state,
+            "guidance": guidance,
+            "past": past,
+            "way": [move["to"] for move in path[-LAST_STATES:]],
+            "fence": fence_for(subject["text"], *(said.text for said in past)),
+        }
+        reply = await step.ask(brief(step, step.render("machine_state", **values)))
+        if reply.truncated:
+            step.notice("the answer was cut off at the model's length limit", level="warn")
+        text = reply.text.strip()
+        self._said.append(_Said(state, text))
+        return text
+
+    async def choose(
+        self, step: StepContext, state: str, ways: Sequence[tuple[Transition, str]]
+    ) -> tuple[Transition, str]:
+        """Ask the model which way it takes, and why; it is given what was said last.
+
+        :param ways: each with the guidance of where it leads.
+        """
+        by_name = {self._end if way.target == BOUNDARY else way.target: way for way, _ in ways}
+        listed = [
+            {"name": name, "when": _one_line(way.when or guidance)}
+            for name, (way, guidance) in zip(by_name, ways, strict=True)
+        ]
+        latest = self._said[-1] if self._said else None
+        taken = len(self._prompt) + sum(len(one["name"]) + len(one["when"]) for one in listed)
+        text = _tail(latest.text, max(LEAST, _room(step) - taken)) if latest else ""
+        values = {
+            "workflow": self._workflow,
+            "prompt": self._prompt,
+            "state": "" if state == BOUNDARY else state,
+            "ways": listed,
+            "end": self._end,
+            "said": text,
+            "said_in": latest.state if latest else "",
+            "fence": fence_for(text),
+        }
+        prompt = brief(step, step.render("machine_choice", **values))
+        reply = await step.ask(prompt, schema=choice_among(list(by_name)), quiet=True)
+        choice = reply.parsed
+        assert isinstance(choice, Choice)  # noqa: S101 the adapter validated it
+        return by_name[choice.next], choice.reason
+
+    def _text(self, step: StepContext) -> Mapping[str, Any]:
+        """Return the selected text as the prompt wants it; it stays the same for the whole run."""
+        if self._subject is None:
+            subject = Subject.of(step.context)
+            if subject is None or not subject.selected:
+                self._subject = NO_TEXT
+            else:
+                text = self._hide(clip(step, subject.text, _room(step) // 3))
+                self._subject = {**subject.variables(), "path": self._hide(subject.path), "text": text}
+        return self._subject
+
+    def _latest(self, room: int) -> list[_Said]:
+        """Return what was said last, as much as there is room for, the latest at the end."""
+        kept: list[_Said] = []
+        room = max(LEAST, room)
+        for said in reversed(self._said):
+            if room < len(said.text) and kept:
+                break
+            kept.append(_Said(said.state, _tail(said.text, room)))
+            room -= len(said.text)
+        return kept[::-1]
+
+
+def choice_among(names: Collection[str]) -> type[Choice]:
+    """Return the type of an answer that can be nothing but one of these names."""
+    options: Any = Literal.__getitem__(tuple(names))
+    return create_model("Choice", __base__=Choice, next=(options, ...))
+
+
+def exit_word(states: Iterable[str]) -> str:
+    """Return the word for the way out: no state's name, however it is written."""
+    taken = {state.casefold() for state in states}
+    word = "end"
+    while word in taken:
+        word += "_here"
+    return word
+
+
+def _room(step: StepContext) -> int:
+    """Return how many characters a prompt may have: half of what question and answer share."""
+    tokens = step.context_tokens or UNKNOWN
+    room = min(tokens // 2, DEMONSTRATION) if step.demonstration else tokens // 2
+    return room * CHARACTERS_PER_TOKEN
+
+
+def _tail(text: str, room: int) -> str:
+    """Return the end of a text: what was decided stands there."""
+    return text if len(text) <= room else "…" + text[len(text) - room + 1 :]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST_REASON]
