@@ -87,9 +87,18 @@ class Shell:
             text=True,
         )
 
-    def open(self, *arguments: str, rows: int = 30, stdout: int | None = None) -> Terminal:
+    def open(
+        self, *arguments: str, rows: int = 30, columns: int = 100, stdout: int | None = None
+    ) -> Terminal:
         """Start the command at a terminal."""
-        terminal = Terminal([*COMMAND, *arguments], env=self.env, cwd=self.project, rows=rows, stdout=stdout)
+        terminal = Terminal(
+            [*COMMAND, *arguments],
+            env=self.env,
+            cwd=self.project,
+            rows=rows,
+            columns=columns,
+            stdout=stdout,
+        )
         self._terminals.append(terminal)
         return terminal
 

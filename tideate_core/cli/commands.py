@@ -6,12 +6,14 @@ import asyncio
 import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from tideate_core.cli.output import fail, messages, print_json
-from tideate_core.cli.wiring import build_registry, locate, open_project
+from tideate_core.cli.output import fail, messages, print_json, visible
+from tideate_core.cli.wiring import build_catalog, locate, open_project
 from tideate_core.errors import (
     ConfigError,
     InvalidInput,
@@ -21,38 +23,64 @@ from tideate_core.errors import (
     WorkspaceError,
 )
 from tideate_core.project import Trust, needs_trust, trust_project
+from tideate_core.workflows import MachineWorkflow
 
-__all__ = ["list_workflows", "rollback", "trust"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.workflows import Registration
+
+__all__ = ["list_workflows", "outline", "rollback", "trust"]
 
 RUN_ID = re.compile(r"[0-9a-f]{32}")
+WHOSE: Mapping[str, str] = {"user": "yours", "project": "this project's", "package": "a package's"}
+"""Where a machine comes from, in words."""
 
 
-def list_workflows(*, as_json: bool) -> int:
-    """Print every workflow with its steps."""
-    registry = build_registry()
-    known = registry.list()
-    for notice in registry.notices:
-        messages().print(notice, style="yellow", markup=False)
+def list_workflows(root: str | None, *, as_json: bool) -> int:
+    """Print every workflow with its steps; returns the exit status."""
+    try:
+        found = locate(root)
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return 2
+    catalog = build_catalog(found)
+    known = catalog.list()
+    for notice in catalog.notices:
+        messages().print(Text(visible(notice)), style="yellow", soft_wrap=True)
     if as_json:
-        workflows = [
-            {
-                "name": one.definition.name,
-                "description": one.definition.description,
-                "steps": [step.id for step in one.definition.steps],
-                "needs": list(one.definition.needs),
-                "source": one.source,
-            }
-            for one in known
-        ]
-        print_json({"ok": True, "workflows": workflows})
+        print_json({"ok": True, "workflows": [_listed(one) for one in known]})
         return 0
     table = Table("name", "steps", "what it does", box=None, header_style="dim", padding=(0, 2, 0, 0))
     for one in known:
-        steps = " → ".join(step.id for step in one.definition.steps)
-        table.add_row(one.definition.name, steps, one.definition.description)
+        table.add_row(one.definition.name, outline(one), Text(visible(one.definition.description)))
     # nothing to wrap for where no person reads
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
     return 0
+
+
+def outline(known: Registration) -> str:
+    """Return the steps of a graph; of a machine how many states it has, and where it comes from."""
+    names = known.definition.step_names
+    if known.kind == "graph":
+        return " → ".join(names)
+    source = "" if known.source == "builtin" else f" ({WHOSE.get(known.source, known.source)})"
+    return f"machine, {len(names)} state{'' if len(names) == 1 else 's'}{source}"
+
+
+def _listed(known: Registration) -> dict[str, object]:
+    definition = known.definition
+    shape: dict[str, object] = {
+        "name": definition.name,
+        "description": definition.description,
+        "kind": known.kind,
+        "needs": list(definition.needs),
+        "source": known.source,
+    }
+    if not isinstance(definition, MachineWorkflow):
+        return {**shape, "steps": list(definition.step_names)}
+    path = str(definition.path) if definition.path else None
+    return {**shape, "steps": [], "states": list(definition.step_names), "path": path}
 
 
 def trust(file: str | None, root: str | None, *, revoke: bool) -> int:

@@ -17,8 +17,9 @@ from rich.text import Text
 
 from tideate_core import __version__
 from tideate_core.adapters.libraries import INSTALL_MODEL
+from tideate_core.cli.commands import outline
 from tideate_core.cli.output import print_json, visible
-from tideate_core.cli.wiring import build_registry, locate
+from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.config import load
 from tideate_core.errors import TideateError
 from tideate_core.project import Trust, config_dir, needs_trust, state_dir
@@ -88,8 +89,7 @@ def _checks(root: str | None) -> Iterator[Check]:
     yield _packages(BUNDLED_MODEL, "bundled model", needed=False, remedy=INSTALL_MODEL)
     yield _git()
     yield _neovim()
-    yield from _workflows()
-    yield from _configuration(root)
+    yield from _project(root)
     yield Check("state", True, f"{state_dir()} (trust.json, shell.log)", needed=False)
 
 
@@ -131,17 +131,30 @@ def _version_of(program: str) -> str | None:
     return f"{done.stdout.partition(chr(10))[0]} ({path})"
 
 
-def _workflows() -> Iterator[Check]:
-    registry = build_registry()
-    names = ", ".join(known.definition.name for known in registry.list())
-    yield Check("workflows", True, names)
-    for notice in registry.notices:
+def _workflows(root: Path | None) -> Iterator[Check]:
+    catalog = build_catalog(root)
+    known = catalog.list()
+    names = [
+        one.definition.name if one.kind == "graph" else f"{one.definition.name} ({outline(one)})"
+        for one in known
+    ]
+    yield Check("workflows", True, ", ".join(names))
+    for notice in catalog.notices:
         yield Check("workflows", False, notice, needed=False)
 
 
-def _configuration(root: str | None) -> Iterator[Check]:
+def _project(root: str | None) -> Iterator[Check]:
     try:
         found = locate(root)
+    except TideateError as error:
+        yield Check("project", False, str(error))
+        return
+    yield from _workflows(found)
+    yield from _configuration(found)
+
+
+def _configuration(found: Path | None) -> Iterator[Check]:
+    try:
         loaded = load(found)
         yield Check("project", True, str(found) if found else "none here", needed=False)
         read = ", ".join(map(str, loaded.sources))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
+from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Root, workflow_names
+from tideate_core.cli.machine import app as machine
+from tideate_core.cli.mcp import mcp
 
 __all__ = ["app", "main"]
-
-STDIN = "/dev/stdin"
-"""What `-` stands for: the parser would take a lone hyphen for an option."""
 
 app = App(
     name="tideate",
@@ -28,21 +28,16 @@ OTHER = Group("Other", sort_key=9)
 app["--help"].group = app["--version"].group = (OTHER,)
 app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")
 
-Root = Annotated[
-    str | None, Parameter(name="--root", help="The project's directory; else found from here upwards.")
-]
-Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object on stdout.")]
 
-
-def _workflow_names(_context: Any) -> list[str]:
-    from tideate_core.cli.wiring import build_registry
-
-    return [known.definition.name for known in build_registry().list()]
-
-
-@app.command(usage="tideate run [OPTIONS] NAME [PROMPT...]")
+@machine.command(usage="tideate machine run [OPTIONS] FILE [PROMPT...]")
+@app.command(usage="tideate run [OPTIONS] NAME|FILE [PROMPT...]")
 def run(
-    name: Annotated[str, Parameter(help="A workflow; `tideate list` names them.", completer=_workflow_names)],
+    name: Annotated[
+        str,
+        Parameter(
+            help="A workflow; `tideate list` names them. Or a `.workflow` file.", completer=workflow_names
+        ),
+    ],
     /,
     *prompt: Annotated[str, Parameter(help="What to do; `-` reads it from stdin.")],
     inputs: Annotated[
@@ -58,6 +53,7 @@ def run(
         bool | None,
         Parameter(name="--yes", negative="--no", help="Answer all questions so."),
     ] = None,
+    obfuscate: Obfuscate = False,
     json: Json = False,
     root: Root = None,
 ) -> int:
@@ -77,18 +73,23 @@ def run(
         file=file,
         adapter=adapter,
         policy=yes,
+        obfuscate=obfuscate,
         json=json,
         root=root,
     )
     return run_workflow(options)
 
 
+app.command(machine)
+app.command(mcp)
+
+
 @app.command(name="list")
-def list_workflows(*, json: Json = False) -> int:
+def list_workflows(*, json: Json = False, root: Root = None) -> int:
     """List the workflows."""
     from tideate_core.cli.commands import list_workflows as command
 
-    return command(as_json=json)
+    return command(root, as_json=json)
 
 
 @app.command

@@ -11,11 +11,25 @@ from rich.console import Console
 from rich.markdown import Markdown
 from rich.text import Text
 
+from tideate_core.errors import InvalidWorkflowFile
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tideate_core.engine import WorkflowResult
     from tideate_core.errors import TideateError
 
-__all__ = ["fail", "markdown", "messages", "print_json", "print_result", "visible"]
+__all__ = [
+    "fail",
+    "markdown",
+    "messages",
+    "path_line",
+    "print_json",
+    "print_result",
+    "print_text",
+    "results",
+    "visible",
+]
 
 BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Reorder the text around them, so that a diff may show another change than the one it holds."""
@@ -47,6 +61,23 @@ def messages() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def results() -> Console:
+    """Return the console of results that are made for people; without a terminal they are plain."""
+    return Console(highlight=False)
+
+
+def path_line(states: Iterable[str]) -> Text:
+    """Return the way through a machine in one line."""
+    return Text(visible(" → ".join(states)), style="dim")
+
+
+def print_text(text: str) -> None:
+    """Write a text to stdout: what a terminal would obey is shown to it, and left as it is elsewhere."""
+    shown = visible(text) if sys.stdout.isatty() else text
+    sys.stdout.write(shown.removesuffix("\n") + "\n")
+    sys.stdout.flush()
+
+
 def print_json(shape: Any) -> None:
     """Write one JSON object and a line end to stdout."""
     sys.stdout.write(json.dumps(shape, default=str) + "\n")
@@ -75,5 +106,8 @@ def fail(error: TideateError, *, as_json: bool = False) -> None:
     """Tell what went wrong, for a person or a tool."""
     if as_json:
         print_json({"ok": False, "error": str(error), "error_code": error.code})
+    elif isinstance(error, InvalidWorkflowFile):
+        # each of its lines says of itself where it is
+        messages().print(Text(visible(str(error))), soft_wrap=True)
     else:
         messages().print(Text.assemble(("error: ", "bold red"), visible(str(error))), soft_wrap=True)

@@ -37,6 +37,8 @@ class _Step:
     seconds: float = 0.0
     characters: int = 0
     """How much was streamed."""
+    move: str = ""
+    """How a machine came here."""
 
     @property
     def elapsed(self) -> float:
@@ -53,6 +55,8 @@ class Progress:
         self._console = console
         self._title = ""
         self._steps: dict[str, _Step] = {}
+        self._move = ""
+        """A machine's move whose target has not begun."""
         self._stream = ""
         self.began = False
         """The run was accepted and has started."""
@@ -113,9 +117,27 @@ class Progress:
 
     def _step_started(self, data: Mapping[str, Any]) -> None:
         self._stream = ""
-        step = self._steps[data["step"]]
+        # a machine's steps are known when they come
+        step = self._steps.setdefault(data["step"], _Step())
         step.state, step.begun = "running", time.monotonic()
-        self._line(f"[{data['index']}/{data['total']}] {data['step']} …")
+        step.move, self._move = self._move, ""
+        place = f"[{data['index']}/{data['total']}] " if data["total"] else ""
+        self._line(f"{place}{data['step']} …")
+
+    def _moved(self, data: Mapping[str, Any]) -> None:
+        when = " ".join(data["when"].split())
+        move = f"→ {data['to']}" + (f"  ({when})" if when else "")
+        target = self._entered(data["to"])
+        if target is None:
+            self._move = move
+        else:
+            target.move = move
+        self._line(move)
+
+    def _entered(self, state: str) -> _Step | None:
+        """Return the step that runs, if it is a visit of this state."""
+        name, step = next(reversed(self._steps.items()), ("", _Step()))
+        return step if step.state == "running" and name.partition("#")[0] == state else None
 
     def _token(self, data: Mapping[str, Any]) -> None:
         self._steps[data["step"]].characters += len(data["text"])
@@ -159,7 +181,7 @@ class Progress:
             if step.state == "running":
                 step.seconds, step.state = step.elapsed, unfinished
         if self._stop_drawing():
-            self._console.print(self._table())
+            self._console.print(Group(*self._rows()))
 
     def _line(self, text: str) -> None:
         if not self._draws:
@@ -169,18 +191,32 @@ class Progress:
         self._console.print(Text(visible(text), style=style), soft_wrap=True)
 
     def _view(self) -> RenderableType:
-        return Group(self._table(), *self._tail())
+        tail = self._tail()
+        # a machine may go on for ever: what is done scrolls out at the top
+        title, *rows = self._rows()
+        room = max(1, self._console.height - len(tail) - 2)
+        return Group(title, *rows[-room:], *tail)
 
-    def _table(self) -> Text:
-        lines = [Text(visible(self._title), style="bold")]
-        lines += [_row(name, step) for name, step in self._steps.items()]
-        return Text("\n").join(lines)
+    def _rows(self) -> list[Text]:
+        rows = [Text(visible(self._title), style="bold")]
+        for name, step in self._steps.items():
+            if step.move:
+                rows.append(self._move_row(step.move))
+            rows.append(_row(name, step))
+        if self._move:
+            rows.append(self._move_row(self._move))
+        return rows
+
+    def _move_row(self, move: str) -> Text:
+        row = Text(f"   {visible(move)}", style="dim")
+        row.truncate(self._console.width, overflow="ellipsis")
+        return row
 
     def _tail(self) -> list[Text]:
         # a typed answer streams as JSON, which is no reading matter
         if not self._stream.strip() or self._stream.lstrip().startswith("{"):
             return []
-        room = max(3, min(STREAM_LINES, self._console.height - len(self._steps) - 3))
+        room = max(3, min(STREAM_LINES, self._console.height - len(self._rows()) - 2))
         width = max(10, self._console.width - 4)
         lines = Text(self._stream.strip("\n"), style="dim").wrap(self._console, width)[-room:]
         return [Text("  │ ", style="dim").append_text(line) for line in lines]
@@ -204,6 +240,7 @@ _HANDLERS: Mapping[EventName, Callable[[Progress, Mapping[str, Any]], None]] = {
     EventName.WORKFLOW_CANCELLED: Progress._cancelled,
     EventName.STEP_STARTED: Progress._step_started,
     EventName.STEP_EXECUTED: Progress._step_executed,
+    EventName.TRANSITION: Progress._moved,
     EventName.TOKEN: Progress._token,
     EventName.NOTICE: Progress._notice,
     EventName.GATE_FAILED: Progress._gate_failed,

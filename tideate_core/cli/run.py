@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tideate_core.cli.interruption import Interruption
-from tideate_core.cli.output import fail, messages, print_json, print_result, visible
+from tideate_core.cli.output import fail, messages, path_line, print_json, print_result, visible
 from tideate_core.cli.subject import read_subject
 from tideate_core.cli.terminal import TerminalFrontEnd
-from tideate_core.cli.wiring import build_registry, log_to_file, open_project, open_runner
+from tideate_core.cli.wiring import build_catalog, log_to_file, open_project, open_runner
 from tideate_core.engine import PolicyFrontEnd, RunRequest
 from tideate_core.errors import InvalidInput, TideateError
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from tideate_core.cli.wiring import Project
     from tideate_core.engine import WorkflowResult
-    from tideate_core.workflows import WorkflowRegistry
+    from tideate_core.workflows import Catalog
 
 __all__ = ["Options", "run_workflow"]
 
 DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
 
-INVALID_FILES = frozenset({"ConfigError"})
+INVALID_FILES = frozenset({"ConfigError", "InvalidWorkflowFile"})
 """Error codes that are wrong usage even when a run comes upon them on its way."""
 
 
@@ -44,6 +44,8 @@ class Options:
     adapter: str | None = None
     policy: bool | None = None
     """The answer to every confirmation; None asks a person where there is one."""
+    obfuscate: bool = False
+    """Everybody, the model too, is told tokens instead of a machine's states."""
     json: bool = False
     root: str | None = None
 
@@ -53,11 +55,11 @@ def run_workflow(options: Options) -> int:
     try:
         log_to_file()
         project = open_project(options.root)
-        registry = build_registry()
-        registry.get(options.name)
+        catalog = build_catalog(project.root)
+        catalog.get(options.name, obfuscate=options.obfuscate)
         inputs = parse_inputs(options.inputs)
         prompt = sys.stdin.read().strip() if options.from_stdin else " ".join(options.prompt)
-        return asyncio.run(_run(options, project, registry, prompt, inputs))
+        return asyncio.run(_run(options, project, catalog, prompt, inputs))
     except TideateError as error:
         fail(error, as_json=options.json)
         return USAGE
@@ -80,22 +82,30 @@ def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
 
 
 async def _run(
-    options: Options, project: Project, registry: WorkflowRegistry, prompt: str, inputs: dict[str, JsonValue]
+    options: Options, project: Project, catalog: Catalog, prompt: str, inputs: dict[str, JsonValue]
 ) -> int:
     context = await read_subject(options.file, project)
     request = RunRequest(
-        name=options.name, prompt=prompt, context=context, inputs=inputs, adapter=options.adapter
+        name=options.name,
+        prompt=prompt,
+        context=context,
+        inputs=inputs,
+        adapter=options.adapter,
+        obfuscate=options.obfuscate,
     )
     asks = options.policy is None and sys.stdin.isatty() and sys.stderr.isatty()
     console = messages()
-    for notice in (*project.loaded.notices, *registry.notices):
+    for notice in (*project.loaded.notices, *catalog.notices):
         console.print(Text(f"note: {visible(notice)}", style="yellow"))
     with TerminalFrontEnd(console, None if asks else PolicyFrontEnd(bool(options.policy))) as front:
-        async with open_runner(project, registry, front) as runner:
+        async with open_runner(project, catalog, front) as runner:
             with Interruption(runner.cancel) as interruption:
                 result = await runner.run(request)
     if result.cancelled and not asks and options.policy is None:
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
+    if result.path:
+        way = [result.path[0]["from"], *(move["to"] for move in result.path)]
+        console.print(path_line(way), soft_wrap=True)
     if result.files:
         console.print(f"undo: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
     _print(options, result)

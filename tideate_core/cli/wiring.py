@@ -12,7 +12,7 @@ from tideate_core import config
 from tideate_core.engine import WorkflowRunner, register_builtin
 from tideate_core.errors import ConfigError
 from tideate_core.project import config_dir, find_root, state_dir
-from tideate_core.workflows import PromptLibrary, WorkflowRegistry
+from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.config import LoadedConfig
     from tideate_core.engine import FrontEnd
 
-__all__ = ["Project", "build_registry", "locate", "log_to_file", "open_project", "open_runner"]
+__all__ = ["Project", "build_catalog", "locate", "log_to_file", "open_project", "open_runner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,15 @@ class Project:
         return state_dir() if self.root is None else self.root / ".tideate"
 
 
-def build_registry() -> WorkflowRegistry:
-    """Return every workflow there is outside of an editor."""
+def build_catalog(root: Path | None) -> Catalog:
+    """Return every workflow there is outside of an editor, the `.workflow` files of a project included.
+
+    :param root: the project's, None outside of any.
+    """
     registry = WorkflowRegistry()
     register_builtin(registry)
     registry.load_packages()
-    return registry
+    return Catalog(registry, root)
 
 
 def locate(root: str | None) -> Path | None:
@@ -87,16 +90,14 @@ def _workspace(root: Path | None, max_bytes: int) -> Workspace:
 
 
 @asynccontextmanager
-async def open_runner(
-    project: Project, registry: WorkflowRegistry, front: FrontEnd
-) -> AsyncIterator[WorkflowRunner]:
+async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
     """Give a runner, and free its adapters afterwards."""
     from tideate_core.adapters import AdapterPool
 
     pool = AdapterPool(project.loaded.config)
     try:
         yield WorkflowRunner(
-            registry,
+            catalog,
             pool,
             project.loaded.config,
             front,

@@ -1,0 +1,163 @@
+"""`tideate run` with a machine: the way that is shown, the result, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.machines import SMALL
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+WAY = ["*", "first", "second", "first", "*"]
+
+
+@pytest.fixture
+def small(shell: Shell, answering: ModelServer) -> Path:
+    """A machine whose model goes once round the loop."""
+    answering.answers("Do the *first* thing", "the first is **done**")
+    answering.answers("Do the second thing", "the second is done")
+    answering.answers("is in the state first", {"reason": "more is left", "next": "second"}, times=1)
+    answering.answers("is in the state first", {"reason": "nothing is left", "next": "end"})
+    answering.answers("is in the state second", {"reason": "once more", "next": "first"})
+    return shell.write("small.workflow", SMALL)
+
+
+@pytest.mark.parametrize("command", [["run"], ["machine", "run"]])
+def test_a_file_runs_to_its_end(
+    shell: Shell, small: Path, answering: ModelServer, command: list[str]
+) -> None:
+    done = shell.run(*command, "small.workflow", "the", "task")
+    assert (done.returncode, done.stdout) == (0, "the first is **done**\n"), done.stderr
+    lines = done.stderr.splitlines()
+    assert "→ first  (always)" in lines
+    assert "→ second  (there is more to do)" in lines
+    assert "→ *  (all is done)" in lines
+    assert "first#2 …" in lines
+    assert "[1/" not in done.stderr
+    assert "* → first → second → first → *" in lines
+    assert "The task: the task" in str(answering.requests[0])
+
+
+def test_the_path_is_part_of_the_json_result(shell: Shell, small: Path) -> None:
+    done = shell.run("run", "./small.workflow", "go", "--json")
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["workflow"]) == (0, "small"), done.stderr
+    assert [result["path"][0]["from"], *(move["to"] for move in result["path"])] == WAY
+    assert result["path"][1]["when"] == "there is more to do"
+
+
+def test_a_projects_machine_runs_by_its_name(shell: Shell, small: Path) -> None:
+    small.rename(shell.write(".tideate/workflows/small.workflow", ""))
+    done = shell.run("run", "small", "go")
+    assert done.stdout == "the first is **done**\n", done.stderr
+
+
+def test_states_appear_at_a_terminal_as_they_are_visited(
+    shell: Shell, small: Path, answering: ModelServer
+) -> None:
+    gate = answering.holds("Do the second thing, slowly", text="slowly **done**")
+    small.write_text(SMALL.replace("Do the second thing.", "Do the second thing, slowly."))
+    terminal = shell.open("run", "small.workflow", "go")
+    terminal.wait_for("✓ first")
+    terminal.wait_for("→ second  (there is more to do)")
+    terminal.wait_for("│ slowly")
+    assert "first#2" not in terminal.text
+    gate.release()
+    terminal.wait_for("✓ first#2")
+    terminal.wait_for("→ *  (all is done)")
+    terminal.wait_for("* → first → second → first → *\n")
+    terminal.wait_for("the first is done")
+    assert terminal.wait_exit() == 0
+
+
+def test_the_rows_of_a_long_run_stay_on_the_screen(shell: Shell, answering: ModelServer) -> None:
+    names = [f"state_{number}" for number in range(20)]
+    moves = [f"{here} to {there}\n" for here, there in zip(["*", *names], names, strict=False)]
+    last = moves.pop().replace("\n", ":\n  Say hello.\n")
+    shell.write("long.workflow", "".join([*moves, last, "state_19 to *\n"]))
+    gate = answering.holds("Say hello", text="hello to all", before_first=True)
+    terminal = shell.open("run", "long.workflow", rows=12)
+    terminal.wait_for("→ state_19")
+    gate.wait_started()
+    gate.release()
+    terminal.wait_for("✓ state_0")
+    terminal.wait_for("✓ state_19")
+    assert terminal.wait_exit() == 0
+
+
+def test_an_obfuscated_run_shows_no_name(shell: Shell, small: Path, answering: ModelServer) -> None:
+    small.write_text("* to first:\n  Say hello.\nfirst to *\n")
+    answering.answers("Say hello", "hello")
+    done = shell.run("run", "small.workflow", "go", "--obfuscate", "--json")
+    assert done.returncode == 0, done.stderr
+    assert "first" not in done.stdout + done.stderr
+    assert "obf_" in done.stderr
+    assert "first" not in str(answering.requests)
+    plain = shell.run("run", "ask", "hello", "--obfuscate")
+    assert plain.returncode == 2
+    assert "ask" in plain.stderr
+
+
+def test_an_invalid_file_is_told_whole_and_asks_no_model(shell: Shell, answering: ModelServer) -> None:
+    shell.write("wrong.workflow", "* to a\n9 to b\na to\n")
+    done = shell.run("run", "wrong.workflow", "go")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "wrong.workflow:2:1: error: " in done.stderr
+    assert "  9 to b\n  ^\n" in done.stderr
+    assert "wrong.workflow:3:5: error: " in done.stderr
+    assert answering.requests == []
+    as_json = json.loads(shell.run("run", "wrong.workflow", "--json").stdout)
+    assert as_json["error_code"] == "InvalidWorkflowFile"
+
+
+def test_a_machine_that_goes_round_in_circles_is_status_1(
+    shell: Shell, small: Path, answering: ModelServer
+) -> None:
+    config = shell.home / "config" / "tideate" / "config.toml"
+    config.write_text(config.read_text() + "[limits]\nmax_visits = 2\n")
+    answering.answers("is in the state first. From there", {"reason": "always more", "next": "second"})
+    done = shell.run("run", "small.workflow", "go", "--json")
+    assert done.returncode == 1, done.stderr
+    result = json.loads(done.stdout)
+    assert result["error_code"] == "MoveLimitReached"
+    assert "max_visits" in done.stderr
+    assert [move["to"] for move in result["path"]] == ["first", "second", "first", "second"]
+
+
+def test_a_state_is_entered_only_with_a_persons_consent(
+    shell: Shell, small: Path, answering: ModelServer
+) -> None:
+    declined = shell.run("run", "small.workflow", "go", "-i", "confirm=second")
+    assert declined.returncode == 3, declined.stderr
+    assert "Do the second thing" not in str(answering.requests)
+    terminal = shell.open("run", "small.workflow", "go", "-i", "confirm=first")
+    terminal.wait_for("enter the state 'first'")
+    terminal.wait_for("[y/N]")
+    terminal.type("y\n")
+    terminal.wait_for("✓ first")
+
+
+def test_the_list_and_the_doctor_tell_of_machines(shell: Shell, answering: ModelServer) -> None:
+    shell.write(".tideate/workflows/mine.workflow", "# My own way\n" + SMALL)
+    shell.write(".tideate/workflows/wrong.workflow", "* to\n")
+    listed = shell.run("list")
+    assert listed.returncode == 0
+    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in listed.stdout.splitlines()}
+    assert rows["mine"] == "machine, 2 states (this project's) My own way"
+    assert rows["PLANNER"].startswith("machine, ")
+    assert "wrong.workflow:1:" in listed.stderr
+    by_name = {one["name"]: one for one in json.loads(shell.run("list", "--json").stdout)["workflows"]}
+    assert (by_name["mine"]["kind"], by_name["mine"]["states"]) == ("machine", ["first", "second"])
+    assert by_name["ask"]["kind"] == "graph"
+    checked = shell.run("doctor")
+    assert checked.returncode == 0, checked.stdout
+    assert "mine (machine, 2 states (this project's))" in checked.stdout
+    assert "wrong.workflow:1:" in checked.stdout
+    assert "wrong" not in shell.run("list", "--root", str(shell.home), cwd=shell.home).stderr

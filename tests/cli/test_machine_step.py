@@ -1,0 +1,184 @@
+"""`tideate machine step`: by hand at a terminal, by lines of stdin, and one move for tools."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.machines import SMALL
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.terminal import Terminal
+
+PROMPT = "where to? (? help) "
+
+
+@pytest.fixture
+def walking(shell: Shell) -> Terminal:
+    """A walk at a terminal that has just begun."""
+    shell.write("a.workflow", SMALL)
+    terminal = shell.open("machine", "step", "a.workflow")
+    terminal.wait_for("1 first")
+    terminal.wait_for("always")
+    terminal.wait_for(PROMPT)
+    return terminal
+
+
+def test_a_walk_by_number_and_name_to_the_end(walking: Terminal) -> None:
+    walking.type("1\n")
+    walking.wait_for("Do the first thing.")  # rendered: no asterisks
+    walking.wait_for("1 second  there is more to do")
+    walking.wait_for("2 the end (*)  all is done")
+    walking.wait_for(PROMPT)
+    walking.type("second\n")
+    walking.wait_for("Do the second thing.")
+    walking.wait_for(PROMPT)
+    walking.type("*\n")
+    walking.wait_for("* → first → second → *")
+    assert walking.wait_exit() == 0
+
+
+def test_a_wrong_move_is_told_and_asked_again(walking: Terminal) -> None:
+    walking.type("second\n")
+    walking.wait_for("no transition leads from '*' to 'second'")
+    walking.wait_for(PROMPT)
+    walking.type("frst\n")
+    walking.wait_for("did you mean 'first'?")
+    walking.wait_for(PROMPT)
+    walking.type("7\n")
+    walking.wait_for("unknown state '7'")
+    walking.wait_for(PROMPT)
+    walking.type("first\n")
+    walking.wait_for("Do the first thing.")
+
+
+def test_back_graph_history_help_and_quit(walking: Terminal) -> None:
+    walking.type("b\n")
+    walking.wait_for("the walk began here")
+    for name, shown in (("first", "Do the first thing."), ("second", "Do the second thing.")):
+        walking.wait_for(PROMPT)
+        walking.type(f"{name}\n")
+        walking.wait_for(shown)
+    walking.wait_for(PROMPT)
+    walking.type("b\n")
+    walking.wait_for("Do the first thing.")
+    walking.wait_for(PROMPT)
+    walking.type("h\n")
+    walking.wait_for("* → first\n")
+    walking.wait_for(PROMPT)
+    walking.type("g\n")
+    walking.wait_for("─")
+    walking.wait_for(PROMPT)
+    walking.type("?\n")
+    walking.wait_for("b back")
+    walking.wait_for(PROMPT)
+    walking.type("q\n")
+    walking.wait_for("* → first\n")
+    assert walking.wait_exit() == 0
+
+
+@pytest.mark.parametrize(("keys", "status"), [("\x03", 130), ("\x04", 0)], ids=["ctrl-c", "ctrl-d"])
+def test_a_walk_that_is_broken_off_shows_the_path(walking: Terminal, keys: str, status: int) -> None:
+    walking.type("1\n")
+    walking.wait_for("2 the end")
+    walking.wait_for(PROMPT)
+    walking.type(keys)
+    walking.wait_for("* → first\n")
+    assert walking.wait_exit() == status
+    assert "Traceback" not in walking.text
+
+
+def test_a_state_named_like_a_command_can_be_chosen(shell: Shell) -> None:
+    shell.write("a.workflow", "* to q:\n  Queue.\nq to b:\n  Begin.\nb to *\n")
+    done = shell.run("machine", "step", "a.workflow", stdin="q\nb\n")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("* → q → b\n")
+
+
+def test_lines_of_stdin_are_choices(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", stdin="1\n\nsecond\nb\n2\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Do the *first* thing." in done.stdout
+    assert "Say good bye." in done.stdout
+    assert done.stdout.endswith("* → first → *\n")
+    assert "\x1b" not in done.stdout
+
+
+def test_an_invalid_line_ends_the_walk(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", stdin="first\nnowhere\nsecond\n")
+    assert done.returncode == 1
+    assert "unknown state 'nowhere'" in done.stdout
+    assert done.stdout.endswith("* → first\n")
+
+
+def test_a_walk_begins_where_it_is_told(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", "second", stdin="*\n")
+    assert "Do the second thing." in done.stdout
+    assert done.stdout.endswith("second → *\n")
+    unknown = shell.run("machine", "step", "a.workflow", "secnd")
+    assert unknown.returncode == 2
+    assert "did you mean 'second'?" in unknown.stderr
+
+
+def test_a_state_without_a_way_out_ends_the_walk(shell: Shell) -> None:
+    shell.write("a.workflow", "* to a\n")
+    done = shell.run("machine", "step", "a.workflow", stdin="a\n")
+    assert done.returncode == 0, done.stderr
+    assert "no transition leads out of a" in done.stdout
+
+
+def test_one_move_as_json(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", "*", "first", "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (
+        0,
+        {
+            "ok": True,
+            "move": "success",
+            "state": "*",
+            "next_state": "first",
+            "guidance": "Do the *first* thing.",
+            "ended": False,
+            "valid_actions": [
+                {"action": "second", "when": "there is more to do"},
+                {"action": "*", "when": "all is done"},
+            ],
+        },
+    )
+    refused = shell.run("machine", "step", "a.workflow", "*", "second", "--json")
+    result = json.loads(refused.stdout)
+    assert (refused.returncode, result["ok"], result["move"]) == (1, False, "failure")
+    assert result["valid_actions"] == [{"action": "first", "when": "always"}]
+
+
+def test_one_move_in_words(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", "second", "first")
+    assert (done.returncode, done.stdout.splitlines()[:2]) == (0, ["first", "Do the *first* thing."])
+    assert shell.run("machine", "step", "a.workflow", "second", "nowhere").returncode == 1
+
+
+def test_json_needs_both_states(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", "first", "--json")
+    assert done.returncode == 2
+    assert "NEXT" in json.loads(done.stdout)["error"]
+
+
+def test_an_obfuscated_walk_shows_tokens_and_takes_names(shell: Shell) -> None:
+    shell.write("a.workflow", SMALL)
+    done = shell.run("machine", "step", "a.workflow", "--obfuscate", stdin="first\n2\n")
+    assert done.returncode == 0, done.stderr
+    assert "obf_" in done.stdout
+    assert "first" not in done.stdout
+    moved = shell.run("machine", "step", "a.workflow", "first", "second", "--obfuscate", "--json")
+    assert json.loads(moved.stdout)["next_state"].startswith("obf_")
+    refused = shell.run("machine", "step", "a.workflow", "*", "second", "--obfuscate")
+    assert refused.returncode == 1
+    assert "second" not in refused.stdout

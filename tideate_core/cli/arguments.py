@@ -1,0 +1,74 @@
+"""Arguments that several commands share, and what the shell completes them with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from cyclopts.completion import CompletionContext
+
+__all__ = ["STDIN", "Json", "Machine", "Machines", "Obfuscate", "Root", "StateName", "workflow_names"]
+
+STDIN = "/dev/stdin"
+"""What `-` stands for: the parser would take a lone hyphen for an option."""
+
+
+def workflow_names(context: CompletionContext) -> list[str]:
+    """Return the names of all workflows, and the files that the word could become."""
+    from tideate_core.cli.wiring import build_catalog
+    from tideate_core.project import find_root
+
+    catalog = build_catalog(find_root(Path.cwd()))
+    return [*(known.definition.name for known in catalog.list()), *_files(context.incomplete)]
+
+
+def machine_names(context: CompletionContext) -> list[str]:
+    """Return the names of the machines, and the files that the word could become."""
+    from tideate_core.cli.wiring import build_catalog
+    from tideate_core.project import find_root
+    from tideate_core.workflows import MachineWorkflow
+
+    known = (one.definition for one in build_catalog(find_root(Path.cwd())).list())
+    return [*(one.name for one in known if isinstance(one, MachineWorkflow)), *_files(context.incomplete)]
+
+
+def state_names(context: CompletionContext) -> list[str]:
+    """Return the states of the file that stands on the line already."""
+    from tideate_core.cli.machine_source import open_machine
+
+    return ["*", *open_machine(context["file"].raw or "", None).machine.states]
+
+
+def _files(word: str) -> list[str]:
+    directory, _, start = word.rpartition("/")
+    prefix = f"{directory}/" if "/" in word else ""
+    place = Path(prefix or ".").expanduser()
+    if not place.is_dir():
+        return []
+    entries = sorted(entry for entry in place.iterdir() if entry.name.startswith(start))
+    hidden = start.startswith(".")
+    found = [entry for entry in entries if hidden or not entry.name.startswith(".")]
+    folders = [f"{prefix}{entry.name}/" for entry in found if entry.is_dir()]
+    return [*(f"{prefix}{entry.name}" for entry in found if entry.suffix == ".workflow"), *folders]
+
+
+Root = Annotated[
+    str | None, Parameter(name="--root", help="The project's directory; else found from here upwards.")
+]
+Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object on stdout.")]
+Machine = Annotated[
+    str, Parameter(help="A `.workflow` file, a workflow's name, or `-` for stdin.", completer=machine_names)
+]
+Machines = Annotated[
+    str,
+    Parameter(
+        help="`.workflow` files, directories of them, workflows' names, or `-`.", completer=machine_names
+    ),
+]
+Obfuscate = Annotated[
+    bool, Parameter(name="--obfuscate", help="Show tokens of the project's key instead of states' names.")
+]
+StateName = Annotated[str | None, Parameter(completer=state_names)]

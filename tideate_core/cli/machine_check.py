@@ -1,0 +1,114 @@
+"""`tideate machine check`: every mistake of every file, where it stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from tideate_core.cli.machine_source import Source, Unreadable, sources
+from tideate_core.cli.output import fail, print_json, results, visible
+from tideate_core.errors import TideateError
+from tideate_core.machines.language import explain_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tideate_core.machines.language import Diagnostic
+
+__all__ = ["check", "described"]
+
+STYLES = {"error": "bold red", "warning": "bold yellow"}
+AT_ONCE = 100
+"""How many mistakes are explained from one split of the text; more are left to their number."""
+
+
+@dataclass(slots=True)
+class _Count:
+    files: int = 0
+    errors: int = 0
+    warnings: int = 0
+    reports: list[dict[str, Any]] = field(default_factory=list)
+    """Of each file, for tools."""
+
+    def add(self, read: Source | Unreadable, found: tuple[Diagnostic, ...]) -> None:
+        errors = sum(one.severity == "error" for one in found) + isinstance(read, Unreadable)
+        self.files += 1
+        self.errors += errors
+        self.warnings += sum(one.severity == "warning" for one in found)
+        report: dict[str, Any] = {"file": read.label, "ok": not errors}
+        if isinstance(read, Unreadable):
+            report["error"] = read.message
+        report["diagnostics"] = [_as_json(one) for one in found]
+        self.reports.append(report)
+
+    def __str__(self) -> str:
+        if not self.errors and not self.warnings:
+            return "no mistakes"
+        parts = filter(None, (_counted(self.errors, "error"), _counted(self.warnings, "warning")))
+        return f"{', '.join(parts)} in {_counted(self.files, 'file')}"
+
+
+def check(files: tuple[str, ...], root: str | None, *, strict: bool, as_json: bool) -> int:
+    """Print the mistakes of all files; returns 2 if there is one."""
+    count = _Count()
+    console = results()
+    try:
+        for read in sources(files, root):
+            found = read.parse().diagnostics if isinstance(read, Source) else ()
+            count.add(read, found)
+            if not as_json:
+                for part in described(read, found):
+                    console.print(part, soft_wrap=True)
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return 2
+    wrong = bool(count.errors or (strict and count.warnings))
+    if as_json:
+        print_json(
+            {"ok": not wrong, "errors": count.errors, "warnings": count.warnings, "files": count.reports}
+        )
+    else:
+        console.print(str(count), style="bold" if wrong else "green")
+    return 2 if wrong else 0
+
+
+def described(read: Source | Unreadable, found: tuple[Diagnostic, ...]) -> Iterator[Text]:
+    """Give the text of each mistake: where and what, the line it is in, and a caret under it."""
+    label = visible(read.label).replace("\n", "␊")
+    if isinstance(read, Unreadable):
+        yield Text.assemble((f"{label}: ", "bold"), ("error: ", STYLES["error"]), visible(read.message))
+        return
+    for start in range(0, len(found), AT_ONCE):
+        some = found[start : start + AT_ONCE]
+        for one, text in zip(some, explain_all(some, read.raw, label), strict=True):
+            yield _coloured(one, text, label)
+
+
+def _coloured(one: Diagnostic, explained: str, label: str) -> Text:
+    style = STYLES[one.severity]
+    text = Text(explained)
+    head = explained.partition("\n")[0]
+    place = len(f"{label}:{one.position.line}:{one.position.column}:")
+    text.stylize("bold", 0, place)
+    text.stylize(style, place, place + len(f" {one.severity}:"))
+    text.stylize("dim", head.rindex("["), len(head))
+    if head != explained:
+        text.stylize(style, explained.rindex("\n"))
+    return text
+
+
+def _as_json(one: Diagnostic) -> dict[str, Any]:
+    return {
+        "line": one.position.line,
+        "column": one.position.column,
+        "end_column": one.position.column + one.length,
+        "severity": one.severity,
+        "code": one.code,
+        "message": one.message,
+    }
+
+
+def _counted(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}" if number else ""

@@ -1,0 +1,82 @@
+"""`tideate machine graph`: a machine as a drawing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from rich.text import Text
+
+from tideate_core.cli.files import write_text
+from tideate_core.cli.machine_source import open_machine, state_of
+from tideate_core.cli.output import fail, messages, print_text, results, visible
+from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.machines.language import draw
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Format", "graph"]
+
+Format = Literal["text", "mermaid", "dot", "svg"]
+
+SUFFIXES: Final[Mapping[str, Format]] = {
+    ".txt": "text",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".svg": "svg",
+}
+
+
+def graph(
+    file: str,
+    root: str | None,
+    *,
+    format: Format | None,  # noqa: A002 the option's name
+    out: str | None,
+    obfuscate: bool,
+    current: str | None,
+) -> int:
+    """Draw a machine on stdout or to a file; returns the exit status."""
+    try:
+        kind = format or _format_of(out)
+        workflow = open_machine(file, root, obfuscate=obfuscate)
+        marked = None if current is None else state_of(workflow, current)
+        console = results()
+        drawing = draw(workflow.machine, kind, width=console.width, current=marked)
+        if out is not None:
+            write_text(Path(out).expanduser(), drawing)
+            messages().print(f"written: {out}", markup=False, soft_wrap=True)
+        elif kind == "text" and console.is_terminal:
+            # its lines fit, and what is cut off on purpose has to stay on its line
+            console.print(_coloured(drawing, workflow.machine.states, marked), soft_wrap=True)
+        else:
+            print_text(drawing)
+    except TideateError as error:
+        fail(error)
+        return 2
+    return 0
+
+
+def _format_of(out: str | None) -> Format:
+    if out is None:
+        return "text"
+    try:
+        return SUFFIXES[Path(out).suffix.lower()]
+    except KeyError:
+        known = ", ".join(SUFFIXES)
+        raise InvalidInput(f"-o {out}: give a --format, or a name that ends in one of {known}") from None
+
+
+def _coloured(drawing: str, states: Iterable[str], current: str | None) -> Text:
+    text = Text(visible(drawing).removesuffix("\n"))
+    names = "|".join(map(re.escape, sorted(states, key=len, reverse=True)))
+    text.highlight_regex(r"[─-╿▲-◿←-⇿]+", "dim")
+    if names:
+        text.highlight_regex(rf"(?<!\w)(?:{names})(?!\w)", "cyan")
+    if current is not None:
+        text.highlight_regex(rf"(?<!\w){re.escape(current)}(?!\w)", "bold reverse")
+    return text

@@ -1,0 +1,209 @@
+"""`tideate machine step`: a walk through a machine by hand."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from tideate_core.cli.machine_input import Lines, Prompt
+from tideate_core.cli.machine_source import open_machine, state_of
+from tideate_core.cli.output import fail, markdown, path_line, print_json, results, visible
+from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.machines.language import BOUNDARY, Failure, Success, Workflow, draw
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from rich.console import Console
+
+    from tideate_core.cli.machine_input import Choices
+    from tideate_core.machines.language import Action, TransitionResult
+    from tideate_core.workflows import MachineWorkflow
+
+__all__ = ["step"]
+
+DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
+HELP = "number or name go there · b back · g graph · h path so far · q quit"
+
+
+def step(
+    file: str, state: str | None, target: str | None, root: str | None, *, obfuscate: bool, as_json: bool
+) -> int:
+    """Walk through a machine, or try one move of it; returns the exit status."""
+    try:
+        if as_json and target is None:
+            raise InvalidInput("--json prints the result of one move: name the STATE and the NEXT one")
+        workflow = open_machine(file, root, obfuscate=obfuscate)
+        start = state_of(workflow, state or BOUNDARY)
+        if target is not None:
+            return _one_move(workflow, start, target, as_json=as_json)
+        walk = Walk(workflow, start, results())
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return USAGE
+    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return walk.go(Prompt(walk.console) if at_terminal else Lines(), rendered=at_terminal)
+
+
+def _one_move(workflow: MachineWorkflow, start: str, target: str, *, as_json: bool) -> int:
+    result = Workflow(workflow.machine).transition(start, _spelled(workflow, target))
+    if as_json:
+        print_json(_as_json(result))
+    else:
+        Walk(workflow, start, results()).show(result, rendered=sys.stdout.isatty())
+    return DONE if isinstance(result, Success) else REFUSED
+
+
+def _spelled(workflow: MachineWorkflow, name: str) -> str:
+    """Return what the machine calls a state; a name that it does not know is the machine's to refuse."""
+    try:
+        return state_of(workflow, name)
+    except InvalidInput:
+        return name
+
+
+@dataclass(slots=True)
+class Walk:
+    """Where a person stands in a machine, and how they came there."""
+
+    workflow: MachineWorkflow
+    start: str
+    console: Console
+    machine: Workflow = field(init=False)
+    path: list[str] = field(init=False)
+    guidance: list[str] = field(init=False)
+    """Of each state of the path, as it was entered."""
+
+    def __post_init__(self) -> None:
+        self.machine = Workflow(self.workflow.machine)
+        self.path = [self.start]
+        self.guidance = ["" if self.start == BOUNDARY else self.machine.guidance(self.start)]
+
+    @property
+    def current(self) -> str:
+        return self.path[-1]
+
+    def go(self, choices: Choices, *, rendered: bool) -> int:
+        """Ask until the machine, the input or the person ends it; returns the exit status."""
+        try:
+            return self._walk(choices, rendered=rendered)
+        except KeyboardInterrupt:
+            self.console.print()
+            return INTERRUPTED
+        finally:
+            self.console.print(path_line(self.path), soft_wrap=True)
+
+    def show(self, result: TransitionResult, *, rendered: bool) -> None:
+        """Print what came of a move."""
+        if isinstance(result, Failure):
+            self.console.print(Text(visible(result.message), style="red"), soft_wrap=True)
+            self._actions(result.valid_actions)
+        else:
+            self._state(result.next_state, result.guidance, rendered=rendered)
+            self._actions(result.valid_actions)
+
+    def _walk(self, choices: Choices, *, rendered: bool) -> int:
+        self._place(rendered=rendered)
+        while True:
+            actions = self.machine.valid_actions(self.current)
+            if not actions:
+                self.console.print(f"no transition leads out of {self.current}", style="yellow", markup=False)
+                return DONE
+            answer = choices.next()
+            if answer is None or (answer in ("q", "quit") and not _is_action(answer, actions)):
+                return DONE
+            command = None if _is_action(answer, actions) else COMMANDS.get(answer)
+            if command is not None:
+                command(self, rendered)
+                continue
+            result = self.machine.transition(self.current, self._chosen(answer, actions))
+            if isinstance(result, Failure):
+                self.show(result, rendered=rendered)
+                if not choices.asks_again:
+                    return REFUSED
+            elif self._enter(result, rendered=rendered):
+                return DONE
+
+    def _enter(self, result: Success, *, rendered: bool) -> bool:
+        """Go on to the next state; tells whether that is the end."""
+        self.path.append(result.next_state)
+        self.guidance.append(result.guidance)
+        if result.ended:
+            self._state("the end", result.guidance, rendered=rendered)
+        else:
+            self._place(rendered=rendered)
+        return result.ended
+
+    def _chosen(self, answer: str, actions: tuple[Action, ...]) -> str:
+        if answer.isdecimal() and 1 <= int(answer) <= len(actions):
+            return actions[int(answer) - 1].action
+        return _spelled(self.workflow, answer)
+
+    def _place(self, *, rendered: bool) -> None:
+        self._state(self.current, self.guidance[-1], rendered=rendered)
+        self._actions(self.machine.valid_actions(self.current))
+
+    def _state(self, name: str, guidance: str, *, rendered: bool) -> None:
+        self.console.print(Text(visible(name), style="bold cyan"), soft_wrap=True)
+        if guidance and rendered:
+            self.console.print(markdown(guidance))
+        elif guidance:
+            self.console.print(Text(visible(guidance)), soft_wrap=True)
+
+    def _actions(self, actions: tuple[Action, ...]) -> None:
+        for number, action in enumerate(actions, start=1):
+            name = "the end (*)" if action.action == BOUNDARY else visible(action.action)
+            line = Text.assemble((f"  {number} ", "bold"), name)
+            if action.when:
+                line.append(f"  {visible(' '.join(action.when.split()))}", "dim")
+            self.console.print(line, soft_wrap=True)
+
+    def _back(self, rendered: bool) -> None:
+        if len(self.path) == 1:
+            self.console.print("the walk began here", style="yellow")
+            return
+        self.path.pop()
+        self.guidance.pop()
+        self._place(rendered=rendered)
+
+    def _graph(self, _rendered: bool) -> None:
+        drawing = draw(self.workflow.machine, "text", width=self.console.width, current=self.current)
+        self.console.print(Text(visible(drawing).rstrip("\n")), soft_wrap=True)
+
+    def _history(self, _rendered: bool) -> None:
+        self.console.print(path_line(self.path), soft_wrap=True)
+
+    def _help(self, _rendered: bool) -> None:
+        self.console.print(HELP, style="dim", soft_wrap=True)
+
+
+COMMANDS: Mapping[str, Callable[[Walk, bool], None]] = {
+    "b": Walk._back,
+    "back": Walk._back,
+    "g": Walk._graph,
+    "graph": Walk._graph,
+    "h": Walk._history,
+    "history": Walk._history,
+    "?": Walk._help,
+    "help": Walk._help,
+}
+"""What is no move. A state of such a name comes first."""
+
+
+def _is_action(answer: str, actions: tuple[Action, ...]) -> bool:
+    return any(answer == action.action for action in actions)
+
+
+def _as_json(result: TransitionResult) -> dict[str, Any]:
+    shape: dict[str, Any] = {"ok": isinstance(result, Success), "move": result.move, "state": result.state}
+    if isinstance(result, Success):
+        shape |= {"next_state": result.next_state, "guidance": result.guidance, "ended": result.ended}
+    else:
+        shape["message"] = result.message
+    shape["valid_actions"] = [
+        {"action": action.action, "when": action.when} for action in result.valid_actions
+    ]
+    return shape
