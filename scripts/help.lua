@@ -74,7 +74,9 @@ function parts.workflows()
   local out = {}
   for _, workflow in ipairs(require('tideate.registry').builtin) do
     local left = (':Workflow %s%s'):format(workflow.name, workflow.needs_prompt and ' {prompt}' or ' [prompt]')
-    local text = ('%s. Steps: %s.'):format(workflow.description, table.concat(workflow.steps, ', '))
+    local steps = workflow.kind == 'machine' and 'A machine; |tideate-machines|'
+      or 'Steps: ' .. table.concat(workflow.steps, ', ')
+    local text = ('%s. %s.'):format(workflow.description, steps)
     entry(out, left, 'tideate-' .. workflow.name, text)
   end
   return out
@@ -103,6 +105,10 @@ end
 
 function parts.output_keys()
   return key_lines(require('tideate.ui.output').keys())
+end
+
+function parts.graph_keys()
+  return key_lines(require('tideate.ui.graph').keys())
 end
 
 function parts.review_keys()

@@ -2,7 +2,7 @@
 local M = {}
 
 --- Names that later versions use for subcommands; no workflow may take them.
-M.later = { 'history', 'show', 'graph', 'review', 'retry', 'context', 'tools' }
+M.later = { 'history', 'show', 'review', 'retry', 'context', 'tools' }
 
 --- What `:Workflow` manages itself; everything else is a workflow.
 ---@type tideate.Subcommand[]
@@ -29,12 +29,13 @@ function M.reserved(name)
   return find(name) ~= nil or vim.list_contains(M.later, name)
 end
 
---- The first word, and the rest as it was typed.
+--- The first word, and the rest as it was typed. A blank in a file's name is written `\ `.
 ---@param args string
 ---@return string name, string rest
 local function split(args)
-  local name, rest = args:match('^%s*(%S*)(.*)$')
-  return name, vim.trim(rest)
+  args = vim.trim(args)
+  local name, rest = args:gsub('\\ ', '\0'):match('^(%S*)(.*)$')
+  return (name:gsub('%z', ' ')), vim.trim((rest:gsub('%z', '\\ ')))
 end
 
 ---@param name string
@@ -51,7 +52,7 @@ local function dispatch(name, rest, context)
     local text = ('`:Workflow %s` is not part of this version'):format(name)
     return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end
-  require('tideate').run(name, { prompt = rest, context = context })
+  require('tideate').run(require('tideate.machines').resolve(name), { prompt = rest, context = context })
 end
 
 ---@param context tideate.Context taken before the menu opens
@@ -91,8 +92,9 @@ end
 ---@type (fun(lead: string): string[])[]
 M.mentions = {}
 
+---@param lead string
 ---@return string[]
-local function first_words()
+local function first_words(lead)
   local names = vim.tbl_map(function(command)
     return command.name
   end, M.subcommands)
@@ -100,7 +102,7 @@ local function first_words()
     names[#names + 1] = workflow.name
   end
   table.sort(names)
-  return names
+  return vim.list_extend(names, require('tideate.machines').files(lead))
 end
 
 ---@param lead string
@@ -119,7 +121,7 @@ end
 local function candidates(lead, before)
   local name, rest = split(before)
   if rest == '' and not before:find('%s$') then
-    return first_words()
+    return first_words(lead)
   end
   local command = find(name)
   if command then

@@ -137,7 +137,20 @@ end
 --- The file that the person looks at; empty if it is none.
 ---@return string path absolute
 function M.path()
-  return path_of(vim.api.nvim_win_get_buf(window()))
+  return path_of(M.current())
+end
+
+--- The folder of that file, else the working directory.
+---@return string path absolute
+function M.folder()
+  local path = M.path()
+  return path ~= '' and vim.fs.dirname(path) or vim.fn.getcwd()
+end
+
+--- The buffer that the person looks at.
+---@return integer
+function M.current()
+  return vim.api.nvim_win_get_buf(window())
 end
 
 --- Take down the buffer that the person looks at, as it is now.

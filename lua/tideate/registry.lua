@@ -4,8 +4,10 @@ local M = {}
 ---@class tideate.WorkflowInfo
 ---@field name string
 ---@field description string
----@field steps string[]
----@field source string 'builtin', 'editor', 'package' or a file
+---@field steps string[] none of a machine
+---@field source string 'builtin', 'editor', 'package', 'user' or 'project'
+---@field kind? 'graph'|'machine'
+---@field states? string[] of a machine, once the host has named them
 ---@field needs_prompt? boolean
 
 ---@alias tideate.Done fun(outcome: any) a value, `{requires_confirmation = true, message = …}` or `{error = …}`
@@ -32,6 +34,7 @@ M.builtin = {
   { name = 'refactor', description = 'Change the selected code, analysis first', steps = { 'analyze', 'refactor' }, needs_prompt = true },
   { name = 'generate', description = 'Write new code at the cursor', steps = { 'generate' }, needs_prompt = true },
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },
+  { name = 'PLANNER', description = 'Plan a piece of work, then do it task by task, each one checked before the next', steps = {}, kind = 'machine', needs_prompt = true },
 }
 
 ---@type table<string, tideate.WorkflowInfo>
@@ -139,9 +142,15 @@ function M.list()
   return workflows
 end
 
---- Take the host's list: it also knows those of packages and of the project.
+--- Take the host's list: it also knows those of packages, of the person and of the project.
 ---@param workflows tideate.WorkflowInfo[]
 function M.learn(workflows)
+  for name, workflow in pairs(known) do
+    -- another project's are of no use here
+    if workflow.source == 'project' or workflow.source == 'user' then
+      known[name] = nil
+    end
+  end
   for _, workflow in ipairs(workflows) do
     local before = known[workflow.name]
     known[workflow.name] = workflow

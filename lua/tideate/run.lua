@@ -8,6 +8,7 @@ local M = {}
 ---@field options? table<string, any> given to the steps' handlers
 ---@field adapter? string
 ---@field require_confirmation? boolean
+---@field obfuscate? boolean nobody outside sees the names of a machine's states
 ---@field on_token? fun(text: string, step: string)
 ---@field on_event? fun(event: tideate.Event)
 
@@ -16,6 +17,7 @@ local M = {}
 ---@field execution_id string
 ---@field response? any
 ---@field results? table<string, any> by step
+---@field path? tideate.Moved[] of a machine: its moves
 ---@field error? string what happened and what to do
 ---@field error_code? string
 ---@field cancelled? true
@@ -84,9 +86,12 @@ end
 ---@param opts tideate.RunOpts
 local function send(id, name, opts)
   local known = require('tideate.registry').get(name)
+  require('tideate.machines').warn_if_unsaved(name)
   require('tideate.state').begin({
     execution_id = id,
-    name = name,
+    name = require('tideate.machines').label(name),
+    asked = name,
+    obfuscate = opts.obfuscate,
     prompt = opts.prompt,
     steps = known and known.steps,
   })
@@ -99,7 +104,11 @@ local function send(id, name, opts)
     options = map(opts.options),
     adapter = opts.adapter,
     require_confirmation = opts.require_confirmation,
+    obfuscate = opts.obfuscate,
   }, function(result)
+    if result.error_code == 'InvalidWorkflowFile' then
+      require('tideate.machines').list_mistakes(result.error)
+    end
     finish(id, result --[[@as tideate.RunResult]])
   end)
 end

@@ -2,21 +2,34 @@
 local M = {}
 
 ---@class tideate.RunStep
----@field name string
+---@field name string of a machine the state, with `#2` at its second visit
+---@field label string what is shown of it
 ---@field state 'waiting'|'running'|'completed'|'failed'
 ---@field started? integer milliseconds of `vim.uv.now()`
 ---@field duration_ms? integer
 
 ---@alias tideate.RunState 'starting'|'running'|'confirming'|'paused'|'completed'|'failed'|'cancelled'
 
+---@class tideate.Moved
+---@field from string `*` at the entry
+---@field to string `*` at the exit
+---@field when string
+---@field by 'only'|'model'
+
 ---@class tideate.Run
 ---@field execution_id string
 ---@field name string
+---@field asked string what was asked for: a name or a file
+---@field obfuscate? boolean
 ---@field prompt string
 ---@field steps tideate.RunStep[]
 ---@field step integer 1-based; 0 before the first step
----@field total_steps integer
+---@field total_steps integer 0: nobody knows, as of a machine
 ---@field current_step string
+---@field kind 'graph'|'machine'
+---@field current_state? string where a machine is
+---@field states? string[] of a machine
+---@field path? tideate.Moved[] of a machine: its moves so far
 ---@field state tideate.RunState
 ---@field elapsed_ms integer
 ---@field tokens integer as the models reported; an estimate while an answer is streamed
@@ -63,26 +76,21 @@ local function forget_old()
   end
 end
 
----@param steps string[]
----@return tideate.RunStep[]
-local function waiting(steps)
-  return vim.tbl_map(function(name)
-    return { name = name, state = 'waiting' }
-  end, steps)
-end
-
 --- A run was asked for; its events come later.
----@param run {execution_id: string, name: string, prompt?: string, steps?: string[]}
+---@param run {execution_id: string, name: string, asked?: string, obfuscate?: boolean, prompt?: string, steps?: string[]}
 function M.begin(run)
   order[#order + 1] = run.execution_id
   records[run.execution_id] = {
     execution_id = run.execution_id,
     name = run.name,
+    asked = run.asked or run.name,
+    obfuscate = run.obfuscate,
     prompt = run.prompt or '',
-    steps = waiting(run.steps or {}),
+    steps = require('tideate.run_events').waiting(run.steps or {}),
     step = 0,
     total_steps = #(run.steps or {}),
     current_step = '',
+    kind = 'graph',
     state = 'starting',
     elapsed_ms = 0,
     tokens = 0,
@@ -96,91 +104,10 @@ function M.begin(run)
   forget_old()
 end
 
----@param state tideate.RunState
----@return fun(record: tideate.Record, data: table<string, any>)
-local function finish(state)
-  return function(record, data)
-    record.state = state
-    record.elapsed_ms = now() - record.begun
-    record.error = data.error
-    record.files = data.files or {}
-  end
-end
-
----@param record tideate.Record
----@param data table<string, any>
----@return tideate.RunStep
-local function step_of(record, data)
-  for _, step in ipairs(record.steps) do
-    if step.name == data.step then
-      return step
-    end
-  end
-  -- a step that the start did not announce
-  local step = { name = data.step or '?', state = 'waiting' }
-  record.steps[#record.steps + 1] = step
-  return step
-end
-
----@param state tideate.RunState
----@return fun(record: tideate.Record)
-local function become(state)
-  return function(record)
-    record.state = state
-  end
-end
-
----@type table<string, fun(record: tideate.Record, data: table<string, any>)>
-local on = {
-  SD_EVENT_WORKFLOW_STARTED = function(record, data)
-    record.state = 'running'
-    record.name = data.name or record.name
-    record.prompt = data.prompt or record.prompt
-    record.adapter = data.adapter
-    record.demonstration = data.demonstration == true
-    record.steps = waiting(data.steps or {})
-    record.total_steps = #record.steps
-  end,
-  SD_EVENT_STEP_STARTED = function(record, data)
-    local step = step_of(record, data)
-    step.state, step.started = 'running', now()
-    record.state = 'running'
-    record.step = data.index or record.step + 1
-    record.total_steps = data.total or #record.steps
-    record.current_step = data.step or ''
-  end,
-  SD_EVENT_TOKEN = function(record, data)
-    local text = data.text or ''
-    record.chunks[#record.chunks + 1] = text
-    record.streamed = record.streamed + #text
-  end,
-  SD_EVENT_MODEL_ANSWERED = function(record, data)
-    local usage = type(data.usage) == 'table' and data.usage or {}
-    record.used = record.used + (tonumber(usage.input_tokens) or 0) + (tonumber(usage.output_tokens) or 0)
-    record.streamed = 0
-  end,
-  SD_EVENT_STEP_COMPLETED = function(record, data)
-    local step = step_of(record, data)
-    step.state, step.duration_ms = 'completed', data.duration_ms
-  end,
-  SD_EVENT_STEP_FAILED = function(record, data)
-    local step = step_of(record, data)
-    step.state = 'failed'
-    step.duration_ms = step.started and now() - step.started
-  end,
-  SD_EVENT_CONFIRMATION_REQUIRED = become('confirming'),
-  SD_EVENT_CONFIRMATION_ANSWERED = become('running'),
-  SD_EVENT_WORKFLOW_PAUSED = become('paused'),
-  SD_EVENT_WORKFLOW_RESUMED = become('running'),
-  SD_EVENT_WORKFLOW_COMPLETED = finish('completed'),
-  SD_EVENT_WORKFLOW_FAILED = finish('failed'),
-  SD_EVENT_WORKFLOW_CANCELLED = finish('cancelled'),
-}
-
 --- Take an event. Late ones of a run that ended change nothing.
 ---@param event tideate.Event
 function M.apply(event)
-  local handler = on[event.name]
+  local handler = require('tideate.run_events').handlers[event.name]
   if not handler then
     return
   end
@@ -221,11 +148,17 @@ local function view(record)
   return {
     execution_id = record.execution_id,
     name = record.name,
+    asked = record.asked,
+    obfuscate = record.obfuscate,
     prompt = record.prompt,
     steps = record.steps,
     step = record.step,
     total_steps = record.total_steps,
     current_step = record.current_step,
+    kind = record.kind,
+    current_state = record.current_state,
+    states = record.states,
+    path = record.path,
     state = record.state,
     elapsed_ms = over and record.elapsed_ms or now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
@@ -242,6 +175,13 @@ end
 function M.get_status(execution_id)
   local record = execution_id and records[execution_id] or (not execution_id and newest_active() or nil)
   return record and view(record) or nil
+end
+
+--- The step that a run is at, of a machine its state; empty before the first one.
+---@param run tideate.Run|tideate.Record
+---@return string
+function M.place(run)
+  return run.kind == 'machine' and run.step > 0 and run.current_state or run.current_step
 end
 
 --- All known runs, the newest first.
@@ -280,9 +220,12 @@ function M.statusline()
   local parts = { run.name }
   if run.total_steps > 0 then
     parts[#parts + 1] = ('%d/%d'):format(math.max(run.step, 1), run.total_steps)
+  elseif run.step > 0 then
+    parts[#parts + 1] = tostring(run.step)
   end
-  if run.current_step ~= '' and run.current_step ~= run.name then
-    parts[#parts + 1] = run.current_step
+  local at = M.place(run)
+  if at ~= '' and at ~= run.name then
+    parts[#parts + 1] = at
   end
   if run.state ~= 'running' then
     parts[#parts + 1] = '(' .. run.state .. ')'

@@ -86,7 +86,12 @@ end
 ---@param run tideate.Run
 ---@return string
 local function status_line(run)
-  local step = run.total_steps > 0 and ('%d/%d %s'):format(run.step, run.total_steps, run.current_step) or ''
+  local step = ''
+  if run.total_steps > 0 then
+    step = ('%d/%d %s'):format(run.step, run.total_steps, run.current_step)
+  elseif run.step > 0 then
+    step = ('%d %s'):format(run.step, require('tideate.state').place(run))
+  end
   return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
     run.execution_id:sub(1, SHORT),
     run.name,
@@ -98,15 +103,22 @@ local function status_line(run)
   )
 end
 
+---@param workflow tideate.WorkflowInfo
+---@return string
+local function list_line(workflow)
+  local kind = workflow.kind == 'machine' and 'machine' or ''
+  return ('%-16s %-10s %-8s %s'):format(workflow.name, workflow.source, kind, workflow.description)
+end
+
 local function show_list()
-  require('tideate.client').request('list', {}, function(result)
+  local folder = require('tideate.context').folder()
+  require('tideate.client').request('list', { folder = folder }, function(result)
     if not said_error(result) then
       return
     end
     require('tideate.registry').learn(result.workflows)
-    echo(vim.tbl_map(function(workflow)
-      return ('%-16s %-10s %s'):format(workflow.name, workflow.source, workflow.description)
-    end, require('tideate.registry').list()))
+    local lines = vim.tbl_map(list_line, require('tideate.registry').list())
+    echo(vim.list_extend(lines, result.notices or {}))
   end)
 end
 
@@ -122,9 +134,8 @@ end
 
 ---@param path string
 local function trust(path)
-  local looked_at = require('tideate.context').path()
   local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') }
-    or { folder = looked_at ~= '' and vim.fs.dirname(looked_at) or vim.fn.getcwd() }
+    or { folder = require('tideate.context').folder() }
   require('tideate.client').request('trust', params, function(result)
     if said_error(result) then
       say('trusted as it is now: ' .. table.concat(result.paths, ', '))
@@ -192,6 +203,17 @@ return {
     end,
   },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
+  {
+    name = 'graph',
+    args = '[name|file]',
+    help = 'Draw a machine: the one of the buffer, else of the running workflow, or the named one',
+    complete = function(lead)
+      return require('tideate.machines').complete(lead)
+    end,
+    run = function(rest)
+      require('tideate.machines').show_graph(rest)
+    end,
+  },
   {
     name = 'rollback',
     args = '[id]',

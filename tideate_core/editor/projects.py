@@ -13,7 +13,7 @@ from tideate_core.adapters import AdapterPool
 from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import Trust, config_dir, find_root, private_dir, trust_project
-from tideate_core.workflows import PromptLibrary
+from tideate_core.workflows import Catalog, PromptLibrary
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Projects:
         self._buffers = buffers
         self._notify = notify
         self._told: set[str] = set()
+        self._catalogs: dict[Path | None, Catalog] = {}
         self._open: dict[Path, list[_Project]] = {}
         self._closing: asyncio.Task[None] | None = None
 
@@ -91,6 +92,11 @@ class Projects:
         context = request.context.model_copy(update={"cwd": str(root)})
         project = self._project(root)
         return await project.runner.run(request.model_copy(update={"context": context}))
+
+    def catalog(self, folder: str | None = None) -> Catalog:
+        """Return the workflows that a folder's project has; where the editor was started if None."""
+        root = find_root(Path(folder) if folder else self._cwd)
+        return self._catalogs.setdefault(root, Catalog(self._registry, root, cwd=self._cwd))
 
     def runner_of(self, execution_id: str) -> WorkflowRunner:
         """Return the runner of a running execution.
@@ -142,7 +148,8 @@ class Projects:
         checks += [{"name": "trust", "ok": False, "message": notice} for notice in loaded.notices] or [
             {"name": "trust", "ok": True, "message": "no configuration of this project waits for trust"}
         ]
-        checks += [{"name": "packages", "ok": False, "message": n} for n in self._registry.notices]
+        notices = self.catalog().notices
+        checks += [{"name": "workflows", "ok": False, "message": notice} for notice in notices]
         try:
             answer = await project.adapters.get(loaded.config.adapter).check()
             checks.append({"name": "adapter", "ok": True, "message": answer})
@@ -170,7 +177,7 @@ class Projects:
         adapters = AdapterPool(loaded.config)
         prompts = PromptLibrary([config_dir() / "prompts"], project=root)
         runner = WorkflowRunner(
-            self._registry,
+            self.catalog(str(root)),
             adapters,
             loaded.config,
             self._front,

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from tideate_core.editor import language
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
 from tideate_core.editor.projects import Projects
 from tideate_core.engine import RunRequest, register_builtin
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
-from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
+from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+
+    from tideate_core.workflows import Registration
 
     Method = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 
@@ -60,6 +63,10 @@ class Session:
             "ask": self._ask,
             "health": self._health,
             "trust": self._trust,
+            "machine_check": language.check,
+            "machine_outline": language.outline,
+            "machine_format": language.format_machine,
+            "graph": self._graph,
         }
 
     def announce(self) -> None:
@@ -129,17 +136,16 @@ class Session:
             raise RunNotFound("")
         return {"ok": True, "files": await self._projects.rollback(execution_id)}
 
-    async def _list(self, _params: dict[str, Any]) -> dict[str, Any]:
-        listed = [
-            {
-                "name": known.definition.name,
-                "description": known.definition.description,
-                "steps": [step.id for step in known.definition.steps],
-                "source": known.source,
-            }
-            for known in self._registry.list()
-        ]
-        return {"ok": True, "workflows": listed}
+    async def _list(self, params: dict[str, Any]) -> dict[str, Any]:
+        catalog = self._projects.catalog(params.get("folder"))
+        return {
+            "ok": True,
+            "workflows": [_listed(known) for known in catalog.list()],
+            "notices": catalog.notices,
+        }
+
+    async def _graph(self, params: dict[str, Any]) -> dict[str, Any]:
+        return await language.graph(params, lambda: self._projects.catalog(params.get("folder")))
 
     async def _register(self, params: dict[str, Any]) -> dict[str, Any]:
         name = str(params["name"])
@@ -164,6 +170,20 @@ class Session:
 
     async def _trust(self, params: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "paths": self._projects.trust(params.get("path"), params.get("folder"))}
+
+
+def _listed(known: Registration) -> dict[str, Any]:
+    definition = known.definition
+    shape: dict[str, Any] = {
+        "name": definition.name,
+        "description": definition.description,
+        "steps": list(definition.step_names),
+        "source": known.source,
+        "kind": known.kind,
+    }
+    if isinstance(definition, MachineWorkflow):
+        shape |= {"steps": [], "states": list(definition.step_names)}
+    return shape
 
 
 def _result(task: asyncio.Task[dict[str, Any]]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ M.links = {
   TideateFailed = 'DiagnosticError',
   TideateWarning = 'DiagnosticWarn',
   TideateWaiting = 'Comment',
+  TideateCurrent = 'Visual',
 }
 
 --- Define the groups that nobody has defined yet.

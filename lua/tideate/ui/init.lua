@@ -166,7 +166,7 @@ local ENDINGS = {
     return done_words(run), vim.log.levels.INFO
   end,
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
-    return ('%s failed: %s'):format(run.name, data.error), vim.log.levels.ERROR
+    return ('%s failed: %s'):format(run.name, require('tideate.machines').brief(data.error)), vim.log.levels.ERROR
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(run, data)
     local word = data.reason == 'declined' and 'declined' or 'cancelled'
@@ -206,6 +206,7 @@ function M.on_event(event)
   if event.name == 'SD_EVENT_TOKEN' then
     return
   end
+  require('tideate.ui.graph').on_event(event)
   watch_keys()
   local run = require('tideate.state').get_status(event.execution_id)
   if run then
@@ -222,6 +223,7 @@ function M.close()
     waiting.shown:close()
   end
   require('tideate.ui.output').close()
+  require('tideate.ui.graph').close()
   require('tideate.ui.notify').close()
   if stop_watching then
     stop_watching()

@@ -59,6 +59,8 @@ function M.title(run)
   local chunks = { { ' ' .. run.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
   if run.total_steps > 1 and run.step > 0 then
     table.insert(chunks, { ('%d/%d '):format(run.step, run.total_steps), 'TideateHint' })
+  elseif run.total_steps == 0 and run.step > 0 then
+    table.insert(chunks, { ('%d '):format(run.step), 'TideateHint' })
   end
   local mark = run.state == 'running' and spinner() or look.mark .. ' ' .. look.word
   table.insert(chunks, { mark .. ' ', look.group })
@@ -90,7 +92,7 @@ function M.steps(run)
     local mark = stopped and '⊘' or look.mark
     local time = step_time(step, run)
     table.insert(chunks, { (' %s '):format(mark), stopped and 'TideateWarning' or look.group })
-    table.insert(chunks, { step.name, step.state == 'waiting' and 'TideateHint' or nil })
+    table.insert(chunks, { step.label, step.state == 'waiting' and 'TideateHint' or nil })
     table.insert(chunks, { time and (' %s '):format(M.duration(time)) or ' ', 'TideateHint' })
   end
   return chunks
@@ -139,9 +141,13 @@ function M.report(run)
     return
   end
   local look = RUNS[run.state] or RUNS.running
-  local words = M.active(run) and run.current_step ~= '' and run.current_step or look.word
-  local done = M.active(run) and math.floor(100 * math.max(run.step - 1, 0) / math.max(run.total_steps, 1)) or 100
-  local saying = ('%s %s %d'):format(run.state, words, done)
+  local words = M.active(run) and run.current_step ~= '' and require('tideate.state').place(run) or look.word
+  local done = 100 ---@type integer?
+  if M.active(run) then
+    -- nobody knows how long the way of a machine is
+    done = run.total_steps > 0 and math.floor(100 * math.max(run.step - 1, 0) / run.total_steps) or nil
+  end
+  local saying = ('%s %s %s'):format(run.state, words, done or run.step)
   if said[run.execution_id] == saying then
     return
   end

@@ -69,6 +69,16 @@ local function changed(files)
   )
 end
 
+--- A move of a machine; the reason is the model's, where it chose.
+---@param data {to: string, when: string?, reason: string?}
+---@return string
+local function move_words(data)
+  local target = data.to == '*' and 'end' or ('`%s`'):format(data.to)
+  local when = data.when and data.when ~= '' and (' (%s)'):format(data.when:gsub('%s+', ' ')) or ''
+  local reason = data.reason and data.reason ~= '' and '  \n' .. quote(data.reason) or ''
+  return ('→ %s%s%s'):format(target, when, reason)
+end
+
 ---@type table<string, string>
 local REASONS = { declined = 'You declined.', cancelled = '' }
 
@@ -80,7 +90,7 @@ local on = {
   SD_EVENT_STEP_STARTED = function(entry, data, run)
     close_fence(entry)
     entry.stream:paragraph()
-    if run.total_steps > 1 then
+    if run.total_steps > 1 or run.kind == 'machine' and data.step ~= '*' then
       entry.stream:write('## ' .. data.step)
       entry.stream:paragraph()
     end
@@ -89,6 +99,12 @@ local on = {
     entry.step_began = vim.api.nvim_buf_is_loaded(entry.stream.buf)
         and vim.api.nvim_buf_line_count(entry.stream.buf) - 1
       or 0
+  end,
+  SD_EVENT_TRANSITION = function(entry, data)
+    close_fence(entry)
+    paragraph(entry, move_words(data))
+    entry.stream:paragraph()
+    entry.stream:flush()
   end,
   SD_EVENT_TOKEN = function(entry, data)
     entry.wrote = true
@@ -115,7 +131,8 @@ local on = {
     end
   end,
   SD_EVENT_WORKFLOW_FAILED = function(entry, data)
-    ending(entry, 'Failed.', data.error)
+    local lines = data.error and data.error:find('\n') and ('\n\n```\n%s\n```'):format(data.error)
+    ending(entry, 'Failed.', lines or data.error)
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(entry, data)
     ending(entry, 'Cancelled.', REASONS[data.reason])

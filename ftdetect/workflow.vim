@@ -1,0 +1,1 @@
+autocmd BufRead,BufNewFile *.workflow,PLANNER setfiletype workflow

@@ -1,0 +1,185 @@
+--- Answers of the language protocol, read off a buffer's outline.
+local M = {}
+
+local KIND = { state = 20, keyword = 14, boundary = 12 } -- EnumMember, Keyword, Value
+local SYMBOL = 22 -- EnumMember
+local READ, WRITE = 2, 3
+
+---@param buf integer
+---@param at {line: integer, column: integer}
+---@param length integer bytes; a name is ASCII
+---@return table range
+local function range_of(buf, at, length)
+  local columns = require('tideate.language.columns')
+  local row, byte = columns.place(buf, at)
+  return { start = columns.to_protocol(buf, row, byte), ['end'] = columns.to_protocol(buf, row, byte + length) }
+end
+
+---@param buf integer
+---@param outline tideate.Outline
+---@param params table
+---@return tideate.MachineState? state, integer? row, integer? first
+local function meant(buf, outline, params)
+  local row, byte = require('tideate.language.columns').from_protocol(buf, params.position)
+  local state, first = require('tideate.language.outline').at(buf, outline, row, byte)
+  return state, row, first
+end
+
+---@param outline tideate.Outline
+---@param name string
+---@param from 'source'|'target'
+---@return tideate.Move[]
+local function moves(outline, name, from)
+  return vim.tbl_filter(function(move)
+    return move[from] == name
+  end, outline.transitions)
+end
+
+---@param name string
+---@param outline tideate.Outline
+---@return string
+local function ways(name, outline)
+  local lines = {}
+  local function list(word, found, other)
+    for _, move in ipairs(found) do
+      local when = move.when ~= '' and ': ' .. move.when:gsub('%s+', ' ') or ''
+      table.insert(lines, ('- %s `%s`%s'):format(word, move[other], when))
+    end
+  end
+  list('from', moves(outline, name, 'target'), 'source')
+  list('to', moves(outline, name, 'source'), 'target')
+  return table.concat(lines, '\n')
+end
+
+---@param state tideate.MachineState
+---@param outline tideate.Outline
+---@return {kind: 'markdown', value: string}
+local function described(state, outline)
+  local parts = { ('**%s**'):format(state.name) }
+  if state.guidance ~= '' then
+    table.insert(parts, state.guidance)
+  end
+  table.insert(parts, '---')
+  table.insert(parts, ways(state.name, outline))
+  return { kind = 'markdown', value = table.concat(parts, '\n\n') }
+end
+
+---@param state tideate.MachineState
+---@param line integer
+---@return boolean mentioned anywhere but on this line, where it may be half a name that is being typed
+local function elsewhere(state, line)
+  return vim.iter(state.references):any(function(mention)
+    return mention.line ~= line
+  end)
+end
+
+---@param outline tideate.Outline
+---@param line integer
+---@param boundary boolean whether `*` can stand here
+---@return table[] items
+local function names(outline, line, boundary)
+  local items = {}
+  for _, state in ipairs(outline.states) do
+    if elsewhere(state, line) then
+      table.insert(items, { label = state.name, kind = KIND.state, documentation = described(state, outline) })
+    end
+  end
+  if boundary then
+    table.insert(items, { label = '*', kind = KIND.boundary, detail = 'entry or exit' })
+  end
+  return items
+end
+
+function M.completion(buf, outline, params)
+  local row, byte = require('tideate.language.columns').from_protocol(buf, params.position)
+  local before = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]:sub(1, byte)
+  local items
+  if before:find('^%s*[%w_*]+%s+[%w_]*$') then
+    items = { { label = 'to', kind = KIND.keyword } }
+    if before:find('^%s') then
+      vim.list_extend(items, names(outline, row + 1, false))
+    end
+  else
+    local in_move = before:find('^%s*[%w_*]*$') or before:find('^%s*[%w_*]+%s+to%s+[%w_*]*$')
+    items = names(outline, row + 1, in_move ~= nil)
+  end
+  return { isIncomplete = false, items = items }
+end
+
+function M.definition(buf, outline, params)
+  local state = meant(buf, outline, params)
+  return state and { uri = params.textDocument.uri, range = range_of(buf, state, #state.name) }
+end
+
+function M.references(buf, outline, params)
+  local state = meant(buf, outline, params)
+  return state
+    and vim.tbl_map(function(mention)
+      return { uri = params.textDocument.uri, range = range_of(buf, mention, #state.name) }
+    end, state.references)
+end
+
+function M.hover(buf, outline, params)
+  local state, row, first = meant(buf, outline, params)
+  if not state then
+    return nil
+  end
+  local columns = require('tideate.language.columns')
+  local range = {
+    start = columns.to_protocol(buf, row, first),
+    ['end'] = columns.to_protocol(buf, row, first + #state.name),
+  }
+  return { contents = described(state, outline), range = range }
+end
+
+function M.symbols(buf, outline)
+  return vim.tbl_map(function(state)
+    local targets = vim.tbl_map(function(move)
+      return move.target
+    end, moves(outline, state.name, 'source'))
+    local range = range_of(buf, state, #state.name)
+    return {
+      name = state.name,
+      kind = SYMBOL,
+      detail = #targets > 0 and 'to ' .. table.concat(targets, ', ') or '',
+      range = range,
+      selectionRange = range,
+    }
+  end, outline.states)
+end
+
+function M.highlights(buf, outline, params)
+  local state = meant(buf, outline, params)
+  return state
+    and vim.tbl_map(function(mention)
+      return { range = range_of(buf, mention, #state.name), kind = mention.kind == 'target' and WRITE or READ }
+    end, state.references)
+end
+
+function M.prepare_rename(buf, outline, params)
+  local state, row, first = meant(buf, outline, params)
+  if not state then
+    return nil, 'there is no state under the cursor'
+  end
+  local at = { line = row + 1, column = vim.fn.charidx(vim.fn.getbufline(buf, row + 1)[1] .. ' ', first) + 1 }
+  return { range = range_of(buf, at, #state.name), placeholder = state.name }
+end
+
+--- Transitions only: in a guidance text the name may be a word like others.
+function M.rename(buf, outline, params)
+  local state = meant(buf, outline, params)
+  local name = params.newName
+  if not state then
+    return nil, 'there is no state under the cursor'
+  elseif not name:find('^[%a_][%w_]*$') then
+    return nil, ("a state's name is letters, digits and `_`, and begins with no digit; got '%s'"):format(name)
+  elseif name ~= state.name and require('tideate.language.outline').state(outline, name) then
+    return nil, ("there is a state '%s' already, and two would become one"):format(name)
+  end
+  local edits = vim.tbl_map(function(mention)
+    return { range = range_of(buf, mention, #state.name), newText = name }
+  end, state.references)
+  return { changes = { [params.textDocument.uri] = edits } }
+end
+
+return M

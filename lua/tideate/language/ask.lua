@@ -1,0 +1,58 @@
+--- Questions about a `.workflow` text to the host, and one notice if there is none to answer them.
+local M = {}
+
+--- Errors that asking again does not mend.
+local LASTING = { HostMissing = true, HostNotReady = true, ConfigError = true }
+
+local missing = false
+---@type table<string, boolean>
+local told = {}
+
+---@param result tideate.Result
+local function tell_once(result)
+  -- a text that has mistakes is no trouble of the host's
+  if result.cancelled or result.error_code == 'InvalidWorkflowFile' or told[result.error] then
+    return
+  end
+  told[result.error] = true
+  local text = '.workflow files are shown without checks and completion. ' .. tostring(result.error)
+  require('tideate.ui').notify(text, vim.log.levels.WARN)
+end
+
+--- Whether it makes sense to ask without being told to: a host that could not be started is left alone.
+---@return boolean
+function M.available()
+  return not missing or require('tideate.host').state() == 'ready'
+end
+
+--- Try again with the next question, e.g. because a file was opened.
+function M.retry()
+  missing = false
+end
+
+--- Ask.
+---@param method 'machine_check'|'machine_outline'|'machine_format'
+---@param params table<string, any>
+---@param callback fun(result: tideate.Result) once, after this has returned
+function M.ask(method, params, callback)
+  require('tideate.client').request(method, params, function(result)
+    missing = not result.ok and (LASTING[result.error_code] or not require('tideate.paths').python())
+    if not result.ok and vim.v.exiting == vim.NIL then
+      tell_once(result)
+    end
+    callback(result)
+  end)
+end
+
+--- The text of a buffer as it would be written; nil for what no machine file is.
+---@param buf integer
+---@return string?
+function M.text(buf)
+  local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+  if require('tideate.context').is_binary(lines) then
+    return nil
+  end
+  return table.concat(lines, '\n') .. '\n'
+end
+
+return M

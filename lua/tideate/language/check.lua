@@ -1,0 +1,125 @@
+--- Diagnostics of a buffer while it is written.
+local M = {}
+
+M.namespace = vim.api.nvim_create_namespace('tideate.language')
+
+--- Milliseconds without a change before a text is checked.
+M.pause = 150
+
+---@class tideate.HostDiagnostic columns are of characters, 1-based
+---@field line integer
+---@field column integer
+---@field end_column integer of the first character behind it
+---@field severity 'error'|'warning'
+---@field code string
+---@field message string
+
+---@type table<integer, uv.uv_timer_t>
+local timers = {}
+
+local SEVERITY = { error = vim.diagnostic.severity.ERROR, warning = vim.diagnostic.severity.WARN }
+
+---@param buf integer
+---@param found tideate.HostDiagnostic
+---@return vim.Diagnostic
+local function diagnostic(buf, found)
+  local columns = require('tideate.language.columns')
+  local row, first = columns.place(buf, found)
+  local _, last = columns.place(buf, { line = found.line, column = found.end_column })
+  -- what is missing behind the last line is shown on it
+  row = math.min(row, vim.api.nvim_buf_line_count(buf) - 1)
+  return {
+    lnum = row,
+    end_lnum = row,
+    col = first,
+    end_col = math.max(first, last),
+    severity = SEVERITY[found.severity],
+    code = found.code,
+    message = found.message,
+    source = 'tideate',
+  }
+end
+
+---@param buf integer
+---@return vim.Diagnostic[]? for a text that the host is not sent
+local function no_text(buf)
+  for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
+    if require('tideate.context').is_binary({ line }) then
+      local message = 'this line is not UTF-8 text; a .workflow file is'
+      return { { lnum = row - 1, col = 0, end_col = #line, severity = SEVERITY.error, message = message, source = 'tideate' } }
+    end
+  end
+end
+
+--- Check a buffer now.
+---@param buf integer
+function M.run(buf)
+  local ask = require('tideate.language.ask')
+  if not vim.api.nvim_buf_is_loaded(buf) or not ask.available() then
+    return
+  end
+  local text = ask.text(buf)
+  if not text then
+    return vim.diagnostic.set(M.namespace, buf, no_text(buf) or {})
+  end
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':t:r')
+  ask.ask('machine_check', { text = text, name = name }, function(result)
+    local stale = not timers[buf] or not vim.api.nvim_buf_is_loaded(buf)
+    if stale or not result.ok or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+      return
+    end
+    vim.diagnostic.set(M.namespace, buf, vim.tbl_map(function(found)
+      return diagnostic(buf, found)
+    end, result.diagnostics))
+  end)
+end
+
+---@param buf integer
+local function later(buf)
+  timers[buf]:start(M.pause, 0, vim.schedule_wrap(function()
+    if timers[buf] then
+      M.run(buf)
+    end
+  end))
+end
+
+--- Check a buffer now and after every change of it.
+---@param buf integer
+function M.start(buf)
+  if not timers[buf] then
+    timers[buf] = assert(vim.uv.new_timer())
+    local timer = timers[buf]
+    local function changed()
+      if timers[buf] ~= timer then
+        return true -- no longer wanted
+      end
+      later(buf)
+    end
+    vim.api.nvim_buf_attach(buf, false, {
+      on_lines = changed,
+      on_reload = changed,
+      on_detach = function()
+        vim.schedule(function()
+          M.stop(buf)
+        end)
+      end,
+    })
+  end
+  M.run(buf)
+end
+
+--- Stop checking a buffer, and forget what was found.
+---@param buf integer
+function M.stop(buf)
+  if timers[buf] then
+    timers[buf]:stop()
+    timers[buf]:close()
+    timers[buf] = nil
+  end
+  if vim.api.nvim_buf_is_valid(buf) then
+    vim.diagnostic.reset(M.namespace, buf)
+  end
+end
+
+return M

@@ -1,0 +1,85 @@
+--- Formatting: the whole text, by the host, as the smallest change.
+local M = {}
+
+--- Hunks in which a line that only has other blanks is replaced by itself, so that marks stay on it.
+---@param old string
+---@param new string
+---@return tideate.Hunk[]
+local function hunks_between(old, new)
+  local before, after = vim.split(old, '\n', { plain = true }), vim.split(new, '\n', { plain = true })
+  local hunks = {} ---@type tideate.Hunk[]
+  local old_at, new_at = 1, 1
+  local function same_until(stop)
+    while old_at < stop do
+      if before[old_at] ~= after[new_at] then
+        table.insert(hunks, { start = old_at - 1, old = { before[old_at] }, new = { after[new_at] } })
+      end
+      old_at, new_at = old_at + 1, new_at + 1
+    end
+  end
+  local diff = vim.text and vim.text.diff or vim.diff
+  local options = { result_type = 'indices', algorithm = 'myers', ignore_whitespace = true }
+  for _, found in ipairs(diff(old, new, options) --[[@as integer[][] ]]) do
+    local start, old_count, _, new_count = unpack(found)
+    -- an insertion is numbered by the line before it
+    same_until(old_count == 0 and start + 1 or start)
+    table.insert(hunks, {
+      start = old_at - 1,
+      old = vim.list_slice(before, old_at, old_at + old_count - 1),
+      new = vim.list_slice(after, new_at, new_at + new_count - 1),
+    })
+    old_at, new_at = old_at + old_count, new_at + new_count
+  end
+  same_until(#before + 1)
+  return hunks
+end
+
+--- Ask how the buffer would be formatted.
+---@param buf integer
+---@param callback fun(hunks: tideate.Hunk[]?, tick: integer, err: string?) after this has returned
+function M.hunks(buf, callback)
+  local ask = require('tideate.language.ask')
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local text = ask.text(buf)
+  if not text then
+    return vim.schedule(function()
+      callback(nil, tick, 'this is no UTF-8 text')
+    end)
+  end
+  ask.ask('machine_format', { text = text }, function(result)
+    if result.ok then
+      return callback(hunks_between(text, result.text), tick)
+    end
+    local mistakes = result.error_code == 'InvalidWorkflowFile'
+    local words = mistakes and 'a text with mistakes is not formatted; the diagnostics tell them' or result.error
+    callback(nil, tick, words)
+  end)
+end
+
+--- Format a buffer as one undo step; the person is told where that cannot be.
+---@param buf integer
+function M.run(buf)
+  M.hunks(buf, function(hunks, tick, err)
+    if hunks and vim.api.nvim_buf_is_loaded(buf) then
+      local edits = { { number = buf, tick = tick, hunks = hunks } }
+      local done, refusal = require('tideate.edit').buffer_replace({ edits = edits })
+      err = refusal or (not done.applied and 'the text was changed meanwhile and is not formatted') or nil
+    end
+    if err then
+      require('tideate.ui').notify(err, vim.log.levels.WARN)
+    end
+  end)
+end
+
+--- 'formatexpr': the whole buffer is formatted as a machine; a part of it is prose, which Neovim wraps.
+---@return integer
+function M.expr()
+  local whole = vim.v.lnum == 1 and vim.v.count == vim.api.nvim_buf_line_count(0)
+  if not whole or vim.api.nvim_get_mode().mode:find('^[iR]') then
+    return 1
+  end
+  M.run(vim.api.nvim_get_current_buf())
+  return 0
+end
+
+return M

@@ -1,0 +1,79 @@
+--- A `.workflow` buffer: checked while it is written, and served to Neovim's own language client.
+local M = {}
+
+---@type table<integer, true>
+local attached = {}
+
+--- Larger files are no machines (the host refuses them) and would only cost time.
+local MAX_BYTES = 1024 * 1024
+
+---@param buf integer
+---@return boolean
+local function suits(buf)
+  local bytes = vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf))
+  return vim.bo[buf].buftype == '' and bytes <= MAX_BYTES
+end
+
+---@param buf integer
+local function watch(buf)
+  local group = vim.api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
+  vim.api.nvim_create_autocmd('BufWritePost', {
+    group = group,
+    buffer = buf,
+    desc = 'Check a .workflow file again, with a new host if the last one is gone',
+    callback = function()
+      require('tideate.language.ask').retry()
+      require('tideate.language.check').run(buf)
+    end,
+  })
+  vim.api.nvim_create_autocmd('BufUnload', {
+    group = group,
+    buffer = buf,
+    desc = 'Forget a .workflow buffer',
+    callback = function()
+      M.detach(buf, true)
+    end,
+  })
+end
+
+--- Start on a buffer, once the editor has shown it. Returns at once.
+---@param buf integer
+function M.attach(buf)
+  if attached[buf] or not suits(buf) then
+    return
+  end
+  attached[buf] = true
+  watch(buf)
+  local function later(start)
+    vim.schedule(function()
+      if attached[buf] and vim.api.nvim_buf_is_loaded(buf) then
+        start(buf)
+      end
+    end)
+  end
+  later(function()
+    require('tideate.language.ask').retry()
+    require('tideate.language.check').start(buf)
+    -- one after the other, so that keys are handled in between
+    later(require('tideate.language.server').start)
+  end)
+end
+
+--- Stop on a buffer: it has another filetype, or is gone.
+---@param buf integer 0 for the current one
+---@param gone? boolean whether it is being unloaded, which Neovim's client sees by itself
+function M.detach(buf, gone)
+  buf = buf == 0 and vim.api.nvim_get_current_buf() or buf
+  if not attached[buf] then
+    return
+  end
+  attached[buf] = nil
+  vim.api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
+  require('tideate.language.check').stop(buf)
+  require('tideate.language.outline').forget(buf)
+  if not gone then
+    require('tideate.language.server').stop(buf)
+  end
+end
+
+return M

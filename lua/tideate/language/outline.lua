@@ -1,0 +1,117 @@
+--- What the host knows of a buffer's machine, asked once for each text.
+local M = {}
+
+---@class tideate.Mention
+---@field line integer 1-based
+---@field column integer of a character, 1-based
+---@field kind 'source'|'target'
+
+---@class tideate.MachineState
+---@field name string
+---@field line integer
+---@field column integer
+---@field guidance string
+---@field references tideate.Mention[]
+
+---@class tideate.Move
+---@field source string
+---@field target string
+---@field when string
+---@field line integer
+
+---@class tideate.Outline
+---@field states tideate.MachineState[]
+---@field transitions tideate.Move[]
+
+---@class tideate.KnownOutline
+---@field tick integer
+---@field outline? tideate.Outline nil while it is waited for
+---@field waiting fun(outline: tideate.Outline?)[]
+
+---@type table<integer, tideate.KnownOutline>
+local known = {}
+
+---@param buf integer
+---@param entry tideate.KnownOutline
+---@param outline tideate.Outline?
+local function settle(buf, entry, outline)
+  entry.outline = outline
+  if not outline and known[buf] == entry then
+    known[buf] = nil
+  end
+  local waiting = entry.waiting
+  entry.waiting = {}
+  for _, callback in ipairs(waiting) do
+    callback(outline)
+  end
+end
+
+--- Get the outline of the buffer as it is now; nil if there is none to be had.
+---@param buf integer
+---@param callback fun(outline: tideate.Outline?) after this has returned
+function M.get(buf, callback)
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local entry = known[buf]
+  if entry and entry.tick == tick then
+    if entry.outline then
+      return vim.schedule(function()
+        callback(entry.outline)
+      end)
+    end
+    return table.insert(entry.waiting, callback)
+  end
+  entry = { tick = tick, waiting = { callback } }
+  known[buf] = entry
+  local text = require('tideate.language.ask').text(buf)
+  if not text then
+    return vim.schedule(function()
+      settle(buf, entry, nil)
+    end)
+  end
+  require('tideate.language.ask').ask('machine_outline', { text = text }, function(result)
+    settle(buf, entry, result.ok and result --[[@as tideate.Outline]] or nil)
+  end)
+end
+
+--- The state of a name.
+---@param outline tideate.Outline
+---@param name string
+---@return tideate.MachineState?
+function M.state(outline, name)
+  for _, state in ipairs(outline.states) do
+    if state.name == name then
+      return state
+    end
+  end
+end
+
+--- The name that a person means at a place: a mention of a state there, else the word in a text.
+---@param buf integer
+---@param outline tideate.Outline
+---@param row integer 0-based
+---@param byte integer
+---@return tideate.MachineState? state, integer? first byte of the name, 0-based
+function M.at(buf, outline, row, byte)
+  local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1] or ''
+  local from = 1
+  while true do
+    local first, last = line:find('[%a_][%w_]*', from)
+    if not first or first - 1 > byte then
+      return nil
+    elseif byte <= last then
+      local state = M.state(outline, line:sub(first, last))
+      if state or byte < last then
+        return state, state and first - 1
+      end
+    end
+    from = last + 1
+  end
+end
+
+--- Forget a buffer. Who waits is answered all the same.
+---@param buf integer
+function M.forget(buf)
+  known[buf] = nil
+end
+
+return M

@@ -1,0 +1,157 @@
+--- Machines by name or file: what `:Workflow` takes for one, and where the mistakes of a file are listed.
+local M = {}
+
+--- Whether a word names a file and no workflow.
+---@param name string
+---@return boolean
+function M.is_path(name)
+  return name:find('/', 1, true) ~= nil or vim.endswith(name, '.workflow')
+end
+
+--- A name as it is; a file with its whole path, which stays right when the working directory changes.
+---@param name string
+---@return string
+function M.resolve(name)
+  return M.is_path(name) and vim.fn.fnamemodify(vim.fs.normalize(name), ':p') or name
+end
+
+--- What is shown of a workflow that was given by its file.
+---@param name string
+---@return string
+function M.label(name)
+  return M.is_path(name) and vim.fn.fnamemodify(name, ':t:r') or name
+end
+
+---@param path string
+---@return boolean
+local function is_machine(path)
+  return vim.endswith(path, '.workflow') or vim.fs.basename(path) == 'PLANNER'
+end
+
+--- Files that are machines, and directories once the person is in one.
+---@param lead string
+---@return string[] paths escaped as `:Workflow` reads them
+function M.files(lead)
+  local found = vim.fn.getcompletion((lead:gsub('\\(.)', '%1')), 'file')
+  found = vim.tbl_filter(function(path)
+    return is_machine(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
+  end, found)
+  return vim.tbl_map(function(path)
+    return (path:gsub('[ \t\\]', '\\%0'))
+  end, found)
+end
+
+--- Names and files of machines.
+---@param lead string
+---@return string[]
+function M.complete(lead)
+  local names = {}
+  for _, workflow in ipairs(require('tideate.registry').list()) do
+    if workflow.kind == 'machine' then
+      table.insert(names, workflow.name)
+    end
+  end
+  return vim.list_extend(names, M.files(lead))
+end
+
+---@param message string a line for each mistake as `FILE:LINE:COLUMN: severity: text`, and others
+---@return table[] items of a quickfix list
+local function mistakes(message)
+  local items = {}
+  for _, line in ipairs(vim.split(message, '\n', { plain = true })) do
+    local path, row, column, severity, text = line:match('^(/.-):(%d+):(%d+): (%a+): (.+)$')
+    if path then
+      local place = { filename = path, lnum = tonumber(row), col = tonumber(column) }
+      table.insert(items, vim.tbl_extend('force', place, { text = text, type = severity:sub(1, 1):upper() }))
+    end
+  end
+  return items
+end
+
+--- Put the mistakes of a file into the quickfix list; without any in the message nothing changes.
+---@param message string
+function M.list_mistakes(message)
+  local items = mistakes(message)
+  if #items == 0 then
+    return
+  end
+  local path = items[1].filename
+  local ok, lines = pcall(vim.fn.readfile, path)
+  for _, item in ipairs(items) do
+    -- the host counts characters, the list bytes; a byte order mark is no part of the text
+    local line = (ok and lines[item.lnum] or ''):gsub('^\239\187\191', '')
+    item.col = require('tideate.language.columns').byte(line, item.col) + 1
+  end
+  vim.fn.setqflist({}, ' ', { title = 'Mistakes of ' .. vim.fn.fnamemodify(path, ':t'), items = items })
+end
+
+--- The first of several mistakes, and where the others are.
+---@param message string
+---@return string
+function M.brief(message)
+  local count = #mistakes(message)
+  if count == 0 then
+    return message
+  end
+  local first = vim.split(message, '\n', { plain = true })[1]
+  return count == 1 and first or ('%s (and %d more; :copen lists them)'):format(first, count - 1)
+end
+
+--- The text on the disk is what runs; a person who changed it in a buffer should know.
+---@param path string
+function M.warn_if_unsaved(path)
+  local buf = vim.fn.bufnr('^' .. vim.fn.escape(path, '^$.*?[]{},\\') .. '$')
+  if buf > 0 and vim.bo[buf].modified then
+    local text = ('%s has changes that are not saved; the saved text runs'):format(vim.fn.fnamemodify(path, ':~:.'))
+    require('tideate.ui').notify(text, vim.log.levels.WARN)
+  end
+end
+
+---@return tideate.GraphSource?
+local function running()
+  for _, run in ipairs(require('tideate.state').active()) do
+    if run.kind == 'machine' then
+      return { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
+    end
+  end
+end
+
+---@param name string
+---@return tideate.GraphSource
+local function named(name)
+  name = M.resolve(name)
+  for _, run in ipairs(require('tideate.state').active()) do
+    if run.kind == 'machine' and (run.asked == name or run.name == name) then
+      return { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
+    end
+  end
+  return { name = name }
+end
+
+local function ask_which()
+  vim.ui.input({ prompt = 'Draw which machine? ', completion = "customlist,v:lua.require'tideate.machines'.complete" }, function(name)
+    if name and name:find('%S') then
+      require('tideate.ui.graph').open(named(vim.trim(name)))
+    end
+  end)
+end
+
+--- Draw the named machine, else that of the buffer, else that of the newest run, else the one the person names.
+---@param name string may be empty
+function M.show_graph(name)
+  local buf = require('tideate.context').current()
+  local source ---@type tideate.GraphSource?
+  if name ~= '' then
+    source = named((name:gsub('\\(.)', '%1')))
+  elseif vim.bo[buf].filetype == 'workflow' then
+    source = { buf = buf }
+  else
+    source = running()
+  end
+  if source then
+    return require('tideate.ui.graph').open(source)
+  end
+  ask_which()
+end
+
+return M

@@ -1,0 +1,460 @@
+"""Machines run and drawn in a real Neovim with the real host and a model server on loopback."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dialogs import wait_focused
+from tests.support.model_server import ModelServer
+from tests.support.runs import accept_all, configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+TEXT = """\
+# Reviews a draft until it is good
+* to draft: Write a short draft.
+
+: The draft is written
+draft to check: Look for what is missing.
+
+: Something is missing
+check to draft
+
+: Nothing is missing
+check to *
+"""
+LONG = 30.0
+"""Seconds for what takes a host, a run and a model: more than enough, also on a busy machine."""
+WRONG = "* to a\na too b\nb to *\n# ü \x01\n"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor in a project with the machine `essay`, and the model server to answer."""
+    editor = start_editor(ui=(100, 30))
+    configure(editor, server)
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "essay.workflow").write_text(TEXT)
+    return editor
+
+
+@pytest.fixture
+def twice_round(server: ModelServer) -> ModelServer:
+    """A model that goes back to the draft once."""
+    server.answers("Write a short draft", "the DRAFT")
+    server.answers("Look for what is missing", "the CHECK")
+    server.answers("Which one is next", {"reason": "no ending", "next": "draft"}, times=1)
+    server.answers("Which one is next", {"reason": "all there", "next": "end"})
+    return server
+
+
+def machine_file(editor: Editor, name: str = "own.workflow", text: str = TEXT) -> Path:
+    path = editor.cwd / name
+    path.write_text(text)
+    return path
+
+
+def output(editor: Editor) -> str:
+    """What the output buffer of the only run says."""
+    buf = editor.lua(
+        """
+        return vim.iter(vim.api.nvim_list_bufs()):find(function(buf)
+          local name = vim.api.nvim_buf_get_name(buf)
+          return name:find('^tideate://') and not name:find('^tideate://graph')
+        end)
+        """
+    )
+    return "\n".join(editor.lines(buf))
+
+
+def graph(editor: Editor) -> str:
+    """The drawing that is shown, empty without one."""
+    return str(
+        editor.lua(
+            """
+            for _, win in ipairs(vim.api.nvim_list_wins()) do
+              local buf = vim.api.nvim_win_get_buf(win)
+              if vim.api.nvim_buf_get_name(buf):find('^tideate://graph') then
+                return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\\n')
+              end
+            end
+            return ''
+            """
+        )
+    )
+
+
+def marked(editor: Editor) -> str:
+    """The text of the highlighted box."""
+    return str(
+        editor.lua(
+            """
+            local ns = vim.api.nvim_create_namespace('tideate.graph')
+            for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+              local words = vim.tbl_map(function(mark)
+                local row, from, to = mark[2], mark[3], mark[4].end_col
+                return vim.api.nvim_buf_get_text(buf, row, from, row, to, {})[1]
+              end, vim.api.nvim_buf_get_extmarks(buf, ns, 0, -1, { details = true }))
+              if #words > 0 then return table.concat(words, '\\n') end
+            end
+            return ''
+            """
+        )
+    )
+
+
+# -- runs ---------------------------------------------------------------------------------------------
+
+
+def test_a_machine_of_the_project_runs_by_its_name(nvim: Editor, twice_round: ModelServer) -> None:
+    start(nvim, "essay", "about tea")
+    done = result(nvim)
+    assert done["ok"], done
+    moves = [(move["from"], move["to"], move["by"]) for move in done["path"]]
+    assert moves == [
+        ("*", "draft", "only"),
+        ("draft", "check", "only"),
+        ("check", "draft", "model"),
+        ("draft", "check", "only"),
+        ("check", "*", "model"),
+    ]
+    assert done["response"] == "the CHECK"
+    assert sorted(done["results"]) == ["check", "check#2", "draft", "draft#2"]
+
+
+def test_the_output_has_a_section_for_each_visit_and_every_move(
+    nvim: Editor, twice_round: ModelServer
+) -> None:
+    start(nvim, "essay", "about tea")
+    result(nvim)
+    text = output(nvim)
+    marks = [
+        "# essay",
+        "> about tea",
+        "→ `draft`",
+        "## draft",
+        "the DRAFT",
+        "→ `check` (The draft is written)",
+    ]
+    marks += [
+        "## check",
+        "the CHECK",
+        "→ `draft` (Something is missing)",
+        "> no ending",
+        "## draft#2",
+        "## check#2",
+    ]
+    marks += ["→ end (Nothing is missing)", "> all there"]
+    at = -1
+    for mark in marks:
+        at = text.find(mark, at + 1)
+        assert at >= 0, f"{mark!r} is missing or out of order in\n{text}"
+
+
+def test_status_and_statusline_tell_the_state(nvim: Editor, server: ModelServer) -> None:
+    server.answers("Write a short draft", "the DRAFT")
+    gate = server.holds("Look for what is missing")
+    start(nvim, "essay", "about tea")
+    gate.wait_started(LONG)
+    nvim.wait("require('tideate').statusline() == 'essay 2 check'")
+    status = nvim.lua("return require('tideate').get_status()")
+    assert (status["kind"], status["step"], status["total_steps"]) == ("machine", 2, 0)
+    assert (status["current_state"], status["states"]) == ("check", ["draft", "check"])
+    assert [move["to"] for move in status["path"]] == ["draft", "check"]
+    assert "2 check" in nvim.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
+    nvim.command("Workflow cancel")
+    assert result(nvim)["cancelled"]
+    gate.wait_disconnected()
+    assert nvim.lua("return require('tideate').statusline()") == ""
+
+
+def test_every_move_is_an_autocommand(nvim: Editor, twice_round: ModelServer) -> None:
+    nvim.lua(
+        """
+        _G.moves = {}
+        vim.api.nvim_create_autocmd('User', { pattern = 'TideateTransition', callback = function(event)
+          table.insert(_G.moves, event.data.to)
+        end })
+        """
+    )
+    start(nvim, "essay", "about tea")
+    result(nvim)
+    assert nvim.lua("return _G.moves") == ["draft", "check", "draft", "check", "*"]
+
+
+def test_a_file_runs_by_its_path_from_the_command_line(nvim: Editor, twice_round: ModelServer) -> None:
+    (nvim.cwd / "sub dir").mkdir()
+    machine_file(nvim, "sub dir/own.workflow")
+    nvim.command(r"Workflow sub\ dir/own.workflow about tea\ and milk")
+    nvim.wait("require('tideate').get_status() == nil and #require('tideate.state').runs() == 1", LONG)
+    run = nvim.lua("return require('tideate.state').runs()[1]")
+    assert (run["state"], run["name"], run["prompt"]) == ("completed", "own", r"about tea\ and milk")
+    assert run["asked"] == str(nvim.cwd / "sub dir" / "own.workflow")
+
+
+def test_a_chosen_state_is_entered_only_after_a_yes(nvim: Editor, twice_round: ModelServer) -> None:
+    start(nvim, "essay", "about tea", inputs={"confirm": "check"})
+    nvim.wait_screen("check")
+    wait_focused(nvim)
+    assert nvim.lua("return require('tideate.ui').pending()[1].kind") == "gate"
+    assert not any("Look for what is missing" in str(request) for request in twice_round.requests)
+    nvim.feed("n")
+    done = result(nvim)
+    assert done["cancelled"]
+    assert not any("Look for what is missing" in str(request) for request in twice_round.requests)
+
+
+def test_obfuscated_nothing_in_the_editor_has_a_state(nvim: Editor, server: ModelServer) -> None:
+    server.answers("Which one is next", lambda body: {"reason": "so", "next": "end"})
+    server.answers("Its instruction", "words")
+    accept_all(nvim)
+    nvim.lua(
+        """
+        _G.heard = {}
+        local dispatch = require('tideate.events').dispatch
+        require('tideate.events').dispatch = function(event)
+          table.insert(_G.heard, vim.json.encode(event))
+          return dispatch(event)
+        end
+        """
+    )
+    start(nvim, "essay", "go", obfuscate=True)
+    done = result(nvim)
+    assert done["ok"], done
+    assert all(move["to"] == "*" or move["to"].startswith("obf_") for move in done["path"])
+    everything = output(nvim) + str(nvim.lua("return _G.heard")) + str(server.requests)
+    assert "obf_" in everything
+    assert "draft to check" not in everything
+    assert "'draft'" not in everything
+    assert "`draft`" not in everything
+
+
+def test_a_file_with_mistakes_fills_the_quickfix_list(nvim: Editor) -> None:
+    path = machine_file(nvim, "wrong.workflow", WRONG)
+    start(nvim, str(path), "go")
+    done = result(nvim)
+    assert done["error_code"] == "InvalidWorkflowFile"
+    assert "(and 1 more; :copen lists them)" in nvim.messages()
+    items = nvim.lua(
+        """
+        return vim.tbl_map(function(item)
+          return { vim.fn.bufname(item.bufnr), item.lnum, item.col, item.type }
+        end, vim.fn.getqflist())
+        """
+    )
+    assert [item[1:] for item in items] == [[2, 3, "E"], [4, 6, "E"]]
+    assert all(item[0].endswith("wrong.workflow") for item in items)
+    nvim.command("cfirst")
+    assert nvim.lua("return vim.api.nvim_buf_get_name(0)") == str(path)
+
+
+def test_unsaved_changes_of_the_file_are_told(nvim: Editor, twice_round: ModelServer) -> None:
+    path = machine_file(nvim)
+    nvim.edit(path)
+    nvim.set_lines(["# changed"])
+    start(nvim, str(path), "go")
+    assert result(nvim)["ok"]
+    assert "not saved" in nvim.messages()
+
+
+# -- names --------------------------------------------------------------------------------------------
+
+
+def test_the_planner_is_known_before_the_host_is_there(editor: Editor) -> None:
+    assert "PLANNER" in editor.lua("return require('tideate.command').complete('PL', 'Workflow PL', 11)")
+    assert editor.lua("return require('tideate.host').state()") == "stopped"
+
+
+def test_what_lua_knows_of_the_planner_is_what_the_host_says(editor: Editor) -> None:
+    before = editor.lua("return require('tideate.registry').get('PLANNER')")
+    editor.lua(
+        "require('tideate.client').request('list', {}, function(result) _G.listed = result.workflows end)"
+    )
+    listed = {each["name"]: each for each in editor.wait("_G.listed")}
+    after = listed["PLANNER"]
+    assert {key: after[key] for key in ("kind", "source", "steps")} == {
+        key: before[key] for key in ("kind", "source", "steps")
+    }
+    assert after["description"] == before["description"]
+    assert "execution" in after["states"]
+
+
+def test_list_tells_the_projects_machines_and_what_is_wrong_with_others(nvim: Editor) -> None:
+    (nvim.cwd / ".tideate" / "workflows" / "broken.workflow").write_text(WRONG)
+    nvim.lua("vim.api.nvim_echo = function(chunks) _G.shown = chunks[1][1] end")
+    nvim.command("Workflow list")
+    shown = nvim.wait("_G.shown")
+    line = next(line for line in shown.splitlines() if line.startswith("essay"))
+    assert line.split()[:3] == ["essay", "project", "machine"]
+    assert "broken.workflow:2:3" in shown
+    assert nvim.lua("return require('tideate.machines').complete('')").count("essay") == 1
+
+
+def test_the_workflows_are_those_of_the_buffers_project(nvim: Editor) -> None:
+    other = nvim.home / "elsewhere"
+    (other / ".tideate" / "workflows").mkdir(parents=True)
+    (other / ".tideate" / "workflows" / "faraway.workflow").write_text(TEXT)
+    nvim.lua("vim.api.nvim_echo = function() end")
+    nvim.command("Workflow list")
+    nvim.wait("require('tideate.registry').get('essay')")
+    nvim.edit(other / "a.txt", "x\n")
+    nvim.command("Workflow list")
+    nvim.wait("require('tideate.registry').get('faraway')")
+    assert nvim.lua("return require('tideate.registry').get('essay') == nil")
+
+
+def test_files_complete(nvim: Editor) -> None:
+    machine_file(nvim, "my own.workflow")
+    (nvim.cwd / "notes.txt").write_text("")
+
+    def complete(line: str) -> Any:
+        lead = line[line.rfind(" ") + 1 :]
+        return nvim.lua("return require('tideate.command').complete(...)", lead, line, len(line))
+
+    assert complete("Workflow my") == [r"my\ own.workflow"]
+    assert complete("Workflow graph PL") == ["PLANNER"]
+    assert complete("Workflow ./") == [r"./my\ own.workflow"]
+    assert complete("Workflow no") == []
+
+
+# -- drawings -----------------------------------------------------------------------------------------
+
+
+def test_graph_draws_the_buffer_as_it_is_now(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    text = graph(nvim)
+    assert max(map(len, text.splitlines())) <= 100
+    buf = nvim.lua("return vim.fn.bufnr('own.workflow')")
+    nvim.set_lines([*nvim.lines(buf), "check to hidden: New.", "hidden to *"], buf)
+    nvim.feed("r")
+    nvim.wait_for(lambda: "hidden" in graph(nvim), "the new state")
+
+
+def test_the_drawing_follows_what_is_typed(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    nvim.command("wincmd p")
+    nvim.feed("Gocheck to later<CR>later to *<CR>what is this<Esc>")
+    nvim.wait_for(lambda: "later" in graph(nvim), "the new state")
+    nvim.wait_screen("1 mistake")
+
+
+def test_the_keys_of_the_drawing(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    drawing = graph(nvim)
+    nvim.feed("m")
+    nvim.wait_for(lambda: "stateDiagram" in graph(nvim), "Mermaid")
+    nvim.feed("y")
+    assert "stateDiagram" in nvim.lua("return vim.fn.getreg('\"')")
+    nvim.feed("m")
+    nvim.wait_for(lambda: graph(nvim) == drawing, "the drawing again")
+    nvim.feed("q")
+    assert graph(nvim) == ""
+    assert nvim.lua("return vim.fn.bufname('%')").endswith("own.workflow")
+    assert len(nvim.lua("return vim.api.nvim_list_wins()")) == 1
+
+
+def test_a_narrower_window_gets_a_narrower_drawing(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph PLANNER")
+    nvim.wait_for(lambda: "refine_project" in graph(nvim), "a drawing")
+    nvim.command("set columns=60")
+    nvim.wait_for(lambda: graph(nvim) and max(map(len, graph(nvim).splitlines())) <= 60, "a narrower one")
+
+
+def test_the_highlight_moves_with_the_run(nvim: Editor, server: ModelServer) -> None:
+    first = server.holds("Write a short draft", text="the DRAFT")
+    second = server.holds("Look for what is missing")
+    server.answers("Which one is next", {"reason": "all there", "next": "end"})
+    start(nvim, "essay", "about tea")
+    first.wait_started(LONG)
+    nvim.wait("require('tideate').statusline():find('draft')")
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: " draft " in marked(nvim), "the highlighted state")
+    first.release()
+    second.wait_started(LONG)
+    nvim.wait_for(lambda: " check " in marked(nvim), "the next state")
+    second.release()
+    result(nvim)
+    nvim.wait_for(lambda: marked(nvim) == "", "no highlight after the end")
+    assert "check" in graph(nvim)
+
+
+def test_a_drawing_that_was_open_before_follows_the_run(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("Write a short draft", text="the DRAFT")
+    nvim.command("Workflow graph essay")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    start(nvim, "essay", "about tea")
+    gate.wait_started(LONG)
+    nvim.wait_for(lambda: " draft " in marked(nvim), "the highlighted state")
+
+
+def test_a_run_that_is_cancelled_is_in_no_state_any_more(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("Write a short draft", text="the DRAFT")
+    start(nvim, "essay", "about tea")
+    gate.wait_started(LONG)
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: " draft " in marked(nvim), "the highlighted state")
+    nvim.command("Workflow cancel")
+    result(nvim)
+    nvim.wait_for(lambda: marked(nvim) == "", "no highlight after the end")
+
+
+def test_a_late_answer_does_not_replace_a_newer_drawing(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    nvim.lua(
+        """
+        -- answers come in the opposite order of the questions
+        local client, request = require('tideate.client'), require('tideate.client').request
+        local held
+        client.request = function(method, params, callback)
+          return request(method, params, function(result)
+            if method ~= 'graph' then return callback(result) end
+            if not held then
+              held = function() callback(result) end
+              return
+            end
+            callback(result)
+            held()
+            client.request, _G.both = request, true
+          end)
+        end
+        """
+    )
+    nvim.feed("mm")
+    nvim.wait("_G.both")
+    assert "stateDiagram" not in graph(nvim)
+
+
+def test_what_has_no_states_is_not_drawn(nvim: Editor) -> None:
+    nvim.command("Workflow graph ask")
+    nvim.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('no states')")
+    assert graph(nvim) == ""
+    assert len(nvim.lua("return vim.api.nvim_list_wins()")) == 1
+
+
+def test_without_a_machine_one_is_asked_for(nvim: Editor) -> None:
+    nvim.lua("vim.ui.input = function(opts, done) _G.asked = opts.prompt; done('essay') end")
+    nvim.command("Workflow graph")
+    assert "machine" in nvim.lua("return _G.asked")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")

@@ -1,0 +1,124 @@
+"""The `.workflow` language for the editor: what stands where in a text that may be half written."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import InvalidInput
+from tideate_core.machines.language import format_text, parse
+from tideate_core.workflows import MachineWorkflow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.machines.language import Diagnostic, MachineDefinition, Position, State, Transition
+    from tideate_core.workflows import Catalog
+
+__all__ = ["check", "diagnostic_json", "format_machine", "graph", "outline"]
+
+WIDTH: Final = 80
+"""Columns of a drawing if Lua does not say."""
+
+
+async def check(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the mistakes of a text; columns are of characters, from 1, the end excluded."""
+    parsed = await asyncio.to_thread(parse, _text(params), str(params.get("name") or "workflow"))
+    return {"ok": True, "diagnostics": [diagnostic_json(found) for found in parsed.diagnostics]}
+
+
+async def outline(params: dict[str, Any]) -> dict[str, Any]:
+    """Return the states of a text with every mention of them, and its transitions."""
+    return await asyncio.to_thread(_outline, _text(params))
+
+
+async def format_machine(params: dict[str, Any]) -> dict[str, Any]:
+    """Return a text as it would be formatted."""
+    return {"ok": True, "text": await asyncio.to_thread(format_text, _text(params))}
+
+
+async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+    """Return a drawing of a text, else of the machine of a name or path.
+
+    :param catalog: gives the project's; asked for a name only.
+    :raises InvalidInput: the name is that of a workflow without states, or there is no such format.
+    """
+    # here, because few texts are drawn
+    from tideate_core.machines.language import FORMATS
+
+    style = params.get("format") or "text"
+    if style not in FORMATS:
+        raise InvalidInput(f"there is no format {style!r}; there are {', '.join(FORMATS)}")
+    return await asyncio.to_thread(_graph, params, style, catalog)
+
+
+def diagnostic_json(found: Diagnostic) -> dict[str, Any]:
+    """Return a diagnostic for Lua."""
+    return {
+        **_place(found.position),
+        "end_column": found.position.column + found.length,
+        "severity": found.severity,
+        "code": found.code,
+        "message": found.message,
+    }
+
+
+def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -> dict[str, Any]:
+    from tideate_core.machines.language import draw
+
+    if params.get("text") is not None:
+        parsed = parse(_text(params), str(params.get("name") or "workflow"))
+        machine, mistakes = parsed.definition, len(parsed.errors)
+    else:
+        machine, mistakes = _machine(params, catalog()), 0
+    width = int(params.get("width") or WIDTH)
+    drawn = draw(machine, style, width=width, current=params.get("current"))
+    return {"ok": True, "text": drawn, "name": machine.name, "mistakes": mistakes}
+
+
+def _machine(params: dict[str, Any], catalog: Catalog) -> MachineDefinition:
+    name = str(params["name"])
+    found = catalog.get(name, obfuscate=bool(params.get("obfuscate"))).definition
+    if not isinstance(found, MachineWorkflow):
+        raise InvalidInput(f"workflow {name!r} has steps and no states; only machines are drawn")
+    return found.machine
+
+
+def _outline(text: str) -> dict[str, Any]:
+    machine = parse(text).definition
+    references: dict[str, list[dict[str, Any]]] = {name: [] for name in machine.states}
+    guided: dict[str, Position] = {}
+    for transition in machine.transitions:
+        if transition.source in references:
+            references[transition.source].append({**_place(transition.source_at), "kind": "source"})
+        if transition.target in references:
+            references[transition.target].append({**_place(transition.target_at), "kind": "target"})
+            if transition.guidance:
+                guided.setdefault(transition.target, transition.target_at)
+    states = [
+        _state(state, guided.get(state.name, state.position), references[state.name])
+        for state in machine.states.values()
+    ]
+    return {"ok": True, "states": states, "transitions": [_transition(each) for each in machine.transitions]}
+
+
+def _state(state: State, at: Position, references: list[dict[str, Any]]) -> dict[str, Any]:
+    """Describe a state; it is defined where it is given its guidance, else where it is first named."""
+    return {"name": state.name, **_place(at), "guidance": state.guidance, "references": references}
+
+
+def _transition(transition: Transition) -> dict[str, Any]:
+    return {
+        "source": transition.source,
+        "target": transition.target,
+        "when": transition.when,
+        "line": transition.source_at.line,
+    }
+
+
+def _place(position: Position) -> dict[str, int]:
+    return {"line": position.line, "column": position.column}
+
+
+def _text(params: dict[str, Any]) -> str:
+    return str(params["text"])
