@@ -7,6 +7,7 @@ export PYTHON
 
 python := .venv/bin/python
 SECONDS ?= 60
+EXAMPLES ?= 5000
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -31,9 +32,9 @@ bench: install ## what the plugin costs the editor, machines beside their peers 
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)
 
-fuzz: install ## the property tests with many more examples, then atheris on the language (SECONDS=60)
+fuzz: install ## the property tests with many more examples, then atheris on the language (EXAMPLES=5000 SECONDS=60)
 	@sh scripts/group.sh fuzz
-	@$(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
+	@TIDEATE_EXAMPLES=$(EXAMPLES) $(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
 	@$(python) -m scripts.fuzz_language $(SECONDS)
 
 crash: install ## the tests that kill, cut and fill things up

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 # No deadline: several tests share two cores, and a slow example is not a wrong one.
 settings.register_profile("test", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("test"), derandomize=True, print_blob=True)
-settings.register_profile("fuzz", settings.get_profile("test"), max_examples=5000, print_blob=True)
+examples = int(os.environ.get("TIDEATE_EXAMPLES") or 5000)
+settings.register_profile("fuzz", settings.get_profile("test"), max_examples=examples, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "test")
 
 CRASH_FILES = ("test_crash", "test_faults", "test_host_faults", "test_signals")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scripts import help as help_text
 from tests.support.editor import REPOSITORY, find_nvim
+from tideate_core.machines.language import format_text, parse
 from tideate_core.workflows.prompts import BUILTIN_PROMPTS
 
 if TYPE_CHECKING:
@@ -40,6 +41,15 @@ def test_links_between_the_documents_lead_to_files() -> None:
         targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", document.read_text(encoding="utf-8"))
         missing = [target for target in targets if not (REPOSITORY / target).exists()]
         assert missing == [], document.name
+
+
+def test_the_readmes_machine_has_no_mistake() -> None:
+    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (machine,) = [block for language, block in blocks if not language and "\n* to " in block]
+    parsed = parse(machine)
+    assert [d.message for d in parsed.diagnostics] == []
+    assert format_text(machine) == machine
 
 
 def test_nothing_asks_a_package_index_for_tideate() -> None:

@@ -186,10 +186,10 @@ def test_the_key_is_neither_shown_nor_kept() -> None:
 
 def test_positions_do_not_tell_how_long_the_names_are() -> None:
     states = {"execution": State("execution", "", Position(1, 6))}
-    transitions = (Transition("execution", "*", "", "", Position(2, 1), Position(2, 14)),)
+    transitions = (Transition("execution", "*", "", "", 2, 14),)
     hidden = Obfuscator(KEY, MachineDefinition("W", states, transitions)).definition()
     assert next(iter(hidden.states.values())).position == Position(0, 0)
-    assert hidden.transitions[0][4:] == (Position(0, 0), Position(0, 0))
+    assert hidden.transitions[0][4:] == (0, 0)
 
 
 PLANNER = ("refine_project", "refine_tasks", "execution", "refine", "all", "a_b", "create_project")

@@ -46,14 +46,14 @@ def test_the_documents_example_is_understood_with_all_its_places() -> None:
             "continue_project": State("continue_project", "", Position(5, 19)),
         },
         (
-            Transition("*", "initial_loaded", "", load, Position(1, 1), Position(1, 6)),
+            Transition("*", "initial_loaded", "", load, 1, 6),
             Transition(
                 "initial_loaded",
                 "continue_project",
                 "User wants to continue",
                 "",
-                Position(5, 1),
-                Position(5, 19),
+                5,
+                19,
             ),
         ),
     )

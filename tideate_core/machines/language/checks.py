@@ -46,10 +46,10 @@ def _duplicates(definition: MachineDefinition) -> Iterator[Diagnostic]:
         if transition.source not in several:
             continue
         pair = (transition.source, transition.target)
-        line = first.setdefault(pair, transition.source_at.line)
-        if line != transition.source_at.line:
+        line = first.setdefault(pair, transition.line)
+        if line != transition.line:
             message = f"'{pair[0]} to {pair[1]}' stands in line {line} already; that one is used"
-            length = transition.target_at.column - transition.source_at.column + len(pair[1])
+            length = transition.target_column - 1 + len(pair[1])
             yield Diagnostic(transition.source_at, length, "warning", "duplicate-transition", message)
 
 

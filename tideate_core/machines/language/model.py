@@ -43,8 +43,18 @@ class Transition(NamedTuple):
     target: str
     when: str = ""
     guidance: str = ""
-    source_at: Position = Position(0, 0)
-    target_at: Position = Position(0, 0)
+    line: int = 0
+    """From 1; 0 where there is no text. Numbers and no `Position`s: a large file has many of these."""
+    target_column: int = 0
+
+    @property
+    def source_at(self) -> Position:
+        """Where the transition begins: always in the first column."""
+        return Position(self.line, 1)
+
+    @property
+    def target_at(self) -> Position:
+        return Position(self.line, self.target_column)
 
 
 class State(NamedTuple):

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import MachineError, UnknownToken, did_you_mean
-from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, Position, State
+from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -105,8 +105,8 @@ class Obfuscator:
                 target=self.token(transition.target),
                 when=self.hide(transition.when),
                 guidance=self.hide(transition.guidance),
-                source_at=Position(0, 0),
-                target_at=Position(0, 0),
+                line=0,
+                target_column=0,
             )
             for transition in self._definition.transitions
         )

@@ -109,23 +109,21 @@ class Parser:
     def _add(self, token: Token) -> None:
         _, line, source, column, target, target_column, inline, block = token
         states, new = self._states, tuple.__new__
-        source_at = new(Position, (line, column))
-        target_at = new(Position, (line, target_column))
         guidance = "" if inline is None else self._guidance(token, inline, block)
         known = states.get(source)
         if known is not None:
             source = known[0]  # one string for all mentions
         elif source != BOUNDARY:
-            states[source] = new(State, (source, "", source_at))
+            states[source] = new(State, (source, "", new(Position, (line, column))))
         known = states.get(target)
         if known is not None:
             target = known[0]
             if guidance and not known[1]:
                 states[target] = new(State, (target, guidance, known[2]))
         elif target != BOUNDARY:
-            states[target] = new(State, (target, guidance, target_at))
+            states[target] = new(State, (target, guidance, new(Position, (line, target_column))))
         when = self._when() if self._pending else ""
-        self._transitions.append(new(Transition, (source, target, when, guidance, source_at, target_at)))
+        self._transitions.append(new(Transition, (source, target, when, guidance, line, target_column)))
 
     def _guidance(self, token: Token, inline: str, block: str) -> str:
         text = block_text(inline, block)

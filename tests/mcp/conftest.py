@@ -1,0 +1,71 @@
+"""A small machine, and the real command that serves it, in a private home."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tideate_core
+from tests.mcp.served import Served
+from tests.support.processes import Brood
+from tideate_core.machines.language import Workflow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HARBOUR = Path(__file__).parent / "fixtures" / "harbour.workflow"
+SERVE = [sys.executable, "-m", "tideate_core.cli.main", "mcp", "serve", "transitions"]
+
+
+@pytest.fixture
+def harbour() -> Workflow:
+    return Workflow(HARBOUR.read_text(), "harbour")
+
+
+class Home:
+    """Starts servers that never see the tester's configuration, and ends them."""
+
+    def __init__(self, directory: Path) -> None:
+        self.project = directory / "project"
+        self.project.mkdir()
+        (self.project / "pyproject.toml").write_text("")
+        self.state = directory / "state"
+        self.brood = Brood()
+        self.environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(directory),
+            "XDG_CONFIG_HOME": str(directory / "config"),
+            "XDG_STATE_HOME": str(self.state),
+            "LANG": "C.UTF-8",
+            "PYTHONPATH": str(Path(tideate_core.__file__).parent.parent),
+            **self.brood.environment(),
+        }
+        self._served: list[Served] = []
+
+    def command(self, *options: str, workflow: str = str(HARBOUR)) -> list[str]:
+        return [*SERVE, "--workflow", workflow, "--root", str(self.project), *options]
+
+    def start(self, *options: str, workflow: str = str(HARBOUR)) -> Served:
+        served = Served(self.command(*options, workflow=workflow), self.environment, self.project)
+        self._served.append(served)
+        return served
+
+    def http(self, *options: str, workflow: str = str(HARBOUR)) -> str:
+        """Start a server on a free port; returns its address."""
+        return self.start("--transport", "http", "--port", "0", *options, workflow=workflow).url()
+
+    def close(self) -> None:
+        for served in self._served:
+            served.close()
+        self.brood.kill()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Home]:
+    home = Home(tmp_path)
+    yield home
+    home.close()

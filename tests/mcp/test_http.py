@@ -1,0 +1,189 @@
+"""The real command over streamable HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from mcp import Client
+
+from tests.mcp.conftest import HARBOUR
+from tests.mcp.served import HANDSHAKE
+from tests.mcp.walker import call, structured, walk
+from tideate_core.machines.language import Workflow
+
+if TYPE_CHECKING:
+    from tests.mcp.conftest import Home
+
+MOVE = {"current_state": "*", "next_state": "approaching_quay"}
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
+MODERN = "2026-07-28"
+
+
+def modern(method: str, **params: Any) -> dict[str, Any]:
+    """A request of the protocol that has no handshake."""
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+
+
+def modern_headers(method: str, name: str | None = None) -> dict[str, str]:
+    named = {"Mcp-Name": name} if name else {}
+    return {**HEADERS, "MCP-Protocol-Version": MODERN, "Mcp-Method": method, **named}
+
+
+async def test_clients_walk_to_the_end_without_seeing_each_other(home: Home) -> None:
+    url = home.http()
+    async with Client(url, mode="legacy") as one, Client(url, mode="legacy") as other:
+        await structured(one, "transition", **MOVE)
+        assert (await structured(one, "current_guidance"))["current_state"] == "approaching_quay"
+        assert (await structured(other, "current_guidance"))["current_state"] == "*"
+        paths = await asyncio.gather(walk(one), walk(other))
+        assert paths[0] == paths[1]
+        assert [move["target"] for move in (await structured(other, "path"))["moves"]] == paths[1][1:]
+    async with Client(url) as newest:
+        assert newest.protocol_version == MODERN
+        assert await walk(newest) == paths[0]
+        assert (await call(newest, "current_guidance")).is_error
+
+
+async def test_a_shared_position_is_shared_by_all_protocols(home: Home) -> None:
+    url = home.http("--shared-position")
+    async with Client(url, mode="legacy") as one, Client(url) as other:
+        await structured(one, "transition", **MOVE)
+        assert (await structured(other, "current_guidance"))["current_state"] == "approaching_quay"
+        late = await call(other, "transition", **MOVE)
+    assert late.is_error
+    assert late.structured_content["current_state"] == "approaching_quay"
+
+
+async def test_no_original_name_leaves_an_obfuscated_server(home: Home) -> None:
+    served = home.start("--transport", "http", "--port", "0", "--obfuscate")
+    url = served.url()
+    async with Client(url) as client:
+        path = await walk(client)
+    left = b""
+    async with httpx2.AsyncClient() as web:
+        for method in ("server/discover", "tools/list", "resources/list", "prompts/list"):
+            got = await web.post(url, json=modern(method), headers=modern_headers(method))
+            assert got.status_code == 200, got.text
+            left += got.content
+        for name in [*path, "wrong"]:
+            request = modern("tools/call", name="current_guidance", arguments={"state": name})
+            got = await web.post(url, json=request, headers=modern_headers("tools/call", "current_guidance"))
+            left += got.content
+    served.process.send_signal(signal.SIGTERM)
+    assert served.ended() == 0
+    left = (left + served.out + served.err).lower()
+    assert b"obf_" in left
+    assert not [name for name in Workflow(HARBOUR.read_text()).definition.states if name.encode() in left]
+
+
+async def test_other_hosts_and_other_sites_are_refused(home: Home) -> None:
+    url = home.http()
+    port = urlsplit(url).port
+    good = f"127.0.0.1:{port}"
+    refused = [
+        ({"Host": "evil.example"}, 421),
+        ({"Host": f"evil.example:{port}"}, 421),
+        ({"Host": f"127.0.0.1.evil.example:{port}"}, 421),
+        ({"Host": "127.0.0.1"}, 421),
+        ({"Host": f"127.0.0.1:{port}x"}, 421),
+        ({"Host": good, "Origin": "http://evil.example"}, 403),
+        ({"Host": good, "Origin": "null"}, 403),
+        ({"Host": good, "Origin": f"https://127.0.0.1:{port}"}, 403),
+        ({"Host": good, "Origin": "http://localhost:1"}, 403),
+        ({"Host": good, "Origin": f"http://localhost:{port}.evil.example"}, 403),
+    ]
+    async with httpx2.AsyncClient() as web:
+        for extra, status in refused:
+            got = await web.post(url, json=INITIALIZE, headers=HEADERS | extra)
+            assert got.status_code == status, extra
+            headers = modern_headers("tools/list") | extra
+            got = await web.post(url, json=modern("tools/list"), headers=headers)
+            assert got.status_code == status, extra
+            got = await web.get(url, headers={"Accept": "text/event-stream"} | extra)
+            assert got.status_code in (400, status), extra
+        for origin in ({}, {"Origin": f"http://{good}"}, {"Origin": f"http://localhost:{port}"}):
+            got = await web.post(url, json=INITIALIZE, headers=HEADERS | origin)
+            assert got.status_code == 200, origin
+        assert "access-control-allow-origin" not in got.headers
+
+
+async def test_after_broken_requests_the_next_one_works(home: Home) -> None:
+    served = home.start("--transport", "http", "--port", "0")
+    url = served.url()
+    bodies = [
+        b"not json",
+        b"",
+        b"[" * 100_000,
+        b"[]",
+        b"null",
+        b'{"jsonrpc": "2.0"}',
+        b"\xff\xfe",
+        b"x" * 5_000_000,
+    ]
+    async with httpx2.AsyncClient() as web:
+        for body in bodies:
+            for headers in (HEADERS, modern_headers("tools/list"), {"Content-Type": "text/plain"}):
+                got = await web.post(url, content=body, headers=headers)
+                assert 400 <= got.status_code < 500, (body[:20], got.status_code)
+        got = await web.post(url, json=INITIALIZE, headers=HEADERS | {"Mcp-Session-Id": "made-up"})
+        assert got.status_code == 404
+        assert (await web.put(url)).status_code == 405
+        assert (await web.get(url.replace("/mcp", "/"))).status_code == 404
+    address = ("127.0.0.1", urlsplit(url).port)
+    for words in (
+        b"GET",
+        b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{",
+        b"\x16\x03\x01\x00",
+    ):
+        with socket.create_connection(address) as dropped:
+            dropped.sendall(words)
+    async with Client(url) as client:
+        assert (await structured(client, "transition", **MOVE))["status"] == "success"
+    served.process.send_signal(signal.SIGTERM)
+    assert served.ended() == 0
+    assert b"Traceback" not in served.err
+    assert served.out == b""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+async def test_a_signal_ends_it_though_a_stream_is_open(
+    home: Home, number: signal.Signals, status: int
+) -> None:
+    served = home.start("--transport", "http", "--port", "0")
+    url = served.url()
+    async with httpx2.AsyncClient() as web:
+        opened = await web.post(url, json=INITIALIZE, headers=HEADERS)
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Accept": "text/event-stream"}
+        async with web.stream("GET", url, headers=session) as stream:
+            assert stream.status_code == 200
+            served.process.send_signal(number)
+            assert await asyncio.to_thread(served.ended) == status
+    assert (served.out, served.err.count(b"\n")) == (b"", 1), "the address, and nothing after it"
+
+
+def test_it_listens_on_the_loopback_interface_only(home: Home) -> None:
+    port = urlsplit(home.http()).port
+    with socket.socket() as probe:
+        # would be in use if the server had it on all interfaces
+        probe.bind(("127.0.0.2", port))
+
+
+def test_a_port_in_use_is_told(home: Home) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        served = home.start("--transport", "http", "--port", str(port))
+        assert served.ended() == 1
+    assert f"port {port}" in served.err.decode()
+    assert "--port" in served.err.decode()
+    assert b"Traceback" not in served.err

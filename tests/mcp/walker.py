@@ -1,0 +1,56 @@
+"""Walks a machine through its server, as a client that knows only what the server says."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcp import Client
+
+__all__ = ["call", "structured", "text", "walk"]
+
+LONGEST = 400
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
+    """Call a tool, whatever it answers."""
+    return await client.call_tool(tool, arguments)
+
+
+async def structured(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    """Call a tool that has to succeed and return its structured answer."""
+    result = await call(client, tool, **arguments)
+    assert not result.is_error, text(result)
+    shape: dict[str, Any] = result.structured_content
+    return shape
+
+
+def text(result: Any) -> str:
+    """Return the one text of a result."""
+    assert [block.type for block in result.content] == ["text"]
+    words: str = result.content[0].text
+    return words
+
+
+async def walk(client: Client) -> list[str]:
+    """Go from `*` to `*`, at each state taking its transitions in turn; returns the states in order.
+
+    So every state that can be reached is visited, sooner or later, and the end is found.
+    """
+    answer = await structured(client, "current_guidance", state="*")
+    turns: dict[str, Iterator[str]] = {}
+    here, path = "*", ["*"]
+    while len(path) == 1 or here != "*":
+        assert len(path) < LONGEST, f"no end in sight: {path}"
+        actions = [shape["action"] for shape in answer["valid_transitions"]]
+        assert actions, f"a dead end: {path}"
+        goal = next(turns.setdefault(here, cycle(actions)))
+        answer = await structured(client, "transition", current_state=here, next_state=goal)
+        assert answer["current_state"] == goal
+        here = goal
+        path.append(here)
+    assert answer["ended"]
+    return path

@@ -1,0 +1,106 @@
+"""The SDK's server with answers that a model can act on when it sends nonsense.
+
+Nothing that the client sent is repeated beyond a short name, so that an answer can be shown anywhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS
+from pydantic import ValidationError
+
+from tideate_core.errors import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcp.server.mcpserver import Context
+    from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult
+
+__all__ = ["CarefulServer", "short", "without_control_characters"]
+
+SHOWN = 60
+"""How many characters of a client's own word an error message repeats."""
+
+
+def short(word: str) -> str:
+    """Quote a client's word for a message: bounded, on one line, nothing that steers a terminal."""
+    return repr(word if len(word) <= SHOWN else word[:SHOWN] + "…")
+
+
+def without_control_characters(text: str) -> str:
+    """Return the text.
+
+    :raises ValueError: it holds a control character other than tab and line ends.
+    """
+    for character in text:
+        if (character < " " and character not in "\t\n\r") or "\x7f" <= character <= "\x9f":
+            raise ValueError(f"the control character U+{ord(character):04X} is not allowed")
+    return text
+
+
+def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    known = sorted(known)
+    return f"unknown {kind} {short(name)}{did_you_mean(name[:SHOWN], known)} (known: {', '.join(known)})"
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    """List each wrong argument. The rejected values stay out: they can be huge, and are the client's."""
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in details)
+
+
+class CarefulServer(MCPServer[Any]):
+    """A server whose errors name the argument, the nearest name and what is allowed."""
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool; `null` for an optional argument is the same as leaving it out.
+
+        :raises ToolError: no such tool, an unknown, missing or unusable argument, or what the tool raises;
+            the SDK answers it as a result with `isError`.
+        """
+        tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        if name not in tools:
+            raise ToolError(_unknown("tool", name, tools))
+        known, required = tools[name].get("properties", {}), tools[name].get("required", [])
+        for argument in arguments:
+            if argument not in known:
+                raise ToolError(_unknown("argument", argument, known))
+        given = {key: value for key, value in arguments.items() if value is not None or key in required}
+        try:
+            return await super().call_tool(name, given, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"wrong arguments for {name!r}: {_what_is_wrong(error.__cause__)}") from error
+            raise
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Render a prompt.
+
+        :raises MCPError: invalid parameters: no such prompt, or unusable arguments.
+        """
+        prompts = [prompt.name for prompt in await self.list_prompts()]
+        if name not in prompts:
+            raise MCPError(INVALID_PARAMS, _unknown("prompt", name, prompts))
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(INVALID_PARAMS, f"prompt {name!r}: {_why(error)}") from error
+
+
+def _why(error: BaseException) -> str:
+    """Look below the SDK's wrappers for the arguments that are wrong."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ValidationError):
+            return _what_is_wrong(cause)
+        cause = cause.__cause__
+    return "unusable arguments"

@@ -1,0 +1,3 @@
+"""The MCP servers, one module each."""
+
+__all__: list[str] = []
