@@ -64,6 +64,28 @@ def test_states_of_a_line_with_a_mistake_are_not_doubted() -> None:
     assert warnings("* to a\na to b\nb to\n1x to c\nc to *") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "* to a\na too b\na to *",
+        "* to a\na foo b\nb to c\nc to *",
+        "* foo a\na to b\nb to *",
+        "* to a\na to b\nb tp c\nc to d\nd to *",
+        "* to a\na to define-project\ndefine_project to c\nc to *",
+        "* to a\na b\nb to c\nc to *",
+        "* to a\na to b\nb foo *",
+    ],
+)
+def test_one_slip_of_the_pen_is_one_diagnostic(text: str) -> None:
+    assert len(parse(text).errors) == 1
+    assert warnings(text) == []
+
+
+def test_a_mistake_does_not_hide_what_is_doubtful_elsewhere() -> None:
+    text = "* to a\na foo b\nb to *\nlost to a\na to dead"
+    assert warnings(text) == [(4, 1, "unreachable-state"), (5, 6, "no-way-out")]
+
+
 def test_a_duplicate_says_where_the_first_one_is() -> None:
     text = "* to a\na to *: one\na to *: two"
     assert "'a to *' stands in line 2 already" in message(text)

@@ -260,6 +260,54 @@ def test_forty_states_keep_whole_lines_and_whole_names(prefix: str) -> None:
     assert "(21) " in text
 
 
+def complete(count: int) -> MachineDefinition:
+    """A machine in which each state leads to each, and the first one from the entry and to the exit."""
+    names = [f"s{at}" for at in range(count)]
+    edges = [Transition(source, target, f"why {source}") for source in names for target in names]
+    return defined([Transition(BOUNDARY, "s0"), *edges, Transition("s0", BOUNDARY)])
+
+
+def test_up_to_two_thousand_transitions_are_drawn() -> None:
+    definition = defined([Transition(BOUNDARY, f"s{at}") for at in range(2000)])
+    assert "┌─" in draw(definition, "text")
+    assert draw(definition, "svg").startswith("<svg")
+    doubled = defined([*definition.transitions, Transition(BOUNDARY, "s1", "once more")])
+    assert "┌─" in draw(doubled, "text")
+
+
+@pytest.mark.parametrize("width", [1, 20, 80])
+def test_of_too_many_transitions_there_is_a_list_that_says_so(width: int) -> None:
+    definition = complete(45)
+    text = draw(definition, "text", width=width, current="s7")
+    lines = text.splitlines()
+    assert lines[0] == ("A list: 2,027 transitions are too many to draw." if width == 80 else "A list: 2,027")
+    assert max(map(cell_len, lines)) <= max(width, 20)
+    assert lines.count("▶ s7") == 1
+    edges: Counter[tuple[str, str]] = Counter()
+    source = ""
+    for line in lines[lines.index("") :]:
+        if line.startswith("  → "):
+            target = line.removeprefix("  → ").partition(":")[0]
+            edges[source, EXIT if target == "◉" else target] += 1
+        elif line:
+            source = line.removeprefix("▶ ").replace("●", ENTRY)
+    assert edges == edges_of(definition)
+
+
+def test_a_list_has_a_line_for_each_transition_and_not_much_more() -> None:
+    definition = defined([Transition(BOUNDARY, f"s{at}", "x\x1b[31m" * 40) for at in range(3000)])
+    text = draw(definition, "text", current="s2999")
+    assert text.count("\n") == 1 + 2 + 3000 + 2
+    assert text.endswith("\n\n▶ s2999\n")
+    assert "\x1b" not in text
+
+
+def test_an_svg_of_too_many_transitions_is_refused_with_the_formats_that_have_them() -> None:
+    with pytest.raises(MachineError, match=r"2,027 transitions.*'dot' or 'mermaid'"):
+        draw(complete(45), "svg")
+    assert draw(complete(45), "dot").count("->") == draw(complete(45), "mermaid").count("-->") == 2027
+
+
 def test_a_narrow_drawing_says_with_numbers_what_it_has_no_room_to_draw() -> None:
     text = draw(PLANNER, "text", width=30)
     assert re.findall(r"│ → (.) execution: ", text)[:1] == re.findall(r"│ (.) execution +│", text)

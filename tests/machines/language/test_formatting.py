@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tideate_core.errors import InvalidWorkflowFile
-from tideate_core.machines.language import format_text, parse, write_definition
+from tideate_core.machines.language import Parsed, format_text, parse, write_definition
 
 MESSY = """\ufeff
 
@@ -98,6 +98,13 @@ def test_a_text_with_errors_is_refused_with_all_of_them() -> None:
     with pytest.raises(InvalidWorkflowFile, match=r"(?s)w:1:3: error.*w:2:6: error") as caught:
         format_text("a too b\nb to 1", "w")
     assert len(caught.value.diagnostics) >= 2
+
+
+def test_a_mistake_that_nobody_reported_is_never_formatted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Parsed, "errors", ())
+    for text in ("a to b\nwhat is this", "a to b\n  c to d: x", "a to b\0"):
+        with pytest.raises(ValueError, match="no layout for a mistake"):
+            format_text(text)
 
 
 def test_a_definition_written_and_parsed_is_the_same() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tideate_core.errors import InvalidWorkflowFile
@@ -125,14 +127,29 @@ def test_text_and_tokens_parse_to_the_same(text: str) -> None:
     assert (by_tokens.definition, by_tokens.diagnostics) == (parse(text).definition, parse(text).diagnostics)
 
 
-@given(valid_texts())
+@given(st.one_of(valid_texts(), TEXTS))
+@example("  * to first: Do it.\n* to a\na to *\n")
+@example("\t: when\n  a to b\n* to a\n")
 def test_formatting_keeps_the_meaning_and_is_idempotent(text: str) -> None:
     before = parse(text)
+    if before.errors:
+        with pytest.raises(InvalidWorkflowFile):
+            format_text(text)
+        return
     formatted = format_text(text)
+    assert parse(formatted).errors == ()
     assert meaning(parse(formatted).definition) == meaning(before.definition)
     assert format_text(formatted) == formatted
     kept = [token.text for token in Lexer(text).tokens() if token.kind.name == "COMMENT"]
     assert [token.text for token in Lexer(formatted).tokens() if token.kind.name == "COMMENT"] == kept
+
+
+@given(st.lists(NAMES, min_size=2, max_size=8), st.data())
+def test_an_indented_line_that_no_block_takes_is_never_lost(names: list[str], data: st.DataObject) -> None:
+    lines = [f"{source} to {target}" for source, target in pairwise(names)]
+    at = data.draw(st.integers(0, len(lines)))
+    lines.insert(at, data.draw(BLANK) + data.draw(transitions()).partition("\n")[0])
+    assert [error.position.line for error in parse("\n".join(lines)).errors] == [at + 1]
 
 
 @given(valid_texts())

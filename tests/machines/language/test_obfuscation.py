@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideate_core.errors import MachineError, UnknownToken
+from tideate_core.machines.language.diagrams import FORMATS, draw
 from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, Position, State, Transition
 from tideate_core.machines.language.obfuscation import Obfuscator
+from tideate_core.machines.language.writing import write_definition
 
 if TYPE_CHECKING:
     from random import Random
@@ -39,11 +41,25 @@ hexadecimal = st.builds(str.__add__, st.sampled_from("af_"), st.text("abcdef019_
 name_lists = st.lists(identifiers | hexadecimal, min_size=1, max_size=8, unique=True)
 
 
+INVISIBLE = "\u200b\u2060\u00ad\ufeff"
+GAPS = [r"\_", ".", "\u2010", "\u2011", "\u2013", "/", "\u00a0", " ", "-", "__", "\u200b_", ""]
+
+
+def spellings(name: str) -> list[str]:
+    """Ways to write a name that a reader knows it by."""
+    core = name.strip("_")
+    before, _, after = name.partition(core) if core else ("", "", name)
+    gapped = [before + core.replace("_", gap) + after for gap in GAPS]
+    seen = [each for each in gapped if len(name) >= 4 or "_" not in core or len(each) >= len(name)]
+    unseen = [mark.join(name) for mark in INVISIBLE]
+    return [*seen, *unseen, name.upper(), name.replace("_", r"\_"), name + "s", name + "'s", name + "2"]
+
+
 @st.composite
 def machines(draw: st.DrawFn) -> MachineDefinition:
     names = draw(name_lists)
-    spelled = [form for n in names for form in (n, n.upper(), n.replace("_", "-"), n + "s", "re" + n)]
-    between = [" ", "-", "_", "\n", ". ", "obf_", "obf_0123456789ab"]
+    spelled = [form for name in names for form in (*spellings(name), "re" + name)]
+    between = [" ", "-", "_", "\n", ". ", "/", "\u200b", "\\", "obf_", "obf_0123456789ab"]
     texts = st.lists(st.sampled_from([*spelled, *between]) | st.text(max_size=5), max_size=8).map("".join)
     ends = st.sampled_from([*names, BOUNDARY])
     transitions = draw(st.lists(st.builds(Transition, ends, ends, texts, texts), max_size=12))
@@ -59,9 +75,17 @@ def words_of(definition: MachineDefinition) -> list[str]:
 
 
 def shows(text: str, name: str) -> bool:
-    if len(name) >= 4:
-        return name.lower() in text.lower()
-    return re.search(rf"(?<!\w){name}(?!\w)", text, re.IGNORECASE) is not None
+    """Tell whether a reader sees a name; tokens are no part of one."""
+    text = re.sub(rf"(?<!\w){TOKEN.pattern}(?!\w)", "\0", re.sub(f"[{INVISIBLE}]", "", text)).replace(
+        r"\_", "_"
+    )
+    core = name.strip("_")
+    before, _, after = name.partition(core) if core else ("", "", name)
+    gap = r"(?:[\s_\-\u2010\u2011\u2013]+|[_./\-\u2010\u2011\u2013]+)" + ("?" if len(name) >= 4 else "")
+    spelled = before + re.sub("_+", lambda _: gap, core) + after
+    if len(name) < 4:
+        spelled = rf"(?<!\w){spelled}(?:\d*'?s?)(?!\w)"
+    return re.search(spelled, text, re.IGNORECASE) is not None
 
 
 @settings(max_examples=150, deadline=None)
@@ -211,11 +235,56 @@ PLANNER = ("refine_project", "refine_tasks", "execution", "refine", "all", "a_b"
         ("`create_project`/refine_tasks", "`{create_project}`/{refine_tasks}"),
         ("nothing of it: projects, tasks", "nothing of it: projects, tasks"),
         ("éxecution executionné", "éxecution {execution}"),
+        (r"refine\_project, **create\_project**", "{refine_project}, **{create_project}**"),
+        (
+            "create.project create/project create::project",
+            "{create_project} {create_project} {create_project}",
+        ),
+        ("create\u2011project create\u2010project", "{create_project} {create_project}"),
+        ("create\u00a0project create__project", "{create_project} {create_project}"),
+        ("exe\u200bcution a\u00ad_b. \u200bNext\u200b", "{execution} {a_b}. \u200bNext\u200b"),
+        ("t\u200ball", "t\u200b{all}"),
+        ("Create. Project", "Create. Project"),
+        ("ALLs all's all\u2019s all2 all_2 allo", "{all} {all} {all} {all} {all} allo"),
     ],
 )
 def test_a_name_is_hidden_in_every_spelling(text: str, expected: str) -> None:
     hider = obfuscator(*PLANNER)
     assert hider.hide(text) == expected.format_map(hider.tokens)
+
+
+@pytest.mark.parametrize("gap", GAPS[:-1])
+@pytest.mark.parametrize("name", ["secret_plan", "a_b", "x__y_z"])
+def test_a_gap_in_a_name_may_be_written_in_many_ways(name: str, gap: str) -> None:
+    hider = obfuscator(name)
+    assert hider.hide(f"({re.sub('_+', lambda _: gap, name)})") == f"({hider.token(name)})"
+
+
+def test_escaped_underscores_at_the_ends_are_part_of_a_name() -> None:
+    hider = obfuscator("__init", "end_", "___")
+    assert hider.hide(r"\_\_init end\_ \_\_\_") == "{__init} {end_} {___}".format_map(hider.tokens)
+
+
+def test_names_that_differ_in_their_gaps_keep_their_own_tokens() -> None:
+    hider = obfuscator("a_bc", "a__bcd", "abcde", "a_b", "a_")
+    text = "a_bc a__bcd abcde a_b a_"
+    assert hider.hide(text) == "{a_bc} {a__bcd} {abcde} {a_b} {a_}".format_map(hider.tokens)
+
+
+def test_a_workflow_that_is_called_like_its_state_hides_its_name() -> None:
+    definition = machine("secret_plan", "execution", name="My Secret-Plan")
+    hider = Obfuscator(KEY, definition)
+    hidden = hider.definition()
+    assert hidden.name == f"My {hider.token('secret_plan')}"
+    assert hider.tokens == Obfuscator(KEY, definition).tokens
+    assert hider.token("execution") != obfuscator("secret_plan", "execution", workflow=hidden.name).token(
+        "execution"
+    )
+    said = [repr(hider), write_definition(hidden), *(draw(hidden, form) for form in FORMATS)]
+    with pytest.raises(UnknownToken) as caught:
+        hider.reveal("obf_000000000000")
+    for text in (*said, str(caught.value)):
+        assert not re.search("secret.plan", text, re.IGNORECASE)
 
 
 def test_states_that_differ_in_case_keep_their_own_tokens() -> None:
@@ -233,6 +302,11 @@ def test_a_name_beside_a_token_leaves_the_token() -> None:
     hider = obfuscator("plan_obf", "execution")
     token = hider.token("execution")
     assert hider.hide(f"plan {token} plan") == f"plan {token} plan"
+
+
+def test_a_name_in_a_word_that_ends_like_a_token_is_hidden() -> None:
+    hider = obfuscator("plan_obf")
+    assert hider.hide("plan_obf_0123456789ab") == hider.token("plan_obf")
 
 
 def test_a_token_that_ends_as_a_name_begins_is_left() -> None:
@@ -254,8 +328,11 @@ def test_a_machine_without_states_hides_nothing() -> None:
         (["a_b_c_d_e_f_g"], "a" + " " * 1_000_000 + "b"),
         (["______x", "a____b"], "_" * 600_000),
         ([f"state_{number:05}" for number in range(3000)], "state_0000 state " * 4000),
+        (["a" + "_a" * 40 + "_c"], "a-" * 300_000),
+        (["a" + "_a" * 40 + "_c"], ("a" + "._" * 20) * 20_000),
+        (["secret_plan"], "s\u200be\u200b" * 300_000),
     ],
-    ids=["prefixes", "periodic", "blanks", "underscores", "many"],
+    ids=["prefixes", "periodic", "blanks", "underscores", "many", "dashes", "marks", "unseen"],
 )
 @pytest.mark.timeout(100)
 def test_hiding_comes_to_an_end_on_texts_made_to_hold_it_up(names: list[str], text: str) -> None:

@@ -15,7 +15,10 @@ from tideate_core.machines.language import (
     Transition,
     explain,
     explain_all,
+    explanations,
+    format_text,
     parse,
+    rendering,
 )
 
 
@@ -188,6 +191,17 @@ def test_text_that_is_not_a_transition_is_never_taken_for_one() -> None:
     assert [(t.source, t.target) for t in parsed.definition.transitions] == [("*", "a")]
 
 
+@pytest.mark.parametrize("stray", ["  stray", "\t* to first: Do it.", " : when", "  a to b"])
+@pytest.mark.parametrize("at", range(8))
+def test_an_indented_line_is_a_mistake_at_every_line(at: int, stray: str) -> None:
+    lines = ["* to a", "# one", "a to b", "", ": when", ": and when", "b to *"]
+    text = "\n".join([*lines[:at], stray, *lines[at:]])
+    places = [(line, code) for line, _, code in mistakes(text)]
+    assert places == [(at + 1, "unexpected-indent")]
+    with pytest.raises(InvalidWorkflowFile):
+        format_text(text)
+
+
 def test_a_run_of_indented_lines_is_one_mistake() -> None:
     text = "a to b\n  x\n  y\n  z\n\n  w\n"
     assert mistakes(text) == [(2, 3, "unexpected-indent"), (6, 3, "unexpected-indent")]
@@ -282,6 +296,34 @@ def test_of_very_many_mistakes_the_first_hundred_are_told() -> None:
     assert len(parsed.errors) == 5000
     assert len(told) == 101
     assert told[-1] == "f: and 4900 more"
+
+
+def test_explanations_are_those_of_each_and_have_no_limit() -> None:
+    text = "a to b\nx\n" * 300
+    errors = parse(text).errors
+    told = list(explanations(errors, text, "f"))
+    assert len(told) == 300
+    assert told[:3] == [explain(error, text, "f") for error in errors[:3]]
+
+
+def test_explanations_look_at_the_whole_text_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "\n" * 50 + "x\n" * 300
+    read: list[str] = []
+
+    def plain_text(text: str) -> str:
+        read.append(text)
+        return text
+
+    monkeypatch.setattr(rendering, "plain_text", plain_text)
+    assert len(list(explanations(parse(text).errors, text, "f"))) == 300
+    assert read == [text]
+
+
+@pytest.mark.timeout(30)
+def test_very_many_mistakes_below_very_many_empty_lines_are_explained() -> None:
+    """Looking through the empty lines again for each mistake would take minutes."""
+    text = "\n" * 300_000 + "x\n" * 30_000
+    assert sum(1 for _ in explanations(parse(text).errors, text, "f")) == 30_000
 
 
 def test_every_explanation_can_be_encoded() -> None:

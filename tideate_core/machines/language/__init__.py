@@ -14,7 +14,7 @@ from tideate_core.machines.language.model import (
 )
 from tideate_core.machines.language.obfuscation import Obfuscator
 from tideate_core.machines.language.parser import Parsed, Parser, parse
-from tideate_core.machines.language.rendering import explain, explain_all
+from tideate_core.machines.language.rendering import explain, explain_all, explanations
 from tideate_core.machines.language.workflow import (
     EXIT,
     Action,
@@ -49,6 +49,7 @@ __all__ = [
     "draw",
     "explain",
     "explain_all",
+    "explanations",
     "format_text",
     "parse",
     "write_definition",

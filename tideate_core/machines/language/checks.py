@@ -27,8 +27,9 @@ _TARGET: Final[Callable[[Transition], str]] = attrgetter("target")
 def warnings_for(definition: MachineDefinition, unsure: Collection[str] = ()) -> list[Diagnostic]:
     """Return what is doubtful about a machine that has transitions.
 
-    :param unsure: states of lines with mistakes, whose transitions are therefore not all known.
+    :param unsure: what lines with mistakes name: the transitions of such states are not all known.
     """
+    unsure = {name for name in unsure if name == BOUNDARY or name in definition.states}
     return [
         *_duplicates(definition),
         *_unreachable(definition, unsure),
@@ -54,7 +55,8 @@ def _duplicates(definition: MachineDefinition) -> Iterator[Diagnostic]:
 
 
 def _unreachable(definition: MachineDefinition, unsure: Collection[str]) -> Iterator[Diagnostic]:
-    if not any(transition.source == BOUNDARY for transition in definition.transitions):
+    begins = any(transition.source == BOUNDARY for transition in definition.transitions)
+    if not begins and BOUNDARY not in unsure:
         message = "no transition starts at '*': nothing says where the workflow begins; add '* to STATE'"
         yield Diagnostic(_START, 1, "warning", "no-entry", message)
         return

@@ -51,6 +51,8 @@ def _piece(token: Token) -> _Piece:
         written = when_text(token.text)
     elif token.kind is TokenKind.COMMENT:
         written = token.text
+    elif token.kind is not TokenKind.TRANSITION:
+        raise ValueError(f"line {token.line} is {token.kind.value}: there is no layout for a mistake")
     else:
         inline = (token.inline or "").strip(" \t")
         guidance = block_text(inline, token.block)

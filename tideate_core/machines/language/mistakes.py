@@ -11,11 +11,14 @@ from tideate_core.errors import did_you_mean
 from tideate_core.machines.language.model import Diagnostic, Position
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tideate_core.machines.language.lexer import Token
 
-__all__ = ["Mistake", "bad_character", "mistake_in"]
+__all__ = ["Mistake", "bad_character", "mistake_in", "named_in"]
 
 _WORD = re.compile(r"[^ \t]+")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
 _STATE = re.compile(r"\*|[A-Za-z_][A-Za-z0-9_]*")
 _NAME_RULE: Final = "a state is '*' or a name of A-Z, a-z, 0-9 and _ that does not begin with a digit"
 _END: Final = "the end of the line"
@@ -75,6 +78,13 @@ def mistake_in(token: Token, *, after_guidance: bool = False) -> Mistake:
     if not target.is_state:
         return Mistake(_wrong_name(token, target), source=source)
     return Mistake(_too_much(token, target, more), source, target, clear=True)
+
+
+def named_in(token: Token) -> Iterator[str]:
+    """Give the words of a line with a mistake that may have been meant as states, `*` included."""
+    for match in islice(_WORD.finditer(token.text), 4):
+        word = match[0]
+        yield word if word == "*" else _NO_NAME.sub("_", word)
 
 
 def _indented(token: Token, *, after_guidance: bool) -> Mistake:

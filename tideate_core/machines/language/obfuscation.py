@@ -28,6 +28,20 @@ LONG: Final = 4
 """From this length on a name is also hidden where it is a part of a longer word."""
 
 _TOKEN: Final = rf"{PREFIX}[0-9a-f]{{{DIGITS}}}(?!\w)"
+_DASHES: Final = r"_\-\u2010-\u2015\u2212\ufe58\ufe63\uff0d\uff3f"
+_MARKS: Final = rf"{_DASHES}./\\:+~|\u00b7"
+_GAP: Final = re.compile(rf"[\s{_MARKS}]+")
+# dashes with blanks or with marks: the end of a sentence and the next word are no name
+_FOUND_GAP: Final = (
+    r"(?>[\s{dashes}]{{{least},40}}(?=[^\W_])|[{marks}]{{{least},40}}(?=[^\W_]))(?!(?<!\w){token})"
+)
+_EDGE: Final = r"\\?_"
+"""An underscore at a name's ends; Markdown may have a backslash before it."""
+_ENDINGS: Final = r"(?:_?\d+)?(?:['\u2019]?s)?"
+"""What a short name may have behind it: a number, the ends of a plural and of a genitive."""
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
+)
 # what `re.IGNORECASE` takes for these letters, `casefold` does not
 _FOLDS: Final = str.maketrans({"\u0130": "i", "\u0131": "i"})
 _NESTING: Final = 20
@@ -51,7 +65,7 @@ class Obfuscator:
         self._names = {token: name for name, token in tokens.items()}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(workflow={self._definition.name!r}, states={len(self._tokens)})"
+        return f"{type(self).__name__}(workflow={self._shown_name!r}, states={len(self._tokens)})"
 
     @property
     def tokens(self) -> Mapping[str, str]:
@@ -80,7 +94,7 @@ class Obfuscator:
             return token
         if token not in self._names:
             raise UnknownToken(
-                f"{token!r} is no token of workflow {self._definition.name!r} with this key; "
+                f"{token!r} is no token of workflow {self._shown_name!r} with this key; "
                 "use the key and the file that it was made with"
             )
         return self._names[token]
@@ -88,10 +102,16 @@ class Obfuscator:
     def hide(self, text: str) -> str:
         """Replace the states' names in a text; tokens stay as they are.
 
-        A name is found in any case, and with blanks or dashes for its underscores. One of four or more
-        characters also takes the word of which it is a part: no readable rest stays beside the token.
+        A name is found in any case, with blanks, dashes, dots, slashes or escaped underscores for its
+        underscores, and with characters in it that nobody sees. One of four or more characters also takes
+        the word of which it is a part, a shorter one its plural: no readable rest stays beside the token.
         """
-        return self._pattern.sub(self._hidden, text) if self._tokens else text
+        if not self._tokens:
+            return text
+        seen = _INVISIBLE.sub("", text)
+        if len(seen) != len(text):
+            text = self._hide_seen(text, seen)
+        return self._pattern.sub(self._hidden, text)
 
     def definition(self) -> MachineDefinition:
         """The same machine under tokens; positions are dropped, columns would tell how long the names are."""
@@ -110,7 +130,24 @@ class Obfuscator:
             )
             for transition in self._definition.transitions
         )
-        return MachineDefinition(self._definition.name, states, transitions)
+        return MachineDefinition(self._shown_name, states, transitions)
+
+    @cached_property
+    def _shown_name(self) -> str:
+        """The workflow's name, which may have a state's name in it."""
+        return self.hide(self._definition.name)
+
+    def _hide_seen(self, text: str, seen: str) -> str:
+        """Hide the names that a text has for who sees it; what is between them stays as it is."""
+        places = [at for at, char in enumerate(text) if not _INVISIBLE.match(char)]
+        parts: list[str] = []
+        end = 0
+        for match in self._pattern.finditer(seen):
+            token = self._hidden(match)
+            if token != match[0]:
+                parts += (text[end : places[match.start()]], token)
+                end = places[match.end() - 1] + 1
+        return "".join(parts) + text[end:]
 
     def _hidden(self, match: re.Match[str]) -> str:
         found = match["long"] or match["short"]
@@ -142,7 +179,7 @@ class Obfuscator:
         short = _any_of(name for name in self._tokens if not _is_long(name))
         # starts at the start of a word only: each word is looked through once
         return re.compile(
-            rf"(?<!\w)(?:{_TOKEN}|\w*?(?P<long>{long})\w*|(?P<short>{short})(?!\w))", re.IGNORECASE
+            rf"(?<!\w)(?:{_TOKEN}|\w*?(?P<long>{long})\w*|(?P<short>{short}){_ENDINGS}(?!\w))", re.IGNORECASE
         )
 
 
@@ -190,10 +227,10 @@ def _fold(text: str) -> str:
 
 def _spellings(name: str) -> tuple[str, str, str]:
     folded = _fold(name)
-    joined = re.sub(r"[-\s]+", "_", folded)
-    core = joined.strip("_")
-    before, _, after = joined.partition(core) if core else ("", "", joined)
-    return folded, joined, before + core.replace("_", "") + after
+    plain = folded.replace("\\", "")
+    core = plain.strip("_")
+    before, _, after = plain.partition(core) if core else ("", "", plain)
+    return folded, before + _GAP.sub("_", core) + after, before + _GAP.sub("", core) + after
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -204,15 +241,14 @@ def _any_of(names: Iterable[str]) -> str:
 
 def _atoms(name: str) -> tuple[str, ...]:
     core = name.strip("_")
-    start = name.index(core) if core else 0
-    end = start + len(core)
-    atoms = []
-    for part in re.findall(r"_+|[^_]", name[start:end]):
-        gap = part[0] == "_"
-        # an optional gap makes `RefineProject` a spelling of `refine_project`
-        least = 0 if gap and _is_long(name) else 1
-        atoms.append(rf"(?:{part}|[-\s]{{{least},40}}(?!{_TOKEN}))" if gap else re.escape(_fold(part)))
-    return (*"_" * start, *atoms, *"_" * (len(name) - end)) if core else tuple(name)
+    if not core:
+        return (_EDGE,) * len(name)
+    before, _, after = name.partition(core)
+    # an optional gap makes `RefineProject` a spelling of `refine_project`
+    least = 0 if _is_long(name) else 1
+    gap = _FOUND_GAP.format(dashes=_DASHES, marks=_MARKS, least=least, token=_TOKEN)
+    atoms = [gap if part[0] == "_" else re.escape(_fold(part)) for part in re.findall(r"_+|[^_]", core)]
+    return (*(_EDGE for _ in before), *atoms, *(_EDGE for _ in after))
 
 
 def _tree(names: Sequence[tuple[str, ...]], nesting: int) -> str:

@@ -22,7 +22,7 @@ from tideate_core.errors import InvalidWorkflowFile
 from tideate_core.machines.language.checks import warnings_for
 from tideate_core.machines.language.guidance import block_text
 from tideate_core.machines.language.lexer import Lexer, Token, TokenKind
-from tideate_core.machines.language.mistakes import bad_character, mistake_in
+from tideate_core.machines.language.mistakes import bad_character, mistake_in, named_in
 from tideate_core.machines.language.model import (
     BOUNDARY,
     Diagnostic,
@@ -85,7 +85,7 @@ class Parser:
         self._pending: list[Token] = []
         self._unsure: set[str] = set()
         self._unreadable: set[int] = set()
-        self._indented_line = 0
+        self._indented_line = -1  # no line follows it
 
     def parse(self) -> Parsed:
         """Return all that was understood and all diagnostics."""
@@ -154,6 +154,8 @@ class Parser:
         if not self._is_told(token, mistake.diagnostic):
             self._diagnostics.append(mistake.diagnostic)
         source, target = mistake.source, mistake.target
+        if mistake.diagnostic.code != "unexpected-indent":
+            self._unsure.update(named_in(token))
         if mistake.clear and source and target:
             recovered = token._replace(text=source.text, target=target.text, target_column=target.column)
             self._add(recovered)
@@ -162,7 +164,6 @@ class Parser:
             self._pending.clear()
         for word in (source, target):
             if word and word.text != BOUNDARY:
-                self._unsure.add(word.text)
                 self._states.setdefault(
                     word.text, State(word.text, position=Position(token.line, word.column))
                 )

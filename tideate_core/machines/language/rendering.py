@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.machines.language.lexer import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tideate_core.machines.language.model import Diagnostic
 
-__all__ = ["explain", "explain_all"]
+__all__ = ["explain", "explain_all", "explanations"]
 
 _TAB: Final = "    "
 _BEFORE: Final = 60
@@ -28,13 +28,21 @@ def explain(diagnostic: Diagnostic, text: str, label: str) -> str:
 
     Of a long line the part around the place is shown.
     """
-    return _explain(diagnostic, plain_text(text).split("\n"), label)
+    return next(explanations([diagnostic], text, label))
+
+
+def explanations(diagnostics: Iterable[Diagnostic], text: str, label: str) -> Iterator[str]:
+    """Explain any number of diagnostics of one text, each when it is asked for; the text is split once."""
+    lines = plain_text(text).split("\n")
+    if not any(lines):
+        lines = []
+    for diagnostic in diagnostics:
+        yield _explain(diagnostic, lines, label)
 
 
 def explain_all(diagnostics: Sequence[Diagnostic], text: str, label: str) -> list[str]:
     """Explain many diagnostics of one text; after a hundred, the last item tells how many more there are."""
-    lines = plain_text(text).split("\n")
-    told = [_explain(diagnostic, lines, label) for diagnostic in diagnostics[:_MOST]]
+    told = list(explanations(diagnostics[:_MOST], text, label))
     more = len(diagnostics) - len(told)
     return [*told, f"{label}: and {more} more"] if more else told
 
@@ -43,7 +51,7 @@ def _explain(diagnostic: Diagnostic, lines: list[str], label: str) -> str:
     line, column = diagnostic.position
     message = _UNSAFE.sub("\ufffd", diagnostic.message)
     head = f"{label}:{line}:{column}: {diagnostic.severity}: {message} [{diagnostic.code}]"
-    if not 1 <= line <= len(lines) or not any(lines):
+    if not 1 <= line <= len(lines):
         return head
     source = lines[line - 1]
     start = max(0, column - 1 - _BEFORE)

@@ -120,7 +120,10 @@ class Workflow:
         for name in (current, next_state):
             if not self.is_valid_state(name):
                 return self._unknown(name)
-        allowed = ", ".join(repr(action.action) for action in self.valid_actions(current))
+        allowed = ", ".join(
+            "the end (*)" if action.action == BOUNDARY else repr(action.action)
+            for action in self.valid_actions(current)
+        )
         return f"no transition leads from {current!r} to {next_state!r} (allowed: {allowed or 'none'})"
 
     def _unknown(self, name: str) -> str:

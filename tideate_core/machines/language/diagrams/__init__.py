@@ -30,9 +30,11 @@ def draw(
 ) -> str:
     """Draw a machine; the result ends with a line end.
 
+    Of more than two thousand transitions the text is a list, and its first line says so.
+
     :param width: of the text, in columns; less than 20 counts as 20.
     :param current: the state to highlight, `*` for the entry.
-    :raises MachineError: there is no such state or format.
+    :raises MachineError: there is no such state or format, or the machine is too large for an SVG.
     """
     if current is not None and current != BOUNDARY and current not in definition.states:
         near = did_you_mean(current, definition.states)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
+from tideate_core.errors import MachineError
 from tideate_core.machines.language.diagrams.layout import Box, Kind, Layout, Rail, Way, lay_out
+from tideate_core.machines.language.diagrams.listing import MOST_DRAWN, count_drawn
 from tideate_core.machines.language.diagrams.text import (
     NOT_REACHABLE,
     arrow_words,
@@ -56,7 +58,16 @@ _STYLE: Final = """
 
 
 def draw_svg(definition: MachineDefinition, current: str | None) -> str:
-    """Draw with the layout of the text; every line of words has its whole text as a tooltip."""
+    """Draw with the layout of the text; every line of words has its whole text as a tooltip.
+
+    :raises MachineError: there are too many transitions.
+    """
+    count = count_drawn(definition)
+    if count > MOST_DRAWN:
+        raise MachineError(
+            f"workflow {definition.name!r} has {count:,} transitions, an SVG shows {MOST_DRAWN:,} at most; "
+            "use the format 'dot' or 'mermaid' and another tool, or 'text' for a list"
+        )
     return _Drawing(lay_out(definition, LANES)).document(one_line(definition.name), current)
 
 

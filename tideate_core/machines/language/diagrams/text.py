@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.machines.language.diagrams.layout import Arrow, Box, Kind, Layout, Way, lay_out
+from tideate_core.machines.language.diagrams.listing import MOST_DRAWN, count_drawn, list_text
 from tideate_core.machines.language.diagrams.words import columns, one_line, padded
 from tideate_core.machines.language.model import BOUNDARY
 
@@ -44,8 +45,10 @@ _CIRCLES: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 
 
 def draw_text(definition: MachineDefinition, width: int, current: str | None) -> str:
-    """Draw with box characters, no line wider than `width`."""
+    """Draw with box characters, no line wider than `width`; list what would be too much of a drawing."""
     width = max(width, NARROWEST)
+    if count_drawn(definition) > MOST_DRAWN:
+        return list_text(definition, width, current)
     layout = lay_out(definition, _lanes(definition, width))
     gutters = sum(_gutter_width(layout, way) for way in (Way.UP, Way.DOWN))
     inner = min(natural_room(layout), width - gutters - FRAME)
