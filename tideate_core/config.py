@@ -72,7 +72,7 @@ class Limits(_Section):
     concurrency: int = Field(default=4, ge=1, le=64)
     """Steps or files of one run that are asked for at the same time."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
-    """How many moves a machine may make."""
+    """How many moves a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)
     """How often a machine may come to the same state."""
 

@@ -13,11 +13,14 @@ from tideate_core.errors import ConfigError
 __all__ = [
     "Trust",
     "config_dir",
+    "expanded",
     "find_root",
     "inside",
     "needs_trust",
     "private_dir",
+    "private_place",
     "prompts_dir",
+    "real",
     "state_dir",
     "trust_project",
 ]
@@ -67,8 +70,8 @@ def find_root(start: Path) -> Path | None:
 
     :param start: a file or directory; it need not exist.
     """
-    start = start.expanduser().resolve()
-    home = Path.home().resolve()
+    start = real(start.expanduser())
+    home = real(Path.home())
     for directory in (start, *start.parents):
         if any((directory / marker).exists() for marker in REPOSITORY_MARKERS):
             return directory
@@ -84,9 +87,22 @@ def prompts_dir(root: Path) -> Path:
     return root / ".tideate" / "prompts"
 
 
+def real(path: Path) -> Path:
+    """Return where a path leads when all links are followed; links that lead in a circle stay as they are.
+
+    `Path.resolve` raises a RuntimeError for those, before Python 3.13.
+    """
+    return Path(os.path.realpath(path))
+
+
+def expanded(name: str) -> Path:
+    """Return the path that a person named, with `~` for a home; one of nobody's stays as it is."""
+    return Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
+
+
 def inside(path: Path, root: Path) -> bool:
     """Tell whether a path stays in a directory when all links are followed."""
-    return path.resolve().is_relative_to(root.resolve())
+    return real(path).is_relative_to(real(root))
 
 
 def needs_trust(root: Path) -> list[Path]:
@@ -110,18 +126,23 @@ def trust_project(root: Path) -> list[Path]:
     return files
 
 
+def private_place(root: Path | None) -> Path:
+    """Return where a project's private files are: `ROOT/.tideate` or `state_dir()`; it may not exist yet."""
+    return state_dir() if root is None else root / ".tideate"
+
+
 def private_dir(root: Path | None) -> Path:
     """Return the directory of a project's private files, made if it is missing.
 
-    It is `ROOT/.tideate`, with a `.gitignore` that leaves only the team's files to git, or `state_dir()`.
+    A project's gets a `.gitignore` that leaves only the team's files to git.
 
     :raises ConfigError: `.tideate` leads out of the project, or cannot be made.
     """
-    directory = state_dir() if root is None else root / ".tideate"
+    directory = private_place(root)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         if root is not None:
-            if not directory.resolve().is_relative_to(root.resolve()):
+            if not inside(directory, root):
                 raise ConfigError(f"{directory} is a link out of the project; remove it, nothing was written")
             _write_gitignore(directory)
     except OSError as error:
@@ -202,7 +223,7 @@ class Trust:
 
 
 def _key(path: Path) -> str:
-    return str(path.expanduser().resolve())
+    return str(real(path.expanduser()))
 
 
 def _digest(content: bytes) -> str:

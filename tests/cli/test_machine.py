@@ -41,6 +41,16 @@ def test_five_mistakes_of_a_file_are_listed_with_their_places(shell: Shell) -> N
     assert "  9bad to b\n  ^^^^\n" in done.stdout
 
 
+def test_mistakes_are_broken_between_words_at_a_terminal_and_their_lines_stay_whole(shell: Shell) -> None:
+    shell.write("five.workflow", FIVE.replace("9bad to b", "9bad to b" + " and so on" * 9))
+    terminal = shell.open("machine", "check", "five.workflow", columns=60)
+    terminal.wait_for("five.workflow:2:1: error: expected a state, found\n    '9bad'; a state is")
+    terminal.wait_for("\n  9bad to b and so on")
+    terminal.wait_for("…\n  ^^^^\n")
+    assert terminal.wait_exit() == 2
+    assert max(map(len, terminal.text.splitlines())) <= 60
+
+
 def test_the_summary_counts_errors_and_warnings(shell: Shell) -> None:
     shell.write("a.workflow", "* to a\na to *\n9 to b\n1 to b\nlost to a\n")
     shell.write("b.workflow", "* to a\na to *\n")
@@ -241,7 +251,11 @@ def test_an_obfuscated_export_has_no_name_and_can_be_revealed(shell: Shell) -> N
 
 
 def test_stdin_and_a_drawing_are_obfuscated_too(shell: Shell) -> None:
-    drawn = shell.run("machine", "graph", "-", "--obfuscate", "--current", "second", stdin=SMALL)
+    graph = ("machine", "graph", "-", "--obfuscate", "--current", "second")
+    refused = shell.run(*graph, stdin=SMALL)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--name NAME" in refused.stderr
+    drawn = shell.run(*graph, "--name", "small", stdin=SMALL)
     assert drawn.returncode == 0, drawn.stderr
     assert "obf_" in drawn.stdout
     assert "second" not in drawn.stdout

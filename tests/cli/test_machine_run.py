@@ -144,6 +144,46 @@ def test_a_state_is_entered_only_with_a_persons_consent(
     terminal.wait_for("✓ first")
 
 
+def test_a_person_who_is_asked_sees_why_and_what_was_written_and_keeps_it(
+    shell: Shell, small: Path, answering: ModelServer
+) -> None:
+    terminal = shell.open("run", "small.workflow", "go", "-i", "confirm=second")
+    terminal.wait_for("first:")
+    terminal.wait_for("the first is done")
+    terminal.wait_for("when: there is more to do")
+    terminal.wait_for("because: more is left")
+    terminal.wait_for("Do the second thing.")
+    terminal.wait_for("enter the state 'second' from 'first'? [y/N]")
+    terminal.type("n\n")
+    terminal.wait_for("declined")
+    terminal.wait_for("unfinished: ")
+    terminal.wait_for("the first is done")
+    assert terminal.wait_exit() == 3
+    assert "declined: declined" not in terminal.text
+
+
+def test_a_declined_run_prints_what_it_has(shell: Shell, small: Path, answering: ModelServer) -> None:
+    declined = shell.run("run", "small.workflow", "go", "-i", "confirm=second", "--no")
+    assert (declined.returncode, declined.stdout) == (3, "the first is **done**\n")
+    assert "unfinished: " in declined.stderr
+    assert "first:\nthe first is **done**\nwhen: there is more to do\n" in declined.stderr
+
+
+def test_the_first_state_says_that_the_model_library_is_loading(shell: Shell, small: Path) -> None:
+    terminal = shell.open("run", "small.workflow", "go")
+    terminal.wait_for("loading the model library")
+    terminal.wait_for("✓ first")
+    assert terminal.wait_exit() == 0
+
+
+def test_messages_are_broken_between_words_at_a_terminal(shell: Shell, answering: ModelServer) -> None:
+    shell.write("loop.workflow", "* to first_state\nfirst_state to second\nsecond to first_state\n")
+    terminal = shell.open("run", "loop.workflow", "go", columns=50)
+    terminal.wait_for("\nerror: loop: first_state ⇄ second: 'first_state'\n  was visited 10 times; ")
+    terminal.wait_for("* → first_state → second → … 13 more … → second\n  → first_state")
+    assert terminal.wait_exit() == 1
+
+
 def test_the_list_and_the_doctor_tell_of_machines(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/workflows/mine.workflow", "# My own way\n" + SMALL)
     shell.write(".tideate/workflows/wrong.workflow", "* to\n")

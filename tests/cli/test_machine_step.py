@@ -91,6 +91,21 @@ def test_a_walk_that_is_broken_off_shows_the_path(walking: Terminal, keys: str, 
     assert "Traceback" not in walking.text
 
 
+def test_choices_stand_apart_and_hang_below_their_names(shell: Shell) -> None:
+    when = "there is a good deal more to do than anybody could do in a day"
+    shell.write("a.workflow", SMALL.replace("there is more to do", when))
+    terminal = shell.open("machine", "step", "a.workflow", "first", columns=40)
+    terminal.wait_for("Do the first thing.")
+    terminal.wait_for("\n\n  1 second  there is a good deal\n    more to do than anybody")
+    terminal.wait_for("could do in\n    a day\n")
+    terminal.wait_for(PROMPT)
+    terminal.type("third\n")
+    terminal.wait_for("unknown state 'third'")
+    terminal.wait_for(PROMPT)
+    terminal.type("first\n")
+    terminal.wait_for("'first' to\n  'first' (allowed: 'second', the end\n  (*))")
+
+
 def test_a_state_named_like_a_command_can_be_chosen(shell: Shell) -> None:
     shell.write("a.workflow", "* to q:\n  Queue.\nq to b:\n  Begin.\nb to *\n")
     done = shell.run("machine", "step", "a.workflow", stdin="q\nb\n")

@@ -81,7 +81,8 @@ def drive(driver: Driver, step: Any) -> None:
             work = driver.next()
             assert driver.next() == work or driver.next().step == work.step
             driver.begin(work)
-            driver.take(work, await work.handler(cast("StepContext", step)))
+            context = cast("StepContext", step)
+            await driver.take(work, await work.handler(context), context)
 
     asyncio.run(all_of_it())
 
@@ -189,7 +190,7 @@ def graph(**dependencies: tuple[str, ...]) -> GraphDriver:
     )
 
 
-def test_a_graphs_steps_come_after_what_they_depend_on() -> None:
+async def test_a_graphs_steps_come_after_what_they_depend_on() -> None:
     driver = graph(c=("b",), a=(), b=("a",))
     assert not driver.ready
     driver.prepare()
@@ -198,7 +199,7 @@ def test_a_graphs_steps_come_after_what_they_depend_on() -> None:
         work = driver.next()
         order.append((work.step, work.index, work.total, driver.at_last))
         driver.begin(work)
-        driver.take(work, {"response": work.step})
+        await driver.take(work, {"response": work.step}, cast("StepContext", None))
     assert order == [("a", 1, 3, False), ("b", 2, 3, False), ("c", 3, 3, True)]
     assert driver.outline() == {"kind": "graph", "steps": ["a", "b", "c"]}
     assert driver.response() == "b"  # of the last step that the definition lists

@@ -59,8 +59,8 @@ class Conversation:
         await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)
         return self.step.prompts[-1].user
 
-    async def choose(self, state: str) -> str:
-        ways = [(Transition(state, "a", "", ""), "Back  to\nwork."), (Transition(state, "*", "", ""), "")]
+    async def choose(self, state: str, when: str = "", guidance: str = "Back  to\nwork.") -> str:
+        ways = [(Transition(state, "a", when, ""), guidance), (Transition(state, "*", "", ""), "")]
         way, reason = await self.talk.choose(cast("StepContext", self.step), state, ways)
         assert (way.target, reason) == ("*", "done")
         return self.step.prompts[-1].user
@@ -128,3 +128,38 @@ async def test_a_choice_is_given_what_was_said_last_wherever_it_was() -> None:
 @pytest.mark.parametrize("line", ["- a: Back to work.", "- end (the workflow ends): no condition is given"])
 async def test_a_way_without_a_condition_is_told_by_what_is_done_there(line: str) -> None:
     assert line in await Conversation(Listener()).choose("b")
+
+
+LONG = "the person asked for it, " * 10 + "but not on a day with rain"
+"""Its end turns it round."""
+
+
+@pytest.mark.parametrize("how", [{"when": LONG}, {"guidance": LONG}])
+async def test_a_condition_is_given_whole_however_long(how: dict[str, str]) -> None:
+    conversation = Conversation(Listener())
+    assert len(LONG) > 260
+    assert f"- a: {LONG}\n- end" in await conversation.choose("b", **how)
+    assert conversation.step.notices == []
+
+
+async def test_conditions_without_room_are_cut_with_a_mark_and_a_notice() -> None:
+    conversation = Conversation(Listener(1000))
+    for _ in range(2):
+        prompt = await conversation.choose("b", "so it is " * 1000)
+        assert "…\n- end" in prompt
+        assert 1000 < prompt.count("so it is") * 9 < len(prompt) < 1500 + FRAME
+    assert conversation.step.notices == ["the conditions of the ways from 'b' are cut to fit this model"]
+
+
+async def test_the_room_that_short_conditions_leave_belongs_to_the_long_ones() -> None:
+    step = Listener(1000)
+    whens = ["x" * 5000, "a short one", "y" * 5000, "z" * 350]
+    names = ["end", "b", "c", "d"]
+    ways = [(Transition("a", name, when), "") for name, when in zip(names, whens, strict=True)]
+    talk = Talk("w", "", states=["a", "b", "c", "d"], hide=str)
+    await talk.choose(cast("StepContext", step), "a", ways)
+    prompt = step.prompts[0].user
+    assert "- b: a short one\n" in prompt
+    assert 350 <= prompt.count("z") < 360
+    assert 400 < prompt.count("x" * 10) * 10 < 600
+    assert abs(prompt.count("x") - prompt.count("y")) <= 5

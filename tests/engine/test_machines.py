@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,10 +12,13 @@ import pytest
 from tests.engine.conftest import Bench, no
 from tideate_core.config import Config
 from tideate_core.engine import EventName
+from tideate_core.errors import UnknownWorkflow
 from tideate_core.workflows import MachineWorkflow
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tideate_core.workflows import Registration
 
 LOOP = """\
 * to draft:
@@ -46,6 +50,18 @@ FORK = """\
 tea to *
 coffee to *
 """
+
+
+@dataclass
+class Files:
+    """Finds workflows by what stands for their files' paths."""
+
+    found: dict[str, Registration]
+
+    def get(self, name: str, *, obfuscate: bool = False) -> Registration:
+        if name not in self.found:
+            raise UnknownWorkflow(name, self.found)
+        return self.found[name]
 
 
 def says(bench: Bench, state: str, *texts: str) -> None:
@@ -179,7 +195,8 @@ async def test_an_answer_outside_the_ways_does_not_get_through(bench: Bench, ans
     result = await bench.run("walk", "write")
     assert result.error_code == "InvalidReply"
     assert [move["to"] for move in result.path or []] == ["draft", "review"]
-    assert bench.front.data(EventName.STEP_FAILED)[0]["state"] == "review"
+    assert result.results == {"draft": "A draft.", "review": "Hm."}
+    assert bench.front.data(EventName.STEP_FAILED) == []
     assert len(bench.server.requests) == 2 + bench.config.limits.attempts
 
 
@@ -191,16 +208,30 @@ async def test_a_reason_that_is_too_long_is_cut_and_does_not_fail_the_run(bench:
     assert len(bench.front.data(EventName.TRANSITION)[0]["reason"]) == 200
 
 
-async def test_a_providers_failure_in_a_choice_fails_the_step_with_its_own_error(bench: Bench) -> None:
+async def test_a_failure_in_a_choice_fails_the_run_with_its_own_error_and_keeps_what_was_said(
+    bench: Bench,
+) -> None:
     bench.machine(LOOP)
     says(bench, "draft", "A draft.")
     says(bench, "review", "Hm.")
     bench.server.fails("is in the state review. From there", 401)
     result = await bench.run("walk", "write")
     assert result.error_code == "AuthenticationFailed"
-    assert result.results == {"draft": "A draft."}
-    assert [data["step"] for data in bench.front.data(EventName.STEP_FAILED)] == ["review"]
-    assert bench.front.names()[-1] == "WORKFLOW_FAILED"
+    assert result.results == {"draft": "A draft.", "review": "Hm."}
+    assert [data["step"] for data in bench.front.data(EventName.STEP_COMPLETED)] == ["draft", "review"]
+    assert bench.front.names()[-2:] == ["NOTICE", "WORKFLOW_FAILED"]
+    assert bench.front.data(EventName.WORKFLOW_FAILED)[0]["step"] == "review"
+    (notice,) = bench.front.data(EventName.NOTICE)
+    assert notice["message"] == "walk: no way out of the state 'review' was chosen"
+
+
+async def test_a_failure_of_a_states_own_work_fails_its_step(bench: Bench) -> None:
+    bench.machine(LOOP)
+    bench.server.fails("The present state is draft.", 401)
+    result = await bench.run("walk", "write")
+    assert (result.error_code, result.results) == ("AuthenticationFailed", {})
+    assert [data["state"] for data in bench.front.data(EventName.STEP_FAILED)] == ["draft"]
+    assert bench.front.data(EventName.NOTICE) == []
 
 
 @pytest.mark.parametrize(
@@ -280,6 +311,19 @@ async def test_a_machine_that_cannot_start_is_refused_before_anything(
     assert bench.front.names() == ["WORKFLOW_FAILED"]
 
 
+async def test_a_result_names_the_workflow_as_its_definition_does_however_it_ends(bench: Bench) -> None:
+    bench.machine("* to a\na to *\n")
+    definition = bench.registry.get("walk")
+    bench.runner.registry = Files({"./some/walk.workflow": definition})
+    fine = await bench.run("./some/walk.workflow")
+    refused = await bench.run("./some/walk.workflow", inputs={"confirm": "nowhere"})
+    unknown = await bench.run("./some/other.workflow")
+    assert (fine.ok, refused.error_code, unknown.error_code) == (True, "InvalidInput", "UnknownWorkflow")
+    assert [one.workflow for one in (fine, refused, unknown)] == ["walk", "walk", "./some/other.workflow"]
+    failed = [data["name"] for data in bench.front.data(EventName.WORKFLOW_FAILED)]
+    assert failed == ["walk", "./some/other.workflow"]
+
+
 async def test_a_graph_has_steps_and_no_path_and_no_states_to_confirm(bench: Bench) -> None:
     bench.server.answers("Why", "Because.")
     result = await bench.run("ask", "Why?", inputs={"confirm": "whatever its steps make of it"})
@@ -301,9 +345,8 @@ async def test_a_loop_ends_at_the_limit_of_visits(bench: Bench) -> None:
     result = await bench.run("walk")
     assert result.error_code == "MoveLimitReached"
     assert result.error == (
-        "walk: the state 'a' was visited 3 times, and no more are allowed "
-        "(last moves: * → a → b → a → b → a → b). "
-        "If the workflow needs more, raise max_visits in the configuration's [limits]"
+        "walk: a ⇄ b: 'a' was visited 3 times; if it needs more, raise `max_visits = 3` of [limits] "
+        "in the configuration"
     )
     assert len(result.path or []) == 6
     assert list(result.results) == ["a", "b", "a#2", "b#2", "a#3", "b#3"]
@@ -314,15 +357,49 @@ async def test_a_loop_ends_at_the_limit_of_moves(bench: Bench) -> None:
     with_config(bench, limits={"max_moves": 5})
     result = await bench.run("walk")
     assert result.error_code == "MoveLimitReached"
-    assert "5 moves were made before the state 'b'" in str(result.error)
-    assert "raise max_moves" in str(result.error)
+    assert "walk: b ⇄ a: 5 moves were made" in str(result.error)
+    assert "raise `max_moves = 5`" in str(result.error)
     assert len(result.path or []) == 5
+
+
+@pytest.mark.parametrize(
+    ("states", "limits", "told"),
+    [
+        ("a", {"max_visits": 1}, "a → a"),
+        ("ab", {"max_visits": 1}, "a ⇄ b"),
+        ("abc", {"max_visits": 2}, "a → b → c → a"),
+        ("abcdefgh", {"max_visits": 2}, "… → c → d → e → f → g → h → a"),
+        ("abcdefgh", {"max_moves": 3}, "a → b → c → d"),
+    ],
+)
+async def test_the_error_of_a_loop_names_its_states_once(
+    bench: Bench, states: str, limits: dict[str, int], told: str
+) -> None:
+    moves = "".join(f"{here} to {there}\n" for here, there in zip(states, states[1:] + "a", strict=True))
+    bench.machine(f"* to a\n{moves}")
+    with_config(bench, limits=limits)
+    assert f"walk: {told}: " in str((await bench.run("walk")).error)
+
+
+async def test_a_run_that_breaks_off_keeps_what_was_said(bench: Bench) -> None:
+    walk(bench)
+    bench.front.answer = no
+    declined = (await bench.run("walk", "write", inputs={"confirm": "publish"})).as_json()
+    assert (declined["ok"], declined["response"]) == (False, "All is well.")
+    assert declined["results"]["draft#2"] == "The draft."
+    assert (declined["path"][-1]["to"], declined["reason"]) == ("review", "declined")
+    bench.machine("* to a:\n  Say it.\na to a\n")
+    bench.server.answers("Say it.", "It.")
+    failed = (await bench.run("walk")).as_json()
+    assert (failed["error_code"], failed["response"], len(failed["path"])) == ("MoveLimitReached", "It.", 10)
+    bench.machine("* to a\na to a\n")
+    assert "response" not in (await bench.run("walk")).as_json()
 
 
 async def test_the_limits_hold_by_default(bench: Bench) -> None:
     bench.machine("* to a\na to a\n")
     result = await bench.run("walk")
-    assert "the state 'a' was visited 10 times" in str(result.error)
+    assert "walk: a → a: 'a' was visited 10 times" in str(result.error)
 
 
 async def test_the_move_out_is_not_counted_against_the_limit(bench: Bench) -> None:
@@ -344,8 +421,24 @@ async def test_a_chosen_state_is_entered_after_a_yes(bench: Bench) -> None:
         ("draft#2", "gate", "walk: enter the state 'draft' from 'review'?"),
         ("publish", "gate", "walk: enter the state 'publish' from 'review'?"),
     ]
-    assert bench.front.requests[2].details == "Give the final text."
     assert bench.front.requests[2].workflow == "walk"
+
+
+async def test_the_question_says_why_one_goes_there(bench: Bench) -> None:
+    walk(bench)
+    await bench.run("walk", "write", inputs={"confirm": "publish, draft"})
+    first, _, last = bench.front.requests
+    assert (first.details, first.payload["because"]) == ("Write a draft of the text.", "")
+    assert last.details == (
+        "when: nothing is wrong with it\n\nbecause: it is time for publish\n\nGive the final text."
+    )
+    assert last.payload == {
+        "from": "review",
+        "to": "publish",
+        "when": "nothing is wrong with it",
+        "because": "it is time for publish",
+        "guidance": "Give the final text.",
+    }
 
 
 async def test_a_refused_state_is_not_entered(bench: Bench) -> None:
@@ -409,8 +502,16 @@ async def test_cancelling_withdraws_the_question_before_a_state(bench: Bench) ->
 # cancellation and pause
 
 
-@pytest.mark.parametrize("match", ["The present state is review.", "is in the state review. From there"])
-async def test_cancelling_in_the_middle_of_an_answer_frees_the_model(bench: Bench, match: str) -> None:
+@pytest.mark.parametrize(
+    ("match", "results"),
+    [
+        ("The present state is review.", {"draft": "A draft."}),
+        ("is in the state review. From there", {"draft": "A draft.", "review": "All is well."}),
+    ],
+)
+async def test_cancelling_in_the_middle_of_an_answer_frees_the_model_and_keeps_what_was_said(
+    bench: Bench, match: str, results: dict[str, str]
+) -> None:
     bench.machine(LOOP)
     says(bench, "draft", "A draft.")
     gate = bench.server.holds(match, text='{"reason": "so it is", "next": "publish"}')
@@ -419,10 +520,12 @@ async def test_cancelling_in_the_middle_of_an_answer_frees_the_model(bench: Benc
     await asyncio.to_thread(gate.wait_started)
     (run,) = bench.runner.running
     assert run.step == "review"
+    assert [data["step"] for data in bench.front.data(EventName.STEP_COMPLETED)] == list(results)
     bench.runner.cancel()
     result = await task
     assert (result.cancelled, result.reason) == (True, "cancelled")
     await asyncio.to_thread(gate.wait_disconnected)
+    assert result.results == results
     assert [move["to"] for move in result.path or []] == ["draft", "review"]
 
 
@@ -446,6 +549,26 @@ async def test_a_pause_takes_effect_before_the_next_state(bench: Bench) -> None:
     bench.runner.resume(run.id)
     assert (await task).ok
     assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the next step"
+
+
+async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_chosen(bench: Bench) -> None:
+    bench.machine(LOOP)
+    says(bench, "draft", "A draft.")
+    says(bench, "review", "All is well.")
+    says(bench, "publish", "The text.")
+    gate = bench.server.holds(
+        "is in the state review. From there", text='{"reason": "so it is", "next": "publish"}'
+    )
+    task = asyncio.create_task(bench.run("walk", "write"))
+    await asyncio.to_thread(gate.wait_started)
+    (run,) = bench.runner.running
+    bench.runner.pause(run.id)
+    gate.release()
+    await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
+    assert bench.front.data(EventName.WORKFLOW_PAUSED) == [{"step": "publish"}]
+    assert len(bench.front.data(EventName.TRANSITION)) == 2
+    bench.runner.resume(run.id)
+    assert (await task).ok
 
 
 async def test_where_only_the_exit_is_left_a_pause_says_so(bench: Bench) -> None:
@@ -531,15 +654,16 @@ async def test_an_obfuscated_run_shows_no_name_to_anybody(
     says(bench, token["hidden_end"], "Three.", "Four.")
     goes(bench, token["hidden_review"], token["hidden_end"], token["hidden_end"])
     goes(bench, token["hidden_end"], token["hidden_draft"], "end")
-    bench.write("notes.md", "what hidden_end means\n")
+    bench.write("the_hidden_end.md", "what hidden_end means\n")
     result = await bench.run(
         "walk",
         "come to hidden_end soon",
         obfuscate=True,
         inputs={"confirm": f"hidden_end,{token['hidden_draft']}"},
-        context=bench.context("notes.md", 1, 1),
+        context=bench.context("the_hidden_end.md", 1, 1),
     )
     assert result.ok, result.error
+    assert "lines 1 to 1" in asked(bench, 0)
     ways = [move["to"] for move in result.path or []]
     once = [token["hidden_draft"], token["hidden_review"], token["hidden_end"]]
     assert ways == [*once, *once, "*"]

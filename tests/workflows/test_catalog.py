@@ -20,6 +20,7 @@ from tideate_core.workflows import (
     load_machine,
     workflow_key,
 )
+from tideate_core.workflows.machine_files import BUILTIN_MACHINES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,11 +112,73 @@ def test_the_first_place_that_has_a_name_wins(
             path.unlink()
 
 
-def test_only_the_built_in_planner_has_its_confirmations(
+@pytest.mark.parametrize("name", ["PLANNER", "./PLANNER.workflow"])
+def test_a_copy_of_the_planner_keeps_its_confirmation_and_needs(
+    registry: WorkflowRegistry, root: Path, project: Path, tmp_path: Path, name: str
+) -> None:
+    text = (BUILTIN_MACHINES / "PLANNER.workflow").read_text()
+    write(project / "PLANNER.workflow", text)
+    write(tmp_path / "PLANNER.workflow", text)
+    machine = machine_of(Catalog(registry, root, cwd=tmp_path).get(name))
+    assert machine.path != BUILTIN_MACHINES / "PLANNER.workflow"
+    assert machine.confirm == {"execution"}
+    assert machine.needs == ("prompt",)
+
+
+def test_a_namesake_of_the_planner_without_its_states_can_be_used(
     registry: WorkflowRegistry, root: Path, project: Path
 ) -> None:
     write(project / "PLANNER.workflow")
     assert machine_of(Catalog(registry, root).get("PLANNER")).confirm == frozenset()
+
+
+def test_a_projects_file_that_takes_anothers_place_is_told(
+    registry: WorkflowRegistry, root: Path, project: Path, person: Path
+) -> None:
+    package_machine(registry, "sonnet")
+    for name in ("PLANNER", "essay", "sonnet", "letter"):
+        write(project / f"{name}.workflow")
+    write(person / "essay.workflow")
+    known = Catalog(registry, root)
+    expected = {
+        name: f"this project's own {name} is used: {project / name}.workflow"
+        for name in ("PLANNER", "essay", "sonnet")
+    }
+    assert sorted(known.notices) == sorted(expected.values())
+    for name, notice in expected.items():
+        assert known.notices_of(name) == [notice]
+    assert known.notices_of("letter") == []
+
+
+def test_a_run_is_told_of_its_own_file_and_of_directories(
+    registry: WorkflowRegistry, root: Path, project: Path, person: Path, loads: list[str]
+) -> None:
+    write(project / "ask.workflow")
+    write(project / "broken.workflow", BROKEN)
+    person.parent.mkdir(parents=True)
+    person.symlink_to(person)
+    known = Catalog(registry, root)
+    (about_ask, about_directory) = known.notices_of("ask")
+    assert about_ask.startswith(f"{project / 'ask.workflow'} was not used")
+    assert known.notices_of("PLANNER") == [about_directory]
+    assert about_directory == f"{person} cannot be read: Too many levels of symbolic links"
+    assert loads == []
+
+
+def test_a_workflow_comes_before_a_file_of_its_name_and_any_other_file_after_all(
+    registry: WorkflowRegistry, tmp_path: Path
+) -> None:
+    write(tmp_path / "PLANNER")
+    own = write(tmp_path / "essay")
+    known = Catalog(registry, None, cwd=tmp_path)
+    assert known.get("PLANNER").source == "builtin"
+    assert known.file_of("PLANNER") == BUILTIN_MACHINES / "PLANNER.workflow"
+    assert machine_of(known.get("essay")).path == known.file_of("essay") == own
+    assert known.file_of("ask") is None
+    with pytest.raises(UnknownWorkflow):
+        known.get("x" * 5000)
+    with pytest.raises(InvalidDefinition):
+        known.get("~nobody-of-this-name/essay.workflow")
 
 
 def test_workflows_are_listed_by_name_with_where_they_come_from(
@@ -175,8 +238,18 @@ def test_a_file_with_a_reserved_name_is_a_notice(
     path = write(project / "cancel.workflow")
     known = Catalog(registry, root)
     assert known.notices == [f"{path}: 'cancel' is a subcommand of :Workflow; rename the file"]
-    with pytest.raises(UnknownWorkflow):
+    with pytest.raises(InvalidDefinition, match="'cancel' is a subcommand of :Workflow; rename the file"):
         known.get("cancel")
+
+
+@pytest.mark.parametrize("name", ["esay.workflow", "./esay.workflow", "./review.workflow"])
+def test_a_path_that_leads_nowhere_is_told_before_its_name_is_looked_at(
+    registry: WorkflowRegistry, tmp_path: Path, name: str
+) -> None:
+    write(tmp_path / "essay.workflow")
+    with pytest.raises(InvalidDefinition, match="cannot be read: No such file or directory") as caught:
+        Catalog(registry, None, cwd=tmp_path).get(name)
+    assert str(caught.value).endswith("did you mean 'essay.workflow'?") == ("esay" in name)
 
 
 def test_the_notices_of_packages_are_passed_on(registry: WorkflowRegistry) -> None:
@@ -310,6 +383,17 @@ def test_a_file_that_did_not_change_is_parsed_once(
         known.list()
         assert len(known.notices) == (text == BROKEN)
     assert sorted(loads) == ["PLANNER.workflow", "essay.workflow"]
+
+
+@pytest.mark.usefixtures("settled")
+def test_a_file_at_a_path_is_parsed_once(
+    registry: WorkflowRegistry, tmp_path: Path, loads: list[str]
+) -> None:
+    path = write(tmp_path / "essay.workflow")
+    known = Catalog(registry, None)
+    known.get(str(path))
+    known.get(str(path), obfuscate=True)
+    assert loads == ["essay.workflow"]
 
 
 @pytest.mark.usefixtures("settled")

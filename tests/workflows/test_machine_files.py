@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile
+from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.machines.language import parse
 from tideate_core.machines.language.obfuscation import Obfuscator
-from tideate_core.workflows import MachineWorkflow, find_machine_file, load_machine
+from tideate_core.workflows import Catalog, MachineWorkflow, WorkflowRegistry, load_machine
 from tideate_core.workflows.machine_files import BUILTIN_MACHINES, find_machine_files, is_machine_path
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_all_mistakes_of_a_file_are_told_with_their_places(tmp_path: Path) -> No
 
 def test_a_file_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path) -> None:
     path = write(tmp_path / "essay.workflow", b"* to a\n: caf\xe9\na to *\n")
-    with pytest.raises(InvalidDefinition, match=rf"{path}:2: not UTF-8 at byte 12"):
+    with pytest.raises(InvalidDefinition, match=rf"{path} is not UTF-8 at byte 12, in line 2"):
         load_machine(path)
 
 
@@ -117,13 +117,13 @@ def test_reading_is_bounded(tmp_path: Path) -> None:
     write(path, TEXT.ljust(1024 * 1024, "\n"))
     assert load_machine(path).step_names == ("draft", "polish")
     write(path, TEXT.ljust(1024 * 1024 + 1, "\n"))
-    with pytest.raises(InvalidDefinition, match="larger than 1024 KiB"):
+    with pytest.raises(InvalidDefinition, match="is larger than 1 MiB"):
         load_machine(path)
 
 
 def test_a_pipe_in_the_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "essay.workflow")
-    with pytest.raises(InvalidDefinition, match="not a regular file"):
+    with pytest.raises(InvalidDefinition, match="is no regular file"):
         load_machine(tmp_path / "essay.workflow")
 
 
@@ -135,6 +135,10 @@ def test_what_cannot_be_read_is_named(tmp_path: Path, name: str) -> None:
 
 
 # finding
+
+
+def file_of(name: str, root: Path | None) -> Path | None:
+    return Catalog(WorkflowRegistry(), root).file_of(name)
 
 
 def names(root: Path | None, source: str) -> list[str]:
@@ -151,22 +155,22 @@ def test_only_machine_files_are_found(tmp_path: Path) -> None:
 def test_the_projects_file_comes_before_the_persons_and_that_before_the_built_in_one(
     tmp_path: Path, person: Path
 ) -> None:
-    assert find_machine_file("PLANNER", tmp_path) == BUILTIN_MACHINES / "PLANNER.workflow"
+    assert file_of("PLANNER", tmp_path) == BUILTIN_MACHINES / "PLANNER.workflow"
     own = write(person / "PLANNER.workflow")
-    assert find_machine_file("PLANNER", tmp_path) == own
+    assert file_of("PLANNER", tmp_path) == own
     project = write(tmp_path / ".tideate/workflows/PLANNER")
-    assert find_machine_file("PLANNER", tmp_path) == project
-    assert find_machine_file("PLANNER", None) == own
+    assert file_of("PLANNER", tmp_path) == project
+    assert file_of("PLANNER", None) == own
 
 
 def test_what_is_nowhere_is_not_found(tmp_path: Path) -> None:
-    assert find_machine_file("essay", tmp_path) is None
-    assert find_machine_file(str(tmp_path / "essay.workflow"), None) is None
+    with pytest.raises(UnknownWorkflow):
+        file_of("essay", tmp_path)
 
 
 def test_a_path_is_found_where_it_is(tmp_path: Path) -> None:
     path = write(tmp_path / "deep/essay.workflow")
-    assert find_machine_file(str(path), None) == path
+    assert file_of(str(path), None) == path
 
 
 @pytest.mark.parametrize(
@@ -185,10 +189,27 @@ def test_links_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "secret.workflow").symlink_to(secret)
     (folder / "inner.workflow").symlink_to(inner)
-    assert find_machine_file("secret", root) is None
-    assert find_machine_file("inner", root) == folder / "inner.workflow"
+    with pytest.raises(InvalidDefinition, match="it is a link out of the project"):
+        file_of("secret", root)
+    assert file_of("inner", root) == folder / "inner.workflow"
     (problem,) = [file.problem for file in find_machine_files(root) if file.problem]
     assert problem == f"{folder / 'secret.workflow'} was not used: it is a link out of the project"
+
+
+def test_a_link_that_leads_to_itself_is_no_crash(tmp_path: Path) -> None:
+    folder = tmp_path / ".tideate" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "loop.workflow").symlink_to("loop.workflow")
+    (notice,) = Catalog(WorkflowRegistry(), tmp_path).notices
+    assert notice == f"{folder / 'loop.workflow'} cannot be read: Too many levels of symbolic links"
+
+
+def test_what_is_not_text_is_refused_under_a_name_that_can_be_shown(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDefinition, match=r"essay\.workflow is binary"):
+        load_machine(write(tmp_path / "essay.workflow", b"* to\0a\n"))
+    with pytest.raises(InvalidDefinition) as caught:
+        load_machine(tmp_path / "\x1b[2J" / "essay.workflow")
+    assert "\x1b" not in str(caught.value)
 
 
 def test_a_directory_that_leads_out_of_the_project_is_not_listed(tmp_path: Path) -> None:
@@ -204,7 +225,7 @@ def test_the_persons_own_links_are_followed(tmp_path: Path, person: Path) -> Non
     real = write(tmp_path / "dotfiles/essay.workflow")
     person.mkdir(parents=True)
     (person / "essay.workflow").symlink_to(real)
-    assert find_machine_file("essay", tmp_path) == person / "essay.workflow"
+    assert file_of("essay", tmp_path) == person / "essay.workflow"
 
 
 # the workflow

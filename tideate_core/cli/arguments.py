@@ -39,6 +39,8 @@ def state_names(context: CompletionContext) -> list[str]:
     """Return the states of the file that stands on the line already."""
     from tideate_core.cli.machine_source import open_machine
 
+    if context["file"].raw in ("-", STDIN):
+        return ["*"]  # it can be read only once
     return ["*", *open_machine(context["file"].raw or "", None).machine.states]
 
 

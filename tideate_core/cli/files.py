@@ -7,32 +7,98 @@ import stat
 import tempfile
 from pathlib import Path
 
-from tideate_core.errors import WorkspaceError
+from tideate_core.cli.output import label, messages, print_text
+from tideate_core.errors import InvalidInput, WorkspaceError
+from tideate_core.project import expanded, real
 
-__all__ = ["write_text"]
+__all__ = ["write_output", "write_text"]
+
+MOST_LINKS = 40
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file's content at once; an existing file keeps its mode, and a link leads to the same file.
+def write_output(out: str | None, text: str, source: Path | None) -> None:
+    """Print a text, or write it to the file of `-o` and say so.
 
+    :param out: the file; None and `-` are stdout.
+    :param source: the file that the text was made from, which it must not replace.
+    :raises InvalidInput: OUT is that file, or looks like an option.
     :raises WorkspaceError: it cannot be written; it is as it was.
     """
-    target = path.resolve()
+    if out is None or out == "-":
+        print_text(text)
+        return
+    if not out or out.startswith("-"):
+        raise InvalidInput(f"-o needs the name of a file, not {out!r}; one such is ./{out or 'machine'}")
+    path = expanded(out)
+    if source is not None and path.exists() and path.samefile(source):
+        raise InvalidInput(f"-o {out} is the FILE itself, which would be lost; choose another name")
+    write_text(path, text)
+    messages().print(f"written: {label(out)}", markup=False, soft_wrap=True)
+
+
+def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
+    """Write a file's content at once; an existing file keeps its mode, and a link leads to the same file.
+
+    A file that has other names besides is written in place, so that they stay names of it.
+
+    :param replaces: what the file must still hold.
+    :raises WorkspaceError: it cannot be written, or holds something else by now; it is as it was.
+    """
+    if _is_device(path):
+        raise WorkspaceError(f"{path} is no regular file; `-` stands for stdout")
+    target = real(path)
     try:
         mode = _mode(target)
-        descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                os.fchmod(descriptor, mode)
-                file.write(text.encode())
-                file.flush()
-                os.fsync(descriptor)
-            Path(draft).replace(target)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        if target.exists() and target.stat().st_nlink > 1:
+            _check_unchanged(target, replaces)
+            _write_in_place(target, text)
+        else:
+            _replace(target, text, mode, replaces)
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _replace(target: Path, text: str, mode: int, replaces: str | None) -> None:
+    descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}-")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(text.encode())
+            file.flush()
+            os.fsync(descriptor)
+        # as late as can be: what an editor saved since it was read must not be lost
+        _check_unchanged(target, replaces)
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+
+
+def _write_in_place(target: Path, text: str) -> None:
+    with target.open("r+b") as file:
+        file.write(text.encode())
+        file.truncate()
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _check_unchanged(target: Path, replaces: str | None) -> None:
+    if replaces is not None and target.read_bytes() != replaces.encode():
+        raise WorkspaceError(f"{target} was changed since it was read, and is left as it is; try again")
+
+
+def _is_device(path: Path) -> bool:
+    """Tell whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
+    for _ in range(MOST_LINKS):
+        place = real(path.parent) / path.name
+        if place.is_relative_to("/proc") or (
+            place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 no file of ours
+        ):
+            return True
+        if not place.is_symlink():
+            return False
+        path = place.parent / place.readlink()
+    return False
 
 
 def _mode(target: Path) -> int:

@@ -35,7 +35,7 @@ class Keyboard:
         What was typed before the question is dropped: it was not meant as an answer to it.
         """
         termios.tcflush(self._input, termios.TCIFLUSH)
-        self._console.print(question, end=" ", soft_wrap=True)
+        self._console.print(question, end=" ")
         loop = asyncio.get_running_loop()
         readable = asyncio.Event()
         loop.add_reader(self._input, readable.set)

@@ -13,13 +13,24 @@ __all__ = ["app"]
 app = App(
     name="machine",
     help="State machines: look at `.workflow` files, walk through them, run them.",
-    help_epilogue="FILE is a `.workflow` file, the name of a workflow such as PLANNER, or `-` for stdin.\n\n"
+    help_epilogue="FILE is a `.workflow` file, the name of a workflow such as PLANNER, or `-` for stdin "
+    "(not of `run`).\n\n"
     "Exit status: 0 done, 1 an invalid move, a file to format, or a failed run, "
-    "2 wrong usage or an invalid file.",
+    "2 wrong usage or an invalid file, 3 declined or cancelled, 130 interrupted.",
 )
 
 Out = Annotated[
-    str | None, Parameter(name=["--output", "-o"], metavar="OUT", help="Write to this file, not to stdout.")
+    str | None,
+    Parameter(
+        name=["--output", "-o"],
+        metavar="OUT",
+        help="Write to this file; `-` is stdout, the default.",
+        allow_leading_hyphen=True,
+    ),
+]
+Called = Annotated[
+    str | None,
+    Parameter(name="--name", help="What the workflow of stdin is called; its tokens depend on the name."),
 ]
 Current = Annotated[StateName, Parameter(name="--current", help="Mark this state.")]
 
@@ -49,12 +60,13 @@ def graph(
     out: Out = None,
     obfuscate: Obfuscate = False,
     current: Current = None,
+    called: Called = None,
     root: Root = None,
 ) -> int:
     """Draw a machine: as text, for Mermaid or Graphviz, or as SVG."""
     from tideate_core.cli.machine_graph import graph as command
 
-    return command(file, root, format=format, out=out, obfuscate=obfuscate, current=current)
+    return command(file, root, format=format, out=out, obfuscate=obfuscate, current=current, called=called)
 
 
 @app.command(usage="tideate machine step [OPTIONS] FILE [STATE [NEXT]]")
@@ -66,6 +78,7 @@ def step(
     *,
     obfuscate: Obfuscate = False,
     json: Annotated[bool, Parameter(name="--json", help="Print the result of one move as JSON.")] = False,
+    called: Called = None,
     root: Root = None,
 ) -> int:
     """Walk through a machine by hand.
@@ -75,7 +88,7 @@ def step(
     """
     from tideate_core.cli.machine_step import step as command
 
-    return command(file, state, next, root, obfuscate=obfuscate, as_json=json)
+    return command(file, state, next, root, obfuscate=obfuscate, as_json=json, called=called)
 
 
 @app.command(name="format", usage="tideate machine format [OPTIONS] FILE...")
@@ -95,11 +108,19 @@ def format_files(
 
 
 @app.command(usage="tideate machine export [OPTIONS] FILE")
-def export(file: Machine, /, *, obfuscate: Obfuscate = False, out: Out = None, root: Root = None) -> int:
+def export(
+    file: Machine,
+    /,
+    *,
+    obfuscate: Obfuscate = False,
+    out: Out = None,
+    called: Called = None,
+    root: Root = None,
+) -> int:
     """Print a machine as `.workflow` text."""
     from tideate_core.cli.machine_export import export as command
 
-    return command(file, root, obfuscate=obfuscate, out=out)
+    return command(file, root, obfuscate=obfuscate, out=out, called=called)
 
 
 @app.command(usage="tideate machine reveal [OPTIONS] FILE TOKEN...")
@@ -108,9 +129,13 @@ def reveal(
     /,
     *tokens: Annotated[str, Parameter(help="What an obfuscated export, log or client shows.")],
     json: Json = False,
+    called: Called = None,
     root: Root = None,
 ) -> int:
-    """Print the names behind tokens, one a line; needs the project's key."""
+    """Print the names behind tokens, one a line.
+
+    Needs the project's key, and FILE under the name that it had: tokens depend on the workflow's name.
+    """
     from tideate_core.cli.machine_export import reveal as command
 
-    return command(file, tokens, root, as_json=json)
+    return command(file, tokens, root, as_json=json, called=called)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from tideate_core.cli import output
 from tideate_core.cli.machine_source import Source, Unreadable, sources
-from tideate_core.cli.output import fail, print_json, results, visible
+from tideate_core.cli.output import diagnostic_json, fail, print_json, results, tell_mistakes, visible
 from tideate_core.errors import TideateError
-from tideate_core.machines.language import explain_all
+from tideate_core.machines.language import explanations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["check", "described"]
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
-AT_ONCE = 100
-"""How many mistakes are explained from one split of the text; more are left to their number."""
+MOST = 100
+"""How many mistakes of one file are told to people."""
 
 
 @dataclass(slots=True)
@@ -40,7 +41,7 @@ class _Count:
         report: dict[str, Any] = {"file": read.label, "ok": not errors}
         if isinstance(read, Unreadable):
             report["error"] = read.message
-        report["diagnostics"] = [_as_json(one) for one in found]
+        report["diagnostics"] = [diagnostic_json(one) for one in found]
         self.reports.append(report)
 
     def __str__(self) -> str:
@@ -60,7 +61,7 @@ def check(files: tuple[str, ...], root: str | None, *, strict: bool, as_json: bo
             count.add(read, found)
             if not as_json:
                 for part in described(read, found):
-                    console.print(part, soft_wrap=True)
+                    tell_mistakes(console, part)
     except TideateError as error:
         fail(error, as_json=as_json)
         return 2
@@ -76,14 +77,15 @@ def check(files: tuple[str, ...], root: str | None, *, strict: bool, as_json: bo
 
 def described(read: Source | Unreadable, found: tuple[Diagnostic, ...]) -> Iterator[Text]:
     """Give the text of each mistake: where and what, the line it is in, and a caret under it."""
-    label = visible(read.label).replace("\n", "␊")
+    label = output.label(read.label)
     if isinstance(read, Unreadable):
         yield Text.assemble((f"{label}: ", "bold"), ("error: ", STYLES["error"]), visible(read.message))
         return
-    for start in range(0, len(found), AT_ONCE):
-        some = found[start : start + AT_ONCE]
-        for one, text in zip(some, explain_all(some, read.raw, label), strict=True):
-            yield _coloured(one, text, label)
+    some = found[:MOST]
+    for one, text in zip(some, explanations(some, read.raw, label), strict=True):
+        yield _coloured(one, text, label)
+    if len(found) > MOST:
+        yield Text.assemble((f"{label}: ", "bold"), f"and {len(found) - MOST} more")
 
 
 def _coloured(one: Diagnostic, explained: str, label: str) -> Text:
@@ -97,17 +99,6 @@ def _coloured(one: Diagnostic, explained: str, label: str) -> Text:
     if head != explained:
         text.stylize(style, explained.rindex("\n"))
     return text
-
-
-def _as_json(one: Diagnostic) -> dict[str, Any]:
-    return {
-        "line": one.position.line,
-        "column": one.position.column,
-        "end_column": one.position.column + one.length,
-        "severity": one.severity,
-        "code": one.code,
-        "message": one.message,
-    }
 
 
 def _counted(number: int, word: str) -> str:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from tideate_core.cli.files import write_text
 from tideate_core.cli.machine_check import described
 from tideate_core.cli.machine_source import Source, Unreadable, sources
-from tideate_core.cli.output import fail, messages, results
+from tideate_core.cli.output import fail, label, messages, results, tell_mistakes
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.machines.language import format_text
+from tideate_core.workflows.machine_text import BOM
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["format_files"]
 
 DONE, WOULD_CHANGE, INVALID = 0, 1, 2
-BOM = "\ufeff"
 
 
 def format_files(files: tuple[str, ...], root: str | None, *, check: bool, stdout: bool) -> int:
@@ -45,7 +45,7 @@ def _format_one(read: Source | Unreadable, *, check: bool, stdout: bool) -> int:
     console = messages()
     mistakes = () if isinstance(read, Unreadable) else read.parse().errors
     for part in described(read, tuple(mistakes)):
-        console.print(part, soft_wrap=True)
+        tell_mistakes(console, part)
     if isinstance(read, Unreadable) or mistakes:
         return INVALID
     text = formatted(read.raw)
@@ -54,14 +54,14 @@ def _format_one(read: Source | Unreadable, *, check: bool, stdout: bool) -> int:
     if stdout or read.path is None:
         _print(text)
     elif text != read.raw:
-        write_text(read.path, text)
-        console.print(f"formatted: {read.label}", markup=False, soft_wrap=True)
+        write_text(read.path, text, replaces=read.raw)
+        console.print(f"formatted: {label(read.label)}", markup=False, soft_wrap=True)
     return DONE
 
 
 def _list(read: Source, console: Console, *, changes: bool) -> int:
     if changes:
-        console.print(f"would be formatted: {read.label}", markup=False, soft_wrap=True)
+        console.print(f"would be formatted: {label(read.label)}", markup=False, soft_wrap=True)
     return WOULD_CHANGE if changes else DONE
 
 

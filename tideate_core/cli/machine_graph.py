@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from rich.text import Text
 
-from tideate_core.cli.files import write_text
+from tideate_core.cli.files import write_output
 from tideate_core.cli.machine_source import open_machine, state_of
-from tideate_core.cli.output import fail, messages, print_text, results, visible
+from tideate_core.cli.output import fail, results, visible
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.machines.language import draw
 
@@ -39,22 +39,20 @@ def graph(
     out: str | None,
     obfuscate: bool,
     current: str | None,
+    called: str | None = None,
 ) -> int:
     """Draw a machine on stdout or to a file; returns the exit status."""
     try:
         kind = format or _format_of(out)
-        workflow = open_machine(file, root, obfuscate=obfuscate)
+        workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
         marked = None if current is None else state_of(workflow, current)
         console = results()
         drawing = draw(workflow.machine, kind, width=console.width, current=marked)
-        if out is not None:
-            write_text(Path(out).expanduser(), drawing)
-            messages().print(f"written: {out}", markup=False, soft_wrap=True)
-        elif kind == "text" and console.is_terminal:
+        if out in (None, "-") and kind == "text" and console.is_terminal:
             # its lines fit, and what is cut off on purpose has to stay on its line
             console.print(_coloured(drawing, workflow.machine.states, marked), soft_wrap=True)
         else:
-            print_text(drawing)
+            write_output(out, drawing, workflow.path)
     except TideateError as error:
         fail(error)
         return 2
@@ -62,7 +60,7 @@ def graph(
 
 
 def _format_of(out: str | None) -> Format:
-    if out is None:
+    if out is None or out == "-":
         return "text"
     try:
         return SUFFIXES[Path(out).suffix.lower()]

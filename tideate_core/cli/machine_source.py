@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING
 
 from tideate_core.cli.arguments import STDIN
 from tideate_core.cli.wiring import build_catalog, locate
-from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError
+from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError, UnknownWorkflow
 from tideate_core.machines.language import BOUNDARY, parse
+from tideate_core.project import expanded, real
 from tideate_core.workflows import MachineWorkflow, Registration
-from tideate_core.workflows.machine_files import LARGEST_FILE, find_machine_file
+from tideate_core.workflows.definitions import check_name
+from tideate_core.workflows.machine_files import is_machine_name, is_machine_path
+from tideate_core.workflows.machine_text import read_machine_stream, read_machine_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tideate_core.machines.language import Parsed
 
 __all__ = ["Source", "Unreadable", "open_machine", "sources", "state_of"]
 
-SUFFIX = ".workflow"
 NEVER_SEARCHED = frozenset({".git", ".hg", ".venv", "node_modules"})
 
 
@@ -55,32 +57,41 @@ def sources(names: tuple[str, ...], root: str | None) -> Iterator[Source | Unrea
     """
     if not names:
         raise InvalidInput("name a FILE: a .workflow file, a directory of them, a workflow's name, or -")
-    seen: set[Path] = set()
+    seen: set[Path | None] = set()
     for name in names:
         try:
-            for label, path in _files(name, root):
-                if path is None or path.resolve() not in seen:
+            for found in _files(name, root):
+                if isinstance(found, Unreadable):
+                    yield found
+                    continue
+                label, path = found
+                place = None if path is None else real(path)
+                if place not in seen:
                     yield _read(label, path)
-                if path is not None:
-                    seen.add(path.resolve())
+                seen.add(place)
         except TideateError as error:
             yield Unreadable(name, str(error))
 
 
-def open_machine(name: str, root: str | None, *, obfuscate: bool = False) -> MachineWorkflow:
+def open_machine(
+    name: str, root: str | None, *, obfuscate: bool = False, called: str | None = None
+) -> MachineWorkflow:
     """Return the machine that FILE names; obfuscated, it has tokens for names.
 
+    :param called: the workflow's name, for stdin, which has none; the tokens depend on it.
     :raises InvalidWorkflowFile: it has mistakes.
     :raises TideateError: it cannot be found or read, or is no machine.
     """
     found = locate(root)
     if name == STDIN:
-        known = _from_stdin()
+        if obfuscate and called is None:
+            raise InvalidInput("the tokens depend on the workflow's name, and `-` has none: give --name NAME")
+        known = _from_stdin(called or "stdin")
         known = known.obfuscated(found) if obfuscate else known
+    elif called is not None:
+        raise InvalidInput("--name is for `-`; a file or a workflow has a name")
     else:
-        # a file of that name here is meant, whatever workflows there are
-        place = str(Path(name).expanduser().resolve()) if _is_file(name) else name
-        known = build_catalog(found).get(place, obfuscate=obfuscate)
+        known = build_catalog(found).get(name, obfuscate=obfuscate)
     if not isinstance(known.definition, MachineWorkflow):
         raise InvalidInput(f"{name!r} is a workflow of steps, no state machine")
     return known.definition
@@ -94,78 +105,70 @@ def state_of(workflow: MachineWorkflow, name: str) -> str:
     return name if name == BOUNDARY else workflow.state_named(name)
 
 
-def _is_file(name: str) -> bool:
-    return "/" in name or name.endswith(SUFFIX) or _exists(name, Path.is_file)
-
-
-def _exists(name: str, kind: Callable[[Path], bool]) -> bool:
-    try:
-        return kind(Path(name).expanduser())
-    except OSError:
-        return False  # longer than any name can be
-
-
-def _from_stdin() -> Registration:
+def _from_stdin(called: str) -> Registration:
+    check_name(called, "--name: ")
     source = _read("stdin", None)
     if isinstance(source, Unreadable):
         raise InvalidDefinition(f"{source.label}: {source.message}")
-    return Registration(MachineWorkflow("stdin", source.parse().require("stdin")), {}, "file")
+    return Registration(MachineWorkflow(called, parse(source.raw, called).require("stdin")), {}, "file")
 
 
-def _files(name: str, root: str | None) -> Iterator[tuple[str, Path | None]]:
-    """Give what one name stands for, each with how it is called in messages."""
-    path = Path(name).expanduser()
+def _files(name: str, root: str | None) -> Iterator[tuple[str, Path | None] | Unreadable]:
+    """Give what one name stands for, each with how it is called in messages.
+
+    A workflow of that name comes first, as it does where one is run.
+    """
+    path = expanded(name)
     if name == STDIN:
         yield "stdin", None
-    elif name and _exists(name, Path.is_dir):
-        found = list(_below(path))
-        if not found:
-            raise InvalidInput(f"there is no *{SUFFIX} file in this directory")
-        yield from ((str(file), file) for file in found)
-    elif _is_file(name):
+        return
+    named = None if is_machine_path(name) else _named(name, root)
+    if named is not None:
+        yield named
+    elif name and _is_directory(path):
+        yield from _machines_below(path)
+    elif is_machine_path(name):
         yield name, path
     else:
-        yield _named(name, root)
-
-
-def _below(directory: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(directory):
-        folders[:] = sorted(set(folders) - NEVER_SEARCHED)
-        yield from (Path(place, file) for file in sorted(files) if file.endswith(SUFFIX))
-
-
-def _named(name: str, root: str | None) -> tuple[str, Path]:
-    found = locate(root)
-    path = find_machine_file(name, found)
-    if path is None:
         # tells what is known, or what this is instead of a machine
-        path = open_machine(name, root).path
-    if path is None:
+        open_machine(name, root)
         raise InvalidInput(f"{name!r} comes from a package and has no file")
+
+
+def _named(name: str, root: str | None) -> tuple[str, Path] | None:
+    try:
+        path = build_catalog(locate(root)).file_of(name)
+    except UnknownWorkflow:
+        return None
+    if path is None:
+        return None
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path), path
 
 
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False  # longer than any name can be
+
+
+def _machines_below(directory: Path) -> Iterator[tuple[str, Path] | Unreadable]:
+    found = False
+    errors: list[OSError] = []
+    for place, folders, files in os.walk(directory, onerror=errors.append):
+        folders[:] = sorted(set(folders) - NEVER_SEARCHED)
+        for file in sorted(filter(is_machine_name, files)):
+            found = True
+            yield str(Path(place, file)), Path(place, file)
+    yield from (Unreadable(str(error.filename), f"cannot be read: {error.strerror}") for error in errors)
+    if not found and not errors:
+        raise InvalidInput("there is no *.workflow file in this directory")
+
+
 def _read(label: str, path: Path | None) -> Source | Unreadable:
     try:
-        if path is None:
-            return _decode(label, path, sys.stdin.buffer.read(LARGEST_FILE + 1))
-        # a pipe would wait for its writer
-        if path.exists() and not path.is_file():
-            return Unreadable(label, "no regular file")
-        with path.open("rb") as file:
-            return _decode(label, path, file.read(LARGEST_FILE + 1))
-    except OSError as error:
-        return Unreadable(label, f"cannot be read: {error.strerror}")
-
-
-def _decode(label: str, path: Path | None, data: bytes) -> Source | Unreadable:
-    if len(data) > LARGEST_FILE:
-        return Unreadable(label, f"larger than {LARGEST_FILE >> 20} MiB; that is no workflow")
-    if b"\0" in data:
-        return Unreadable(label, "binary, not text")
-    try:
-        return Source(label, path, data.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return Unreadable(label, f"not UTF-8 at byte {error.start}, in line {line}; save it as UTF-8")
+        text = read_machine_stream(sys.stdin.buffer) if path is None else read_machine_text(path)
+    except InvalidDefinition as error:
+        return Unreadable(label, str(error).removeprefix("is "))
+    return Source(label, path, text)

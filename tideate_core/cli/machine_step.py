@@ -10,8 +10,8 @@ from rich.text import Text
 
 from tideate_core.cli.machine_input import Lines, Prompt
 from tideate_core.cli.machine_source import open_machine, state_of
-from tideate_core.cli.output import fail, markdown, path_line, print_json, results, visible
-from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.cli.output import fail, markdown, print_json, results, tell, visible
+from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError
 from tideate_core.machines.language import BOUNDARY, Failure, Success, Workflow, draw
 
 if TYPE_CHECKING:
@@ -30,14 +30,23 @@ HELP = "number or name go there · b back · g graph · h path so far · q quit"
 
 
 def step(
-    file: str, state: str | None, target: str | None, root: str | None, *, obfuscate: bool, as_json: bool
+    file: str,
+    state: str | None,
+    target: str | None,
+    root: str | None,
+    *,
+    obfuscate: bool,
+    as_json: bool,
+    called: str | None = None,
 ) -> int:
     """Walk through a machine, or try one move of it; returns the exit status."""
     try:
         if as_json and target is None:
             raise InvalidInput("--json prints the result of one move: name the STATE and the NEXT one")
-        workflow = open_machine(file, root, obfuscate=obfuscate)
-        start = state_of(workflow, state or BOUNDARY)
+        workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
+        start = BOUNDARY if state is None else state_of(workflow, state)
+        if start == BOUNDARY:
+            _check_entry(workflow)
         if target is not None:
             return _one_move(workflow, start, target, as_json=as_json)
         walk = Walk(workflow, start, results())
@@ -46,6 +55,14 @@ def step(
         return USAGE
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return walk.go(Prompt(walk.console) if at_terminal else Lines(), rendered=at_terminal)
+
+
+def _check_entry(workflow: MachineWorkflow) -> None:
+    """Refuse what a run refuses."""
+    if all(way.target == BOUNDARY for way in workflow.machine.outgoing[BOUNDARY]):
+        raise InvalidDefinition(
+            f"{workflow.name} has no entry: a transition `* to STATE` says where a walk starts"
+        )
 
 
 def _one_move(workflow: MachineWorkflow, start: str, target: str, *, as_json: bool) -> int:
@@ -94,16 +111,16 @@ class Walk:
             self.console.print()
             return INTERRUPTED
         finally:
-            self.console.print(path_line(self.path), soft_wrap=True)
+            self._history()
 
     def show(self, result: TransitionResult, *, rendered: bool) -> None:
         """Print what came of a move."""
         if isinstance(result, Failure):
-            self.console.print(Text(visible(result.message), style="red"), soft_wrap=True)
+            tell(self.console, Text(visible(result.message), style="red"))
             self._actions(result.valid_actions)
         else:
             self._state(result.next_state, result.guidance, rendered=rendered)
-            self._actions(result.valid_actions)
+            self._actions(result.valid_actions, apart=result.guidance)
 
     def _walk(self, choices: Choices, *, rendered: bool) -> int:
         self._place(rendered=rendered)
@@ -144,7 +161,7 @@ class Walk:
 
     def _place(self, *, rendered: bool) -> None:
         self._state(self.current, self.guidance[-1], rendered=rendered)
-        self._actions(self.machine.valid_actions(self.current))
+        self._actions(self.machine.valid_actions(self.current), apart=self.guidance[-1])
 
     def _state(self, name: str, guidance: str, *, rendered: bool) -> None:
         self.console.print(Text(visible(name), style="bold cyan"), soft_wrap=True)
@@ -153,13 +170,16 @@ class Walk:
         elif guidance:
             self.console.print(Text(visible(guidance)), soft_wrap=True)
 
-    def _actions(self, actions: tuple[Action, ...]) -> None:
+    def _actions(self, actions: tuple[Action, ...], *, apart: str = "") -> None:
+        """Print the choices; an empty line sets them apart from a text above."""
+        if apart and actions:
+            self.console.print()
         for number, action in enumerate(actions, start=1):
             name = "the end (*)" if action.action == BOUNDARY else visible(action.action)
             line = Text.assemble((f"  {number} ", "bold"), name)
             if action.when:
                 line.append(f"  {visible(' '.join(action.when.split()))}", "dim")
-            self.console.print(line, soft_wrap=True)
+            tell(self.console, line, indent=len(f"  {number} "))
 
     def _back(self, rendered: bool) -> None:
         if len(self.path) == 1:
@@ -173,11 +193,11 @@ class Walk:
         drawing = draw(self.workflow.machine, "text", width=self.console.width, current=self.current)
         self.console.print(Text(visible(drawing).rstrip("\n")), soft_wrap=True)
 
-    def _history(self, _rendered: bool) -> None:
-        self.console.print(path_line(self.path), soft_wrap=True)
+    def _history(self, _rendered: bool = False) -> None:
+        tell(self.console, Text(visible(" → ".join(self.path)), style="dim"))
 
     def _help(self, _rendered: bool) -> None:
-        self.console.print(HELP, style="dim", soft_wrap=True)
+        tell(self.console, Text(HELP, style="dim"))
 
 
 COMMANDS: Mapping[str, Callable[[Walk, bool], None]] = {

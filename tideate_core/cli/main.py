@@ -24,6 +24,13 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     version=f"tideate {__version__}",
 )
+WITH_VALUE = frozenset(
+    {
+        *("--adapter", "--current", "--file", "--format", "--input", "--name", "--output", "--port"),
+        *("--root", "--transport", "--workflow", "-i", "-o"),
+    }
+)
+"""Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
 OTHER = Group("Other", sort_key=9)
 app["--help"].group = app["--version"].group = (OTHER,)
 app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")
@@ -63,6 +70,8 @@ def run(
 
     Edits of the demonstration model are applied only after a person's review.
     """
+    if name == STDIN:
+        return _refuse("a run reads no machine from stdin; write it to a .workflow file, and name that")
     from tideate_core.cli.run import Options, run_workflow
 
     options = Options(
@@ -134,17 +143,51 @@ def completion(shell: Literal["bash", "zsh", "fish", "powershell"], /) -> int:
 
 def _tokens(argv: list[str]) -> list[str]:
     end = argv.index("--") if "--" in argv else len(argv)
-    return [STDIN if word == "-" and at < end else word for at, word in enumerate(argv)]
+    return [
+        STDIN if word == "-" and at < end and before not in WITH_VALUE else word
+        for at, (before, word) in enumerate(zip(["", *argv], argv, strict=False))
+    ]
+
+
+def _refuse(message: str) -> int:
+    from tideate_core.cli.output import fail
+    from tideate_core.errors import InvalidInput
+
+    fail(InvalidInput(message))
+    return 2
+
+
+def _open_closed() -> None:
+    """Open standard streams that are closed, so that to read or write them is an error and no crash."""
+    wrong_ways = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+    for descriptor, (name, flags) in enumerate(wrong_ways.items()):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, flags)
+            if opened != descriptor:
+                os.dup2(opened, descriptor)
+                os.close(opened)
+            # open as long as the process is
+            stream = open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115
+            setattr(sys, name, stream)
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        app(_tokens(sys.argv[1:]))
-    except BrokenPipeError:
-        # the reader of our output has gone; the interpreter's own flush at exit must not complain either
+        try:
+            app(_tokens(sys.argv[1:]))
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # of a stream: its other end has gone, it is full or closed; the interpreter's own flush at exit must
+        # not complain either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"error: stdin or stdout cannot be used: {error.strerror}\n")
         sys.exit(1)
 
 

@@ -14,13 +14,15 @@ from rich.text import Text
 from tideate_core.errors import InvalidWorkflowFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from tideate_core.engine import WorkflowResult
     from tideate_core.errors import TideateError
 
 __all__ = [
+    "diagnostic_json",
     "fail",
+    "label",
     "markdown",
     "messages",
     "path_line",
@@ -28,16 +30,25 @@ __all__ = [
     "print_result",
     "print_text",
     "results",
+    "tell",
+    "tell_mistakes",
     "visible",
 ]
 
 BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Reorder the text around them, so that a diff may show another change than the one it holds."""
 
+LONGEST_PATH = 12
+
 
 def visible(text: str) -> str:
     """Replace what a terminal would obey instead of show: escape sequences and reordering."""
     return "".join(_shown(character) for character in text)
+
+
+def label(name: object) -> str:
+    """Return a file's name as it can be shown inside of one line."""
+    return visible(str(name)).replace("\n", "␊").replace("\t", "␉")
 
 
 def _shown(character: str) -> str:
@@ -66,8 +77,40 @@ def results() -> Console:
     return Console(highlight=False)
 
 
-def path_line(states: Iterable[str]) -> Text:
-    """Return the way through a machine in one line."""
+def tell(console: Console, text: Text, *, indent: int = 2) -> None:
+    """Print a message: on a terminal broken between words, elsewhere line by line, as tools read it.
+
+    :param indent: of what goes on in the next line of the terminal.
+    """
+    if console.file.isatty():
+        text = Text("\n").join(part for line in text.split("\n") for part in _hung(line, indent, console))
+    console.print(text, soft_wrap=True)
+
+
+def tell_mistakes(console: Console, text: Text) -> None:
+    """Print explained mistakes. The quoted lines, indented, stay whole: the caret stands below its place."""
+    if not console.file.isatty():
+        console.print(text, soft_wrap=True)
+        return
+    for line in text.split("\n"):
+        if line.plain.startswith("  "):
+            line.truncate(console.width, overflow="ellipsis")
+            console.print(line, soft_wrap=True)
+        else:
+            tell(console, line, indent=4)
+
+
+def _hung(line: Text, indent: int, console: Console) -> list[Text]:
+    first, *rest = line.wrap(console, max(console.width - indent, 1)) or [line]
+    for part in (first, *rest):
+        part.rstrip()
+    return [first, *(Text(" " * indent) + part for part in rest)]
+
+
+def path_line(states: Sequence[str]) -> Text:
+    """Return the way through a machine in one line; of a long one both ends."""
+    if len(states) > LONGEST_PATH:
+        states = [*states[:3], f"… {len(states) - 8} more …", *states[-5:]]
     return Text(visible(" → ".join(states)), style="dim")
 
 
@@ -102,12 +145,27 @@ def _is_prose(result: WorkflowResult) -> bool:
     return isinstance(result.response, str) and result.response in result.results.values()
 
 
+def diagnostic_json(one: Any) -> dict[str, Any]:
+    """Return the shape of one diagnostic of a machine file, as tools get it."""
+    return {
+        "line": one.position.line,
+        "column": one.position.column,
+        "end_column": one.position.column + one.length,
+        "severity": one.severity,
+        "code": one.code,
+        "message": one.message,
+    }
+
+
 def fail(error: TideateError, *, as_json: bool = False) -> None:
     """Tell what went wrong, for a person or a tool."""
     if as_json:
-        print_json({"ok": False, "error": str(error), "error_code": error.code})
+        shape: dict[str, Any] = {"ok": False, "error": str(error), "error_code": error.code}
+        if isinstance(error, InvalidWorkflowFile):
+            shape["diagnostics"] = [diagnostic_json(one) for one in error.diagnostics]
+        print_json(shape)
     elif isinstance(error, InvalidWorkflowFile):
         # each of its lines says of itself where it is
-        messages().print(Text(visible(str(error))), soft_wrap=True)
+        tell_mistakes(messages(), Text(visible(str(error))))
     else:
-        messages().print(Text.assemble(("error: ", "bold red"), visible(str(error))), soft_wrap=True)
+        tell(messages(), Text.assemble(("error: ", "bold red"), visible(str(error))))

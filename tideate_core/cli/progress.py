@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from tideate_core.cli.output import visible
+from tideate_core.adapters.libraries import MODULES
+from tideate_core.cli.output import tell, visible
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -168,12 +170,14 @@ class Progress:
 
     def _failed(self, data: Mapping[str, Any]) -> None:
         self._finish("failed")
-        self._console.print(Text.assemble(("error: ", "bold red"), visible(data["error"])), soft_wrap=True)
+        tell(self._console, Text.assemble(("error: ", "bold red"), visible(data["error"])))
 
     def _cancelled(self, data: Mapping[str, Any]) -> None:
         self._finish("stopped")
-        reason = data["message"] if data["reason"] == "declined" else ""
-        self._print(f"{data['reason']}: {reason}" if reason else data["reason"], "yellow")
+        words = [data["reason"]]
+        if data["reason"] == "declined" and data["message"] not in ("", "declined"):
+            words.append(data["message"])
+        self._print(": ".join(words), "yellow")
 
     def _finish(self, unfinished: str) -> None:
         """Leave the steps as they ended on the screen."""
@@ -188,7 +192,7 @@ class Progress:
             self._print(text, "dim")
 
     def _print(self, text: str, style: str) -> None:
-        self._console.print(Text(visible(text), style=style), soft_wrap=True)
+        tell(self._console, Text(visible(text), style=style))
 
     def _view(self) -> RenderableType:
         tail = self._tail()
@@ -230,7 +234,14 @@ def _row(name: str, step: _Step) -> Text:
         row.append(f"  {step.elapsed:.1f} s", "dim")
     if step.state == "running" and step.characters:
         row.append(f"  {step.characters} characters", "dim")
+    elif step.state == "running" and _is_loading():
+        row.append("  loading the model library", "dim")
     return row
+
+
+def _is_loading() -> bool:
+    """Tell whether the first request still waits for its imports."""
+    return MODULES[0] in sys.modules and MODULES[-1] not in sys.modules
 
 
 _HANDLERS: Mapping[EventName, Callable[[Progress, Mapping[str, Any]], None]] = {

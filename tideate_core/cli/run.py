@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from tideate_core.cli.interruption import Interruption
-from tideate_core.cli.output import fail, messages, path_line, print_json, print_result, visible
+from tideate_core.cli.output import fail, messages, path_line, print_json, print_result, tell, visible
 from tideate_core.cli.subject import read_subject
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.cli.wiring import build_catalog, log_to_file, open_project, open_runner
@@ -19,6 +19,7 @@ from tideate_core.errors import InvalidInput, TideateError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
+    from rich.console import Console
 
     from tideate_core.cli.wiring import Project
     from tideate_core.engine import WorkflowResult
@@ -95,8 +96,8 @@ async def _run(
     )
     asks = options.policy is None and sys.stdin.isatty() and sys.stderr.isatty()
     console = messages()
-    for notice in (*project.loaded.notices, *catalog.notices):
-        console.print(Text(f"note: {visible(notice)}", style="yellow"))
+    for notice in (*project.loaded.notices, *catalog.notices_of(options.name)):
+        tell(console, Text(f"note: {visible(notice)}", style="yellow"))
     with TerminalFrontEnd(console, None if asks else PolicyFrontEnd(bool(options.policy))) as front:
         async with open_runner(project, catalog, front) as runner:
             with Interruption(runner.cancel) as interruption:
@@ -105,19 +106,23 @@ async def _run(
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
     if result.path:
         way = [result.path[0]["from"], *(move["to"] for move in result.path)]
-        console.print(path_line(way), soft_wrap=True)
+        tell(console, path_line(way))
     if result.files:
         console.print(f"undo: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
-    _print(options, result)
+    _print(options, result, console)
     if result.cancelled:
         return INTERRUPTED if interruption.happened else DECLINED
     return _status(result, began=front.began)
 
 
-def _print(options: Options, result: WorkflowResult) -> None:
+def _print(options: Options, result: WorkflowResult, console: Console) -> None:
     if options.json:
         print_json(result.as_json())
     elif result.ok:
+        print_result(result)
+    elif result.response is not None:
+        words = "unfinished: this is the last text that was written; --json has those of all states"
+        tell(console, Text(words, style="yellow"))
         print_result(result)
 
 

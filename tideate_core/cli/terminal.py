@@ -5,8 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Self
 
+from rich.text import Text
+
+from tideate_core.cli.output import markdown, visible
 from tideate_core.cli.progress import Progress
 from tideate_core.cli.questions import Questions, subject_matter
+from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,6 +33,9 @@ class TerminalFrontEnd:
         # not console.is_terminal: FORCE_COLOR makes colours in a log, but no terminal of it
         self._live = sys.stderr.isatty() and not console.is_dumb_terminal
         self._progress = Progress(console, live=self._live)
+        self._is_machine = False
+        self._said: tuple[str, str] | None = None
+        """A machine's last step and its text, until a question has shown them."""
 
     def __enter__(self) -> Self:
         return self
@@ -44,6 +51,7 @@ class TerminalFrontEnd:
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Show what is asked about, whoever answers: the log of an unattended run has it, too."""
         with self._progress.paused():
+            self._show_said()
             for part in subject_matter(request, rendered=self._live):
                 self._console.print(part, soft_wrap=not self._live)
             if self._policy is not None:
@@ -52,6 +60,18 @@ class TerminalFrontEnd:
 
     def emit(self, event: Event) -> None:
         self._progress.emit(event)
+        if event.name is EventName.WORKFLOW_STARTED:
+            self._is_machine = event.data["kind"] == "machine"
+        elif event.name is EventName.STEP_COMPLETED and self._is_machine and event.data["result"]:
+            self._said = event.data["step"], event.data["result"]
+
+    def _show_said(self) -> None:
+        """Print what a machine's last state wrote: who is asked whether to go on judges by it."""
+        if self._said is None:
+            return
+        (step, text), self._said = self._said, None
+        self._console.print(Text(visible(f"{step}:"), style="bold"), soft_wrap=not self._live)
+        self._console.print(markdown(text) if self._live else Text(visible(text)), soft_wrap=not self._live)
 
     async def present(self, text: str, filetype: str) -> None:
         """Nothing to do: the text is the run's response, printed at its end."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tideate_core import config
 from tideate_core.engine import WorkflowRunner, register_builtin
 from tideate_core.errors import ConfigError
-from tideate_core.project import config_dir, find_root, state_dir
+from tideate_core.project import config_dir, find_root, private_place, real, state_dir
 from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
 from tideate_core.workspace import Workspace
 
@@ -38,7 +38,7 @@ class Project:
     @property
     def private(self) -> Path:
         """Where the journal is; it may not exist yet."""
-        return state_dir() if self.root is None else self.root / ".tideate"
+        return private_place(self.root)
 
 
 def build_catalog(root: Path | None) -> Catalog:
@@ -59,7 +59,7 @@ def locate(root: str | None) -> Path | None:
     """
     if root is None:
         return find_root(Path.cwd())
-    path = Path(root).expanduser().resolve()
+    path = real(Path(root).expanduser())
     if not path.is_dir():
         raise ConfigError(f"--root {root}: no such directory")
     return path

@@ -52,7 +52,7 @@ def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
 def _cancelled(execution: Execution, reason: str, words: str) -> tuple[Event, WorkflowResult]:
     execution.machine.require(ExecutionEvent.CANCEL_WORKFLOW)
     data = {"reason": reason, "message": words, "step": execution.step}
-    ending = _result(execution, ok=False, cancelled=True, reason=reason)
+    ending = _result(execution, **_unfinished(execution), cancelled=True, reason=reason)
     return _event(execution, EventName.WORKFLOW_CANCELLED, data), ending
 
 
@@ -62,7 +62,12 @@ def _failed(execution: Execution, error: BaseException) -> tuple[Event, Workflow
     if execution.machine.state is not ExecutionState.FAILED:
         execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
     data = {"name": execution.definition.name, "step": execution.step, **words_of(error)}
-    return _event(execution, EventName.WORKFLOW_FAILED, data), _result(execution, ok=False, **words_of(error))
+    ending = _result(execution, **_unfinished(execution), **words_of(error))
+    return _event(execution, EventName.WORKFLOW_FAILED, data), ending
+
+
+def _unfinished(execution: Execution) -> dict[str, Any]:
+    return {"ok": False, "response": execution.driver.unfinished()}
 
 
 def _event(execution: Execution, name: EventName, data: dict[str, Any]) -> Event:

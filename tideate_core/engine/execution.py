@@ -51,6 +51,7 @@ class WorkflowResult:
     workflow: str
     ok: bool
     response: Any = None
+    """Of a machine's run that broke off: the last text that a model gave, None where there is none."""
     results: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
     error_code: str | None = None
@@ -77,11 +78,11 @@ class WorkflowResult:
         }
         if self.path is not None:
             shape["path"] = self.path
-        if self.ok:
+        if self.ok or self.response is not None:
             shape["response"] = self.response
-        elif self.cancelled:
+        if self.cancelled:
             shape |= {"cancelled": True, "reason": self.reason}
-        else:
+        elif not self.ok:
             shape |= {"error": self.error, "error_code": self.error_code}
         return shape
 

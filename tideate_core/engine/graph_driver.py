@@ -62,12 +62,15 @@ class GraphDriver:
     def begin(self, work: Work) -> None:
         """Nothing to do: a step changes nothing before it runs."""
 
-    def take(self, work: Work, value: Any) -> None:
+    async def take(self, work: Work, value: Any, step: StepContext) -> None:
         self._results[work.step] = value
 
     def response(self) -> Any:
         last = self._results[self._definition.steps[-1].id]
         return last.get("response", last) if isinstance(last, dict) else last
+
+    def unfinished(self) -> None:
+        """Nothing: what one step made is only what the next one needs."""
 
     async def _missing(self, step: StepContext) -> None:
         raise MissingStepHandler(step.step, self._definition.name)

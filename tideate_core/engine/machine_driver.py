@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MachineDriver"]
 
-LAST_MOVES = 8
-"""How many moves an error tells."""
+LAST_STATES = 6
+"""How many states of a loop an error tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +110,7 @@ class MachineDriver:
         visits = self._visits[state] + 1
         question = None
         if state in self._confirm:
-            source = way.source if way.source != BOUNDARY else None
-            question = question_before(self._name, state, source, self._guidance(way))
+            question = question_before(self._name, way, self._guidance(way), self._chosen.reason)
         step = state if visits == 1 else f"{state}#{visits}"
         return Work(step, partial(self._visit, way), index, 0, question, {"state": state})
 
@@ -122,7 +121,9 @@ class MachineDriver:
             self._visits[self._machine.state] += 1
             self._chosen = None
 
-    def take(self, work: Work, value: Any) -> None:
+    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+        if work.step != BOUNDARY:  # the entry's choice was its step
+            await self._find_way(step, self._machine.state)
         if self._chosen is None:
             self._ended = True
         elif self._chosen.transition.target == BOUNDARY:
@@ -132,17 +133,25 @@ class MachineDriver:
     def response(self) -> str:
         return self._talk.last
 
+    def unfinished(self) -> str | None:
+        return self._talk.last or None
+
     async def _enter(self, step: StepContext) -> None:
         self._chosen = await self._choose(step, BOUNDARY)
 
     async def _visit(self, way: Transition, step: StepContext) -> str | None:
-        """Do what the state says, then find the way on."""
         guidance = self._guidance(way)
-        said = await self._talk.follow(step, way.target, guidance, self._path) if guidance else None
-        self._chosen = self._only(way.target) or await self._choose(step, way.target)
+        return await self._talk.follow(step, way.target, guidance, self._path) if guidance else None
+
+    async def _find_way(self, step: StepContext, state: str) -> None:
+        """Choose the way out of a state whose result is safe: the choice may fail or be cancelled."""
+        try:
+            self._chosen = self._only(state) or await self._choose(step, state)
+        except Exception:
+            step.notice(f"{self._name}: no way out of the state {state!r} was chosen", level="warn")
+            raise
         if self._chosen is None:
-            step.notice(f"{self._name} ends in {way.target!r}: no transition leads out of it, to * neither")
-        return said
+            step.notice(f"{self._name} ends in {state!r}: no transition leads out of it, to * neither")
 
     async def _choose(self, step: StepContext, state: str) -> _Move | None:
         ways = self._outgoing[state]
@@ -178,16 +187,24 @@ class MachineDriver:
 
     def _check_limits(self, state: str) -> None:
         """Moving out is never refused: it ends what the limits are there to end."""
-        moves, visits = len(self._path), self._visits[state]
-        if moves >= self._limits.max_moves:
-            self._refuse(f"{moves} moves were made before the state {state!r}", "max_moves")
-        if visits >= self._limits.max_visits:
-            self._refuse(f"the state {state!r} was visited {visits} times", "max_visits")
+        moves, visits, limits = len(self._path), self._visits[state], self._limits
+        if moves >= limits.max_moves:
+            self._refuse(state, f"{moves} moves were made", f"max_moves = {limits.max_moves}")
+        if visits >= limits.max_visits:
+            self._refuse(state, f"{state!r} was visited {visits} times", f"max_visits = {limits.max_visits}")
 
-    def _refuse(self, what: str, key: str) -> None:
-        moves = self._path[-LAST_MOVES:]
-        last = " → ".join([moves[0]["from"], *(move["to"] for move in moves)]) if moves else "none"
+    def _refuse(self, state: str, what: str, limit: str) -> None:
         raise MoveLimitReached(
-            f"{self._name}: {what}, and no more are allowed (last moves: {last}). If the "
-            f"workflow needs more, raise {key} in the configuration's [limits]"
+            f"{self._name}: {self._round(state)}: {what}; if it needs more, raise `{limit}` of [limits] "
+            "in the configuration"
         )
+
+    def _round(self, state: str) -> str:
+        """Return the states that were passed since this one was left; without a loop, the last ones."""
+        way = [move["to"] for move in self._path]
+        loop = way[len(way) - way[::-1].index(state) - 1 :] if state in way else way
+        if state in loop and len(loop) == 2:
+            return " ⇄ ".join(loop)
+        if len(loop) > LAST_STATES:
+            loop = ["…", *loop[-LAST_STATES:]]
+        return " → ".join([*loop, state])

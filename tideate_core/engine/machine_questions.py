@@ -10,6 +10,7 @@ from tideate_core.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tideate_core.machines.language import Transition
     from tideate_core.workflows.machine_workflow import MachineWorkflow
 
 __all__ = ["question_before", "states_to_confirm"]
@@ -30,13 +31,23 @@ def states_to_confirm(
     return frozenset(definition.state_named(name) for name in names)
 
 
-def question_before(workflow: str, state: str, source: str | None, guidance: str) -> Question:
-    """Return the question whether a run may enter a state.
+def question_before(workflow: str, way: Transition, guidance: str, reason: str) -> Question:
+    """Return the question whether a run may enter a state: why it would go there, and what to do there.
 
-    :param source: where it comes from, None at the start.
+    :param reason: the model's, empty where it had no choice.
     """
-    whence = f"from {source!r}" if source else "as its first state"
-    return Question(f"{workflow}: enter the state {state!r} {whence}?", guidance)
+    # here, because most runs need no language
+    from tideate_core.machines.language.model import BOUNDARY
+
+    whence = "as its first state" if way.source == BOUNDARY else f"from {way.source!r}"
+    when = " ".join(way.when.split())
+    why = {"when": when, "because": reason}
+    details = [*(f"{word}: {text}" for word, text in why.items() if text), guidance]
+    return Question(
+        f"{workflow}: enter the state {way.target!r} {whence}?",
+        "\n\n".join(filter(None, details)),
+        {"from": way.source, "to": way.target, **why, "guidance": guidance},
+    )
 
 
 def _listed(given: Any) -> list[str]:

@@ -28,6 +28,8 @@ LAST_STATES = 12
 """How many states of the way so far a prompt tells."""
 LEAST = 300
 """Characters of what was said last that a prompt gives, however little room there is."""
+LEAST_CONDITION = 80
+"""The same of each way's condition."""
 
 
 class Choice(BaseModel):
@@ -68,6 +70,7 @@ class Talk:
         self._hide = hide
         self._said: list[_Said] = []
         self._subject: Mapping[str, Any] | None = None
+        self._warned: set[str] = set()
 
     @property
     def last(self) -> str:
@@ -106,12 +109,14 @@ class Talk:
         :param ways: each with the guidance of where it leads.
         """
         by_name = {self._end if way.target == BOUNDARY else way.target: way for way, _ in ways}
-        listed = [
-            {"name": name, "when": _one_line(way.when or guidance)}
-            for name, (way, guidance) in zip(by_name, ways, strict=True)
-        ]
+        conditions = [" ".join((way.when or guidance).split()) for way, guidance in ways]
+        taken = len(self._prompt) + sum(len(name) for name in by_name)
+        fitted = _fitted(conditions, _room(step) - taken - LEAST)
+        if fitted != conditions:
+            self._warn_once(step, f"the conditions of the ways from {state!r} are cut to fit this model")
+        listed = [{"name": name, "when": when} for name, when in zip(by_name, fitted, strict=True)]
         latest = self._said[-1] if self._said else None
-        taken = len(self._prompt) + sum(len(one["name"]) + len(one["when"]) for one in listed)
+        taken += sum(len(when) for when in fitted)
         text = _tail(latest.text, max(LEAST, _room(step) - taken)) if latest else ""
         values = {
             "workflow": self._workflow,
@@ -128,6 +133,11 @@ class Talk:
         choice = reply.parsed
         assert isinstance(choice, Choice)  # noqa: S101 the adapter validated it
         return by_name[choice.next], choice.reason
+
+    def _warn_once(self, step: StepContext, message: str) -> None:
+        if message not in self._warned:
+            self._warned.add(message)
+            step.notice(message, level="warn")
 
     def _text(self, step: StepContext) -> Mapping[str, Any]:
         """Return the selected text as the prompt wants it; it stays the same for the whole run."""
@@ -179,5 +189,12 @@ def _tail(text: str, room: int) -> str:
     return text if len(text) <= room else "…" + text[len(text) - room + 1 :]
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:LONGEST_REASON]
+def _fitted(texts: Sequence[str], room: int) -> list[str]:
+    """Return texts that share the room, the longest cut at their ends; what a short one leaves is theirs."""
+    fitted = list(texts)
+    for rank, at in enumerate(sorted(range(len(texts)), key=lambda at: len(texts[at]))):
+        share = max(LEAST_CONDITION, room // (len(texts) - rank))
+        if len(texts[at]) > share:
+            fitted[at] = texts[at][: share - 1] + "…"
+        room -= len(fitted[at])
+    return fitted

@@ -70,11 +70,13 @@ class WorkflowRunner:
 
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        begun = time.monotonic()
+        begun, name = time.monotonic(), request.name
         try:
-            execution = self._prepared(request)
+            registration = self.registry.get(name, obfuscate=request.obfuscate)
+            name = registration.definition.name
+            execution = self._prepared(request, registration)
         except TideateError as error:
-            return self._refused(request, error, begun)
+            return self._refused(request, name, error, begun)
         task = asyncio.create_task(self._drive(execution), name=f"run {execution.id}")
         execution.task = task
         self._running[execution.id] = execution
@@ -129,12 +131,11 @@ class WorkflowRunner:
         execution = self._get(execution_id)
         return await execution.own(self._step(execution, step).ask(Prompt(prompt, system)))
 
-    def _prepared(self, request: RunRequest) -> Execution:
+    def _prepared(self, request: RunRequest, registration: Registration) -> Execution:
         """Return a run that can start, as far as can be told before it does.
 
         :raises TideateError: it cannot; says why.
         """
-        registration = self.registry.get(request.name, obfuscate=request.obfuscate)
         if request.execution_id in self._running:
             raise InvalidInput(f"a run with the id {request.execution_id!r} is under way")
         check_inputs(registration.definition, request, self._config.limits)
@@ -147,13 +148,13 @@ class WorkflowRunner:
         except KeyError:
             raise RunNotFound(execution_id) from None
 
-    def _refused(self, request: RunRequest, error: TideateError, begun: float) -> WorkflowResult:
+    def _refused(self, request: RunRequest, name: str, error: TideateError, begun: float) -> WorkflowResult:
         duration = round((time.monotonic() - begun) * 1000)
-        data = {"name": request.name, "error": str(error), "error_code": error.code, "duration_ms": duration}
+        data = {"name": name, "error": str(error), "error_code": error.code, "duration_ms": duration}
         self._front.emit(Event(EventName.WORKFLOW_FAILED, request.execution_id, data))
         return WorkflowResult(
             request.execution_id,
-            request.name,
+            name,
             ok=False,
             error=str(error),
             error_code=error.code,
@@ -185,7 +186,7 @@ class WorkflowRunner:
             await self._permit(execution, work)
             driver.begin(work)
             await self._run_step(execution, work)
-            driver.take(work, execution.results[work.step])
+            await driver.take(work, execution.results[work.step], self._step(execution, work.step))
             machine.require(ExecutionEvent.BATCH_COMPLETED)
         machine.require(ExecutionEvent.RESULTS_AGGREGATED)
 
@@ -201,7 +202,7 @@ class WorkflowRunner:
         if question is None or not self._gated(execution):
             return
         decision = await self._step(execution, work.step).confirm(
-            "gate", question.message, details=question.details
+            "gate", question.message, details=question.details, payload=question.payload
         )
         if not decision.accepted:
             raise Declined(decision.reason)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from tideate_core.engine.events import EventName
-    from tideate_core.workflows import StepHandler
+    from tideate_core.workflows import StepContext, StepHandler
 
 __all__ = ["Driver", "Emit", "Question", "Work"]
 
@@ -22,6 +22,7 @@ class Question:
 
     message: str
     details: str = ""
+    payload: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +95,17 @@ class Driver(Protocol):
         """The person agreed, where one was asked: the work starts."""
         ...
 
-    def take(self, work: Work, value: Any) -> None:
-        """The work is done, and `value` came of it."""
+    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+        """The work is done and told, and `value` came of it; find what comes next.
+
+        :param step: the work's, to ask with.
+        """
         ...
 
     def response(self) -> Any:
         """Return what a completed run answers."""
+        ...
+
+    def unfinished(self) -> Any:
+        """Return what a run that broke off leaves; None where that is nothing."""
         ...

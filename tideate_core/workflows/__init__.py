@@ -15,7 +15,7 @@ from tideate_core.workflows.handler import (
     StepHandler,
 )
 from tideate_core.workflows.keys import workflow_key
-from tideate_core.workflows.machine_files import find_machine_file, load_machine
+from tideate_core.workflows.machine_files import load_machine
 from tideate_core.workflows.machine_workflow import MachineWorkflow
 from tideate_core.workflows.prompts import PromptLibrary
 from tideate_core.workflows.registry import Registration, WorkflowRegistry
@@ -40,7 +40,6 @@ __all__ = [
     "WorkflowRegistry",
     "WorkflowStep",
     "dependency_graph",
-    "find_machine_file",
     "load_machine",
     "workflow_key",
 ]

@@ -14,12 +14,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["KEY_BYTES", "workflow_key"]
+__all__ = ["KEY_BYTES", "key_file", "workflow_key"]
 
 KEY_BYTES = 32
 KEY_FILE = "workflow.key"
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in its place must not block
 NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def key_file(private: Path) -> Path:
+    """Return the file of the key in a private directory; it may not exist."""
+    return private / "keys" / KEY_FILE
 
 
 def workflow_key(private: Path) -> bytes:
@@ -30,8 +35,8 @@ def workflow_key(private: Path) -> bytes:
     :param private: a project's private directory; the key is its `keys/workflow.key`.
     :raises ConfigError: the key cannot be read or made, or others could read or replace it.
     """
-    directory = private / "keys"
-    path = directory / KEY_FILE
+    path = key_file(private)
+    directory = path.parent
     try:
         with _opened_directory(directory) as folder:
             key = _read(folder, path)

@@ -9,8 +9,6 @@ name of a person's own.
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import InvalidDefinition
 from tideate_core.project import config_dir, inside
 from tideate_core.workflows.definitions import check_name
+from tideate_core.workflows.machine_text import BOM, read_machine_text
 from tideate_core.workflows.machine_workflow import MachineWorkflow
 
 if TYPE_CHECKING:
@@ -26,15 +25,14 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILTIN_MACHINES",
     "MachineFile",
-    "find_machine_file",
     "find_machine_files",
+    "is_machine_name",
     "is_machine_path",
     "load_machine",
+    "shown_path",
 ]
 
 BUILTIN_MACHINES: Final = Path(__file__).parent / "builtin"
-LARGEST_FILE: Final = 1024 * 1024
-"""Bytes of a machine file."""
 SUFFIX: Final = ".workflow"
 PLAIN_NAMES: Final = frozenset({"PLANNER"})
 """Files that are machines without the suffix."""
@@ -47,6 +45,8 @@ class MachineFile:
     path: Path
     source: Source
     problem: str = ""
+    is_directory: bool = False
+    """It is a directory of machine files, which has a problem."""
 
     @property
     def name(self) -> str:
@@ -56,6 +56,11 @@ class MachineFile:
 def is_machine_path(name: str) -> bool:
     """Tell whether this names a file; anything else is the name of a workflow."""
     return name.endswith(SUFFIX) or "/" in name
+
+
+def is_machine_name(file: str) -> bool:
+    """Tell whether a directory's file is a machine, by its name."""
+    return file in PLAIN_NAMES or (file.endswith(SUFFIX) and not file.startswith("."))
 
 
 def find_machine_files(root: Path | None) -> list[MachineFile]:
@@ -68,19 +73,6 @@ def find_machine_files(root: Path | None) -> list[MachineFile]:
     return found + _found(BUILTIN_MACHINES, "builtin")
 
 
-def find_machine_file(name: str, root: Path | None) -> Path | None:
-    """Return the file of a machine, None if there is none.
-
-    :param name: a workflow's name, or the path of a file.
-    :param root: the project whose files come first.
-    """
-    if is_machine_path(name):
-        path = Path(name).expanduser()
-        return path if path.is_file() else None
-    usable = (found.path for found in find_machine_files(root) if not found.problem)
-    return next((path for path in usable if path.stem == name), None)
-
-
 def load_machine(path: Path) -> MachineWorkflow:
     """Read a machine; its name is the file's stem.
 
@@ -91,7 +83,10 @@ def load_machine(path: Path) -> MachineWorkflow:
     from tideate_core.machines.language import parse
 
     _check_stem(path)
-    text = _decode(path, _read(path))
+    try:
+        text = read_machine_text(path).removeprefix(BOM)
+    except InvalidDefinition as error:
+        raise InvalidDefinition(f"{shown_path(path)} {error}") from error
     machine = parse(text, path.stem).require(str(path))
     return MachineWorkflow(path.stem, machine, _description(text), path)
 
@@ -99,20 +94,21 @@ def load_machine(path: Path) -> MachineWorkflow:
 def _found(directory: Path, source: Source, *, within: Path | None = None) -> list[MachineFile]:
     """List a directory's machine files; one that cannot be listed is itself what has a problem."""
     if within is not None and not inside(directory, within):
-        return [MachineFile(directory, source, _leads_out(directory))]
+        return [MachineFile(directory, source, _leads_out(directory), is_directory=True)]
     try:
         paths = sorted(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        return [MachineFile(directory, source, f"{directory} cannot be read: {error.strerror}")]
-    suffixed = [path for path in paths if path.name.endswith(SUFFIX) and not path.name.startswith(".")]
-    plain = [path for path in paths if path.name in PLAIN_NAMES]
-    return [MachineFile(path, source, _problem(path, within)) for path in (*suffixed, *plain)]
+        problem = f"{directory} cannot be read: {error.strerror}"
+        return [MachineFile(directory, source, problem, is_directory=True)]
+    machines = [path for path in paths if is_machine_name(path.name)]
+    machines.sort(key=lambda path: path.name in PLAIN_NAMES)
+    return [MachineFile(path, source, _problem(path, within)) for path in machines]
 
 
 def _leads_out(path: Path) -> str:
-    return f"{path} was not used: it is a link out of the project"
+    return f"{shown_path(path)} was not used: it is a link out of the project"
 
 
 def _problem(path: Path, within: Path | None) -> str:
@@ -126,35 +122,12 @@ def _problem(path: Path, within: Path | None) -> str:
 
 
 def _check_stem(path: Path) -> None:
-    # a file's name may hold anything, and this is shown in terminals
-    shown = str(path) if str(path).isprintable() else repr(str(path))
-    check_name(path.stem, f"{shown}: ", "; rename the file")
+    check_name(path.stem, f"{shown_path(path)}: ", "; rename the file")
 
 
-def _read(path: Path) -> bytes:
-    try:
-        with open(path, "rb", opener=_open_at_once) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidDefinition(f"{path} is not a regular file")
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise InvalidDefinition(f"{path} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_FILE:
-        raise InvalidDefinition(f"{path} is larger than {LARGEST_FILE // 1024} KiB; that is no workflow")
-    return content
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # a pipe under this name would block until somebody writes
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _decode(path: Path, content: bytes) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidDefinition(f"{path}:{line}: not UTF-8 at byte {error.start}") from error
+def shown_path(path: Path) -> str:
+    """Return a path for a message: a file's name may hold anything, and this is shown in terminals."""
+    return str(path) if str(path).isprintable() else repr(str(path))
 
 
 def _description(text: str) -> str:
