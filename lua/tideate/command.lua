@@ -101,8 +101,8 @@ local function first_words(lead)
   for _, workflow in ipairs(require('tideate.registry').list()) do
     names[#names + 1] = workflow.name
   end
-  table.sort(names)
-  return vim.list_extend(names, require('tideate.machines').files(lead))
+  local machines = require('tideate.machines')
+  return vim.list_extend(machines.merge(names, machines.found()), machines.files(lead))
 end
 
 ---@param lead string

@@ -143,6 +143,7 @@ end
 ---@param message {config: table<string, any>?}
 local function configured(message)
   require('tideate.config').resolve(message.config or {})
+  require('tideate.registry').refresh()
 end
 
 --- What a person should know about a project's configuration.

@@ -70,6 +70,13 @@ function M.is_running(execution_id)
   return is_known_to_host(execution_id)
 end
 
+---@param result tideate.Result
+local function told(result)
+  if not result.ok and not result.cancelled then
+    require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+  end
+end
+
 --- Ask for something that is done to a run; the events and `on_done` tell when it has happened.
 ---@param method string
 ---@param execution_id? string
@@ -78,8 +85,8 @@ local function manage(method, execution_id, on_reply)
   require('tideate.client').request(method, { execution_id = execution_id }, on_reply or function(result)
     -- a run that ended while it was asked for is as good as cancelled
     local ended = method == 'cancel' and result.error_code == 'RunNotFound'
-    if not result.ok and not result.cancelled and not ended then
-      require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+    if not ended then
+      told(result)
     end
   end)
 end
@@ -104,14 +111,31 @@ function M.pause(execution_id)
   if not run or not M.is_running(run.execution_id) then
     return false
   end
-  manage('pause', run.execution_id)
+  local id = run.execution_id
+  local function mark(wanted)
+    require('tideate.state').set_pausing(id, wanted)
+    require('tideate.ui').refresh(id)
+  end
+  mark(true)
+  manage('pause', id, function(result)
+    if not result.ok then
+      mark(false)
+      told(result)
+    end
+  end)
   return true
 end
 
---- Let a paused run go on.
+--- Let a paused run go on; one that has not paused yet does not pause.
 ---@param execution_id string
 function M.resume(execution_id)
-  manage('resume', execution_id)
+  manage('resume', execution_id, function(result)
+    if result.ok then
+      require('tideate.state').set_pausing(execution_id, false)
+      require('tideate.ui').refresh(execution_id)
+    end
+    told(result)
+  end)
 end
 
 --- Put back every file that a run changed, unless one was changed since.

@@ -41,6 +41,42 @@ function M.files(lead)
   end, found)
 end
 
+--- The project of a folder, as the host finds it by its own directory.
+---@param folder string
+---@return string?
+local function project(folder)
+  local marker = vim.fs.find({ '.tideate', '.git' }, { path = folder, upward = true })[1]
+  return marker and vim.fs.dirname(marker)
+end
+
+--- The names of the machine files of the project and of the person: also before the host has read them.
+---@return string[]
+function M.found()
+  local root = project(require('tideate.context').folder())
+  local config = vim.env.XDG_CONFIG_HOME
+  config = config and config ~= '' and config or vim.fs.joinpath(vim.uv.os_homedir(), '.config')
+  local names = {}
+  for _, folder in ipairs({ root and vim.fs.joinpath(root, '.tideate'), vim.fs.joinpath(config, 'tideate') }) do
+    for file, kind in vim.fs.dir(vim.fs.joinpath(folder, 'workflows')) do
+      local name = file:match('^([%a_][%w_.-]*)%.workflow$')
+      if name and kind ~= 'directory' and not require('tideate.command').reserved(name) then
+        names[name] = true
+      end
+    end
+  end
+  return vim.tbl_keys(names)
+end
+
+--- The words and those of them that are new.
+---@param words string[]
+---@param more string[]
+---@return string[] words sorted, each once
+function M.merge(words, more)
+  local all = vim.list_extend(vim.list_slice(words), more)
+  table.sort(all)
+  return vim.fn.uniq(all)
+end
+
 --- Names and files of machines.
 ---@param lead string
 ---@return string[]
@@ -51,7 +87,7 @@ function M.complete(lead)
       table.insert(names, workflow.name)
     end
   end
-  return vim.list_extend(names, M.files(lead))
+  return vim.list_extend(M.merge(names, M.found()), M.files(lead))
 end
 
 ---@param message string a line for each mistake as `FILE:LINE:COLUMN: severity: text`, and others
@@ -136,13 +172,32 @@ local function ask_which()
   end)
 end
 
+--- Why nothing can be drawn of a file that is not there.
+---@param name string
+---@return string?
+local function missing(name)
+  local path = M.resolve(name)
+  if not M.is_path(name) or vim.uv.fs_stat(path) then
+    return nil
+  end
+  local files = vim.tbl_map(function(file)
+    return (file:gsub('\\(.)', '%1'))
+  end, M.files(vim.fn.fnamemodify(name, ':h') == '.' and '' or vim.fn.fnamemodify(name, ':h') .. '/'))
+  return ('no such file: %s%s'):format(name, require('tideate.nearest').hint(name, files))
+end
+
 --- Draw the named machine, else that of the buffer, else that of the newest run, else the one the person names.
 ---@param name string may be empty
 function M.show_graph(name)
   local buf = require('tideate.context').current()
   local source ---@type tideate.GraphSource?
   if name ~= '' then
-    source = named((name:gsub('\\(.)', '%1')))
+    name = name:gsub('\\(.)', '%1')
+    local problem = missing(name)
+    if problem then
+      return require('tideate.ui').notify(problem, vim.log.levels.ERROR)
+    end
+    source = named(name)
   elseif vim.bo[buf].filetype == 'workflow' then
     source = { buf = buf }
   else

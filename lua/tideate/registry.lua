@@ -158,6 +158,15 @@ function M.learn(workflows)
   end
 end
 
+--- Ask a host that just became ready for its list. A failure is told to who asks for the list.
+function M.refresh()
+  require('tideate.client').request('list', { folder = require('tideate.context').folder() }, function(result)
+    if result.ok and result.workflows then
+      M.learn(result.workflows)
+    end
+  end)
+end
+
 ---@class tideate.HandlerAdapter
 ---@field ask fun(self: tideate.HandlerAdapter, prompt: string, opts: {system: string?}|tideate.OnReply?, on_reply: tideate.OnReply?): fun()
 

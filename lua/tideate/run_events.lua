@@ -22,6 +22,7 @@ local function finish(state)
     record.state = state
     record.elapsed_ms = now() - record.begun
     record.error = data.error
+    record.declined = data.reason == 'declined' or nil
     record.files = data.files or {}
   end
 end
@@ -46,6 +47,7 @@ end
 local function become(state)
   return function(record)
     record.state = state
+    record.pausing = record.pausing and state ~= 'paused'
   end
 end
 

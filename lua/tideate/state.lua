@@ -8,7 +8,7 @@ local M = {}
 ---@field started? integer milliseconds of `vim.uv.now()`
 ---@field duration_ms? integer
 
----@alias tideate.RunState 'starting'|'running'|'confirming'|'paused'|'completed'|'failed'|'cancelled'
+---@alias tideate.RunState 'starting'|'running'|'pausing'|'confirming'|'paused'|'completed'|'failed'|'cancelled'
 
 ---@class tideate.Moved
 ---@field from string `*` at the entry
@@ -35,6 +35,7 @@ local M = {}
 ---@field tokens integer as the models reported; an estimate while an answer is streamed
 ---@field adapter? string
 ---@field demonstration boolean whether the adapter's answers are not to be relied on
+---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
 ---@field files string[] what the run changed
 
@@ -43,6 +44,7 @@ local M = {}
 ---@field used integer tokens that the models reported
 ---@field streamed integer bytes since the last report
 ---@field chunks string[]
+---@field pausing? boolean whether it is to pause before its next step
 
 ---@class tideate.Event
 ---@field name string
@@ -133,6 +135,16 @@ local function newest_active()
   end
 end
 
+--- A pause was asked for, or the wish taken back; the run pauses before its next step.
+---@param execution_id string
+---@param wanted boolean
+function M.set_pausing(execution_id, wanted)
+  local record = records[execution_id]
+  if record and not ENDED[record.state] then
+    record.pausing = wanted and record.state ~= 'paused'
+  end
+end
+
 --- Whether a run has ended, or is not known at all.
 ---@param execution_id string
 ---@return boolean
@@ -159,7 +171,8 @@ local function view(record)
     current_state = record.current_state,
     states = record.states,
     path = record.path,
-    state = record.state,
+    state = record.pausing and record.state == 'running' and 'pausing' or record.state,
+    declined = record.declined,
     elapsed_ms = over and record.elapsed_ms or now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
     adapter = record.adapter,
@@ -181,6 +194,9 @@ end
 ---@param run tideate.Run|tideate.Record
 ---@return string
 function M.place(run)
+  if run.kind == 'machine' and run.current_state == '*' then
+    return 'end'
+  end
   return run.kind == 'machine' and run.step > 0 and run.current_state or run.current_step
 end
 
@@ -227,8 +243,9 @@ function M.statusline()
   if at ~= '' and at ~= run.name then
     parts[#parts + 1] = at
   end
-  if run.state ~= 'running' then
-    parts[#parts + 1] = '(' .. run.state .. ')'
+  local state = view(run).state
+  if state ~= 'running' then
+    parts[#parts + 1] = '(' .. state .. ')'
   end
   if run.demonstration then
     parts[#parts + 1] = '[demo model]'

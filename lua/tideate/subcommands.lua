@@ -50,7 +50,7 @@ end
 ---@param run tideate.Run
 ---@return boolean
 local function is_paused(run)
-  return run.state == 'paused'
+  return run.state == 'paused' or run.state == 'pausing'
 end
 
 ---@param run tideate.Run
@@ -95,7 +95,7 @@ local function status_line(run)
   return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
     run.execution_id:sub(1, SHORT),
     run.name,
-    run.state,
+    run.declined and 'declined' or run.state,
     step,
     run.elapsed_ms / 1000,
     run.tokens,
@@ -183,7 +183,7 @@ return {
   {
     name = 'resume',
     args = '[id]',
-    help = 'Let a paused run go on',
+    help = 'Let a paused run go on; one that has not paused yet does not pause',
     complete = ids(is_paused),
     run = function(prefix)
       local id = pick(prefix, is_paused, 'paused run')

@@ -92,6 +92,7 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
         20,
     )
     assert [workflow["name"] for workflow in names] == [
+        "PLANNER",
         "ask",
         "generate",
         "multi_file",

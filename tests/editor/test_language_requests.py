@@ -98,3 +98,30 @@ async def test_what_cannot_be_drawn_says_why(catalog: Catalog) -> None:
         await draw(catalog, name="nowhere")
     with pytest.raises(InvalidInput, match="mermaid"):
         await draw(catalog, text=TEXT, format="poem")
+
+
+async def hints(text: str) -> list[tuple[int, int, int, str]]:
+    found = (await language.check({"text": text}))["diagnostics"]
+    return [
+        (each["line"], each["column"], each["end_column"], each["message"])
+        for each in found
+        if each["severity"] == "hint"
+    ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+async def test_a_transition_that_became_guidance_gets_a_hint(end: str) -> None:
+    lines = ["* to a:", "  Go.", "", "  : Done", "  a to b:", "    Do.", "", "a to b", "b to *", ""]
+    message = "looks like a transition but is indented: it is guidance of 'a'"
+    assert await hints(end.join(lines)) == [(5, 3, 10, message)]
+
+
+@pytest.mark.parametrize(
+    "line", ["  From a to b", "  a to c", "  a to b: now", "  a too b", "  : a to b", "a to b"]
+)
+async def test_other_guidance_gets_no_hint(line: str) -> None:
+    assert await hints(f"* to a:\n  Go.\n\n{line}\n\na to b\nb to *\n") == []
+
+
+async def test_guidance_that_goes_on_gets_no_hint() -> None:
+    assert await hints("* to a:\n  The ways are\n  a to b\na to b\n\n  a to b\nb to *\n") == []

@@ -458,3 +458,107 @@ def test_without_a_machine_one_is_asked_for(nvim: Editor) -> None:
     nvim.command("Workflow graph")
     assert "machine" in nvim.lua("return _G.asked")
     nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+
+
+def test_a_name_that_is_not_known_leaves_the_drawing(nvim: Editor) -> None:
+    nvim.command("Workflow graph essay")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    drawing = graph(nvim)
+    nvim.command("Workflow graph essey")
+    nvim.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('unknown workflow')")
+    assert graph(nvim) == drawing
+
+
+def test_a_file_that_is_not_there_is_told_with_the_nearest(nvim: Editor) -> None:
+    machine_file(nvim, "own.workflow")
+    attempt = "local _, err = pcall(vim.cmd, ...) return err"
+    near = nvim.lua(attempt, "Workflow graph onw.workflow")
+    assert "no such file: onw.workflow; did you mean 'own.workflow'?" in near
+    assert "no such file: no name.workflow" in nvim.lua(attempt, r"Workflow graph no\ name.workflow")
+    assert graph(nvim) == ""
+
+
+def test_typed_text_never_gets_into_the_drawing(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph")
+    assert graph(nvim) == ""
+    nvim.feed("ohello<Esc>")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    assert "hello" not in graph(nvim)
+    buf = nvim.lua("return vim.fn.bufnr('own.workflow')")
+    assert any("hello" in line for line in nvim.lines(buf))
+    modifiable = "return vim.bo[vim.fn.bufnr('^tideate://graph')].modifiable"
+    assert nvim.lua(modifiable) is False
+
+
+def test_a_drawing_of_a_deleted_buffer_says_so(nvim: Editor) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph")
+    nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
+    nvim.command("bdelete! own.workflow")
+    nvim.wait_screen("its buffer is closed")
+    nvim.feed("r")
+    assert "the buffer of this drawing is closed" in nvim.messages()
+    assert "check" in graph(nvim)
+
+
+def test_the_focus_goes_back_to_a_normal_window(nvim: Editor, twice_round: ModelServer) -> None:
+    nvim.edit("a.txt", "one\n")
+    home = nvim.lua("return vim.api.nvim_get_current_win()")
+    start(nvim, "essay", "about tea")
+    result(nvim)
+    nvim.lua("require('tideate.ui.output').focus()")
+    nvim.command("Workflow graph essay")
+    nvim.wait("vim.api.nvim_buf_get_name(0):find('^tideate://graph')")
+    nvim.feed("q")
+    assert nvim.lua("return vim.api.nvim_get_current_win()") == home
+
+
+@pytest.mark.parametrize("key", ["K", "<CR>"])
+def test_a_state_is_shown_whole(nvim: Editor, key: str) -> None:
+    nvim.edit(machine_file(nvim))
+    nvim.command("Workflow graph PLANNER")
+    nvim.wait("vim.api.nvim_buf_get_name(0):find('^tideate://graph')")
+    nvim.command("call search('│ initial_loaded')")
+    nvim.feed("jww" + key)
+    shown = nvim.wait("vim.api.nvim_win_get_config(0).relative ~= '' and vim.fn.getline(1, '$')")
+    text = " ".join(" ".join(shown).split())
+    assert "→ define_project There is no plan yet, or the request" in text
+    assert "…" not in text
+    nvim.feed("q")
+    assert nvim.lua("return vim.api.nvim_buf_get_name(0):find('^tideate://graph') ~= nil")
+
+
+def test_a_drawing_takes_the_whole_width_of_a_middling_screen(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(120, 40))
+    machine_file(editor)
+    editor.command("Workflow graph own.workflow")
+    editor.wait_for(lambda: "check" in graph(editor), "a drawing")
+    assert editor.lua("return vim.api.nvim_win_get_width(0)") == 120
+
+
+def test_machines_of_the_directories_complete_before_the_host_is_there(nvim: Editor) -> None:
+    own = nvim.home / "config" / "tideate" / "workflows"
+    own.mkdir(parents=True)
+    (own / "mine.workflow").write_text(TEXT)
+    nvim.lua("vim.env.XDG_CONFIG_HOME = ...", str(nvim.home / "config"))
+    complete = "return require('tideate.command').complete('{0}', 'Workflow {0}', {1})"
+    assert nvim.lua(complete.format("ess", 12)) == ["essay"]
+    assert nvim.lua(complete.format("min", 12)) == ["mine"]
+    assert nvim.lua("return require('tideate.host').state()") == "stopped"
+    (nvim.cwd / ".tideate" / "workflows" / "essential.workflow").write_text(TEXT)
+    assert nvim.lua(complete.format("ess", 12)) == ["essay", "essential"]
+    assert nvim.lua("return require('tideate.machines').complete('ess')")[:1] == ["PLANNER"]
+
+
+def test_the_list_is_filled_when_the_host_is_ready(nvim: Editor) -> None:
+    nvim.lua("require('tideate.client').request('health', {}, function() end)")
+    nvim.wait("require('tideate.registry').get('essay')")
+
+
+def test_a_machine_at_its_end_has_the_status_end(nvim: Editor, twice_round: ModelServer) -> None:
+    start(nvim, "essay", "about tea")
+    result(nvim)
+    status = nvim.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
+    assert " end " in status
+    assert "*" not in status

@@ -485,3 +485,23 @@ def test_a_plan_survives_the_way_through_text(editor: Editor) -> None:
     expected = [dict(file) for file in files]
     expected[-1]["why"] = "a -- b, and c"
     assert round_trip(editor, files) == [expected, []]
+
+
+def test_long_details_are_folded_and_leave_the_last_lines_of_the_output(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    run = Run(editor)
+    run.start(1)
+    run.token("\n".join(f"line {number}" for number in range(30)))
+    editor.wait_screen("line 29")
+    details = "\n".join(f"- detail {number} " + "and more words " * 7 for number in range(12))
+    ask(editor, "gate", message="Enter `execution`?", details=details)
+    screen = "\n".join(editor.wait_screen("shows the details (12 lines)"))
+    assert "line 22" in screen
+    assert "detail 0" not in screen
+    editor.lua("require('tideate.ui').focus()")
+    editor.feed("d")
+    screen = "\n".join(editor.wait_screen("detail 1"))
+    assert "line 29" in screen, screen
+    assert "y yes" in screen
+    # what follows a bullet stands under its text
+    assert "│   words" in screen or "│   and" in screen or "│   more" in screen, screen

@@ -288,3 +288,148 @@ def test_progress_messages_where_the_editor_has_them(editor: Editor) -> None:
         assert seen[-2:] == [["running", 50, "refactor"], ["success", 100, "refactor"]]
     else:
         assert seen == []
+
+
+WORDS = " ".join(f"word{number}" for number in range(150))
+"""A paragraph that is longer than the window."""
+
+
+def rows(screen: list[str]) -> list[str]:
+    return [row.strip("│ ").strip() for row in screen]
+
+
+def test_the_end_of_a_paragraph_longer_than_the_window_is_seen(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    run = Run(editor)
+    run.start(1)
+    run.token(WORDS)
+    editor.wait_screen("word149")
+    run.token(f"\n\n{WORDS} tail")
+    screen = rows(editor.wait_screen("tail"))
+    end = next(row for row, text in enumerate(screen) if text.endswith("tail"))
+    assert "word120" in " ".join(screen[end - 6 : end])
+    # nothing between the text and the border
+    assert "hide" in screen[end + 1]
+    assert screen[end - 1].startswith("word"), screen
+
+
+def test_reading_the_buffer_again_keeps_the_text(editor: Editor) -> None:
+    run = Run(editor)
+    run.start(1)
+    run.token("kept text")
+    editor.wait("vim.fn.getline('$') == 'kept text'")
+    before = run.text()
+    editor.command("edit!")
+    assert run.text() == before
+    assert editor.lua("return vim.bo.modifiable") is False
+    run.token(" and more")
+    run.event("WORKFLOW_COMPLETED", response="", files=[])
+    editor.command("edit!")
+    assert run.text() == before + " and more"
+
+
+def test_a_wiped_buffer_comes_back_with_heads_and_all(editor: Editor) -> None:
+    run = Run(editor)
+    run.start(1)
+    run.token("first")
+    run.complete(1)
+    run.start(2)
+    before = run.text()
+    editor.command("bwipeout!")
+    run.token("second")
+    run.complete(2)
+    run.event("WORKFLOW_CANCELLED", reason="declined")
+    editor.command("Workflow output")
+    assert run.text() == f"{before}second\n\n---\n\n**Declined.**"
+    assert run.window() is not None
+
+
+def test_a_file_opened_in_the_window_goes_where_files_are_shown(editor: Editor) -> None:
+    editor.edit("a.txt", "one\n")
+    (editor.cwd / "b.txt").write_text("two\n")
+    behind = current(editor)
+    run = Run(editor)
+    window = run.window()
+    assert current(editor) == window
+    editor.command("edit! b.txt")
+    editor.wait(f"vim.api.nvim_get_current_win() == {behind}")
+    assert editor.lua("return vim.fn.bufname()") == "b.txt"
+    assert run.window() == window
+    assert editor.lua("return vim.wo[...].winfixbuf", window)
+
+
+def test_the_text_of_an_old_run_can_still_be_shown(editor: Editor) -> None:
+    first = Run(editor, "ask", "query")
+    first.start(1)
+    first.token("old words")
+    first.event("WORKFLOW_COMPLETED", response="", files=[])
+    later = [Run(editor, f"r{number}", "query") for number in range(12)]
+    for run in later:
+        run.event("WORKFLOW_COMPLETED", response="", files=[])
+    Run(editor, "last", "query")
+    assert first.buffer == -1
+    editor.lua("require('tideate.ui').toggle_output(...)", first.id)
+    assert first.text().endswith("old words")
+
+
+def test_underscores_of_names_are_no_mistake(editor: Editor) -> None:
+    editor.command("syntax on")
+    run = Run(editor, "essay", "initial_loaded", "next_one")
+    run.start(1)
+    run.token("create_project")
+    groups = editor.lua(
+        """
+        local buf, found = ..., {}
+        vim.api.nvim_buf_call(buf, function()
+          for row = 1, vim.fn.line('$') do
+            for column = 1, #vim.fn.getline(row) do
+              found[vim.fn.synIDattr(vim.fn.synID(row, column, 1), 'name')] = true
+            end
+          end
+        end)
+        return vim.tbl_keys(found)
+        """,
+        run.buffer,
+    )
+    assert "markdownH2" in groups
+    assert "markdownError" not in groups
+
+
+def test_a_declined_run_is_called_declined_everywhere(screen_editor: Editor) -> None:
+    run = Run(screen_editor)
+    run.start(1)
+    run.event("WORKFLOW_CANCELLED", reason="declined")
+    screen = "\n".join(screen_editor.wait_screen("⊘ declined"))
+    assert "cancelled" not in screen
+    assert "**Declined.**" in run.text()
+    status = screen_editor.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
+    assert "declined" in status
+
+
+def test_a_pause_that_is_to_come_is_told_and_withdrawn(screen_editor: Editor) -> None:
+    editor = screen_editor
+    editor.lua(
+        """
+        _G.heard = {}
+        require('tideate.client').request = function(method, _, done)
+          table.insert(_G.heard, method)
+          done({ ok = true })
+        end
+        """
+    )
+    run = Run(editor)
+    run.start(1)
+    editor.command("Workflow pause")
+    editor.wait_screen("‖ pausing")
+    assert "(pausing)" in editor.lua("return require('tideate').statusline()")
+    assert editor.lua("return require('tideate').get_status().state") == "pausing"
+    offered = editor.lua("return require('tideate.command').complete('', 'Workflow resume ', 16)")
+    assert offered == [run.id[:8]]
+    editor.command("Workflow resume")
+    assert editor.lua("return _G.heard") == ["pause", "resume"]
+    assert editor.lua("return require('tideate').get_status().state") == "running"
+    editor.command("Workflow pause")
+    run.event("WORKFLOW_PAUSED", step="analyze")
+    assert editor.lua("return require('tideate').get_status().state") == "paused"
+    run.event("WORKFLOW_RESUMED", step="analyze")
+    assert editor.lua("return require('tideate').get_status().state") == "running"

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidInput
-from tideate_core.machines.language import format_text, parse
+from tideate_core.machines.language import BOUNDARY, format_text, parse
 from tideate_core.workflows import MachineWorkflow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from tideate_core.machines.language import Diagnostic, MachineDefinition, Position, State, Transition
+    from tideate_core.machines.language import (
+        Diagnostic,
+        MachineDefinition,
+        Parsed,
+        Position,
+        State,
+        Transition,
+    )
     from tideate_core.workflows import Catalog
 
 __all__ = ["check", "diagnostic_json", "format_machine", "graph", "outline"]
@@ -20,11 +28,12 @@ __all__ = ["check", "diagnostic_json", "format_machine", "graph", "outline"]
 WIDTH: Final = 80
 """Columns of a drawing if Lua does not say."""
 
+_MOVE: Final = re.compile(r"[ \t]+(\*|[A-Za-z_]\w*)[ \t]+to[ \t]+(\*|[A-Za-z_]\w*)[ \t]*:?[ \t]*", re.ASCII)
+
 
 async def check(params: dict[str, Any]) -> dict[str, Any]:
     """Return the mistakes of a text; columns are of characters, from 1, the end excluded."""
-    parsed = await asyncio.to_thread(parse, _text(params), str(params.get("name") or "workflow"))
-    return {"ok": True, "diagnostics": [diagnostic_json(found) for found in parsed.diagnostics]}
+    return await asyncio.to_thread(_check, _text(params), str(params.get("name") or "workflow"))
 
 
 async def outline(params: dict[str, Any]) -> dict[str, Any]:
@@ -63,6 +72,39 @@ def diagnostic_json(found: Diagnostic) -> dict[str, Any]:
     }
 
 
+def _check(text: str, name: str) -> dict[str, Any]:
+    parsed = parse(text, name)
+    return {"ok": True, "diagnostics": [*map(diagnostic_json, parsed.diagnostics), *_indented_moves(parsed)]}
+
+
+def _indented_moves(parsed: Parsed) -> Iterator[dict[str, Any]]:
+    """Find guidance that is a transition in the wrong column: it begins anew, and both states are known."""
+    guided = {each.line: each for each in parsed.definition.transitions if each.guidance}
+    names = {BOUNDARY, *parsed.definition.states}
+    if not guided:
+        return
+    owner: Transition | None = None
+    anew = False
+    for number, line in enumerate(parsed.text.replace("\r\n", "\n").split("\n"), 1):
+        words = line.strip()
+        if words and not line[0].isspace():
+            owner, anew = guided.get(number), False
+            continue
+        move = _MOVE.fullmatch(line) if owner and anew else None
+        if owner and move and names.issuperset(move.groups()):
+            message = f"looks like a transition but is indented: it is guidance of {owner.target!r}"
+            yield {
+                "line": number,
+                "column": line.index(words) + 1,
+                "end_column": line.index(words) + len(words) + 1,
+                "severity": "hint",
+                "code": "indented-transition",
+                "message": message,
+            }
+        # the text before a transition may stand between it and the empty line
+        anew = not words or (anew and words.startswith(":"))
+
+
 def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -> dict[str, Any]:
     from tideate_core.machines.language import draw
 
@@ -73,7 +115,14 @@ def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -
         machine, mistakes = _machine(params, catalog()), 0
     width = int(params.get("width") or WIDTH)
     drawn = draw(machine, style, width=width, current=params.get("current"))
-    return {"ok": True, "text": drawn, "name": machine.name, "mistakes": mistakes}
+    return {
+        "ok": True,
+        "text": drawn,
+        "name": machine.name,
+        "mistakes": mistakes,
+        "states": [{"name": state.name, "guidance": state.guidance} for state in machine.states.values()],
+        "transitions": [_transition(each) for each in machine.transitions],
+    }
 
 
 def _machine(params: dict[str, Any], catalog: Catalog) -> MachineDefinition:

@@ -159,7 +159,7 @@ end
 function M.prepare_rename(buf, outline, params)
   local state, row, first = meant(buf, outline, params)
   if not state then
-    return nil, 'there is no state under the cursor'
+    return nil -- the client says so itself, and would say an error's message with words of its own before it
   end
   local at = { line = row + 1, column = vim.fn.charidx(vim.fn.getbufline(buf, row + 1)[1] .. ' ', first) + 1 }
   return { range = range_of(buf, at, #state.name), placeholder = state.name }

@@ -44,6 +44,18 @@ function M.ask(method, params, callback)
   end)
 end
 
+--- Whether nothing is written in a buffer.
+---@param buf integer
+---@return boolean
+function M.is_blank(buf)
+  for row = 0, vim.api.nvim_buf_line_count(buf) - 1 do
+    if vim.api.nvim_buf_get_lines(buf, row, row + 1, true)[1]:find('%S') then
+      return false
+    end
+  end
+  return true
+end
+
 --- The text of a buffer as it would be written; nil for what no machine file is.
 ---@param buf integer
 ---@return string?

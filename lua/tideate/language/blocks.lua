@@ -2,6 +2,8 @@
 local M = {}
 
 local MOVE = '^[%w_*]+[ \t]+to[ \t]+[%w_*]+[ \t]*:'
+--- A line that belongs in the first column, wherever it stands.
+local OPENINGS = { '^%s*:', '^%s*[%w_*]+[ \t]+to[ \t]+[%w_*]+[ \t]*:?[ \t]*$' }
 
 ---@param line string
 ---@return boolean
@@ -30,12 +32,39 @@ function M.fold()
   return line:find(MOVE) and block_follows(lnum) and '>1' or '0'
 end
 
---- 'indentexpr': guidance stands under its transition, as deep as the line before.
+---@param line string
+---@return boolean
+local function opens(line)
+  return line:find(OPENINGS[1]) ~= nil or line:find(OPENINGS[2]) ~= nil
+end
+
+---@param lnum integer
+---@param line string
+---@return boolean whether text of this line is being typed, and not just moved to a new line
+local function typed(lnum, line)
+  local row, byte = unpack(vim.api.nvim_win_get_cursor(0))
+  return vim.api.nvim_get_mode().mode:find('^[iR]') ~= nil and row == lnum and line:sub(1, byte):find('%S') ~= nil
+end
+
+---@param lnum integer
+---@return boolean whether there is an empty line above, or what stands before a transition that has one
+local function begins_anew(lnum)
+  local above = vim.fn.getline(lnum - 1)
+  return not above:find('%S') or above:find('^:') ~= nil
+end
+
+--- 'indentexpr': guidance stands under its transition, as deep as the line before. An empty line may end it:
+--- below one a new line begins in the first column, so that the next transition is none of the guidance.
 ---@return integer
 function M.indent()
-  local before = vim.fn.getline(vim.v.lnum - 1)
-  if before:find(MOVE .. '%s*$') then
-    return vim.fn.indent(vim.v.lnum - 1) + vim.fn.shiftwidth()
+  local lnum = vim.v.lnum
+  local line, above = vim.fn.getline(lnum), vim.fn.getline(lnum - 1)
+  if typed(lnum, line) then
+    return indented(line) and opens(line) and begins_anew(lnum) and 0 or -1
+  elseif not line:find('%S') and not above:find('%S') then
+    return 0
+  elseif above:find(MOVE .. '%s*$') and (indented(line) or not opens(line)) then
+    return vim.fn.indent(lnum - 1) + vim.fn.shiftwidth()
   end
   return -1
 end

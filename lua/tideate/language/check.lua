@@ -10,14 +10,18 @@ M.pause = 150
 ---@field line integer
 ---@field column integer
 ---@field end_column integer of the first character behind it
----@field severity 'error'|'warning'
+---@field severity 'error'|'warning'|'hint'
 ---@field code string
 ---@field message string
 
 ---@type table<integer, uv.uv_timer_t>
 local timers = {}
 
-local SEVERITY = { error = vim.diagnostic.severity.ERROR, warning = vim.diagnostic.severity.WARN }
+local SEVERITY = {
+  error = vim.diagnostic.severity.ERROR,
+  warning = vim.diagnostic.severity.WARN,
+  hint = vim.diagnostic.severity.HINT,
+}
 
 ---@param buf integer
 ---@param found tideate.HostDiagnostic
@@ -58,6 +62,9 @@ function M.run(buf)
   if not vim.api.nvim_buf_is_loaded(buf) or not ask.available() then
     return
   end
+  if ask.is_blank(buf) then
+    return vim.diagnostic.set(M.namespace, buf, {}) -- nothing is written yet
+  end
   local text = ask.text(buf)
   if not text then
     return vim.diagnostic.set(M.namespace, buf, no_text(buf) or {})
@@ -84,10 +91,18 @@ local function later(buf)
   end))
 end
 
+--- A line with an error and a warning shows the error's sign, unless the person has an order of their own.
+local function errors_first()
+  if not vim.diagnostic.config().severity_sort then
+    vim.diagnostic.config({ severity_sort = true }, M.namespace)
+  end
+end
+
 --- Check a buffer now and after every change of it.
 ---@param buf integer
 function M.start(buf)
   if not timers[buf] then
+    errors_first()
     timers[buf] = assert(vim.uv.new_timer())
     local timer = timers[buf]
     local function changed()

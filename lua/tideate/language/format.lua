@@ -40,6 +40,11 @@ end
 function M.hunks(buf, callback)
   local ask = require('tideate.language.ask')
   local tick = vim.api.nvim_buf_get_changedtick(buf)
+  if ask.is_blank(buf) then
+    return vim.schedule(function()
+      callback({}, tick)
+    end)
+  end
   local text = ask.text(buf)
   if not text then
     return vim.schedule(function()
@@ -71,14 +76,64 @@ function M.run(buf)
   end)
 end
 
+--- What may be wrapped with its neighbours: guidance, or a comment; nil for a line that is one by itself.
+---@param line string
+---@return 'guidance'|'comment'|nil
+local function prose(line)
+  if line:find('^#') or line:find('^//') then
+    return 'comment'
+  end
+  return line:find('^%s') and 'guidance' or nil
+end
+
+--- The runs of lines with prose of one kind.
+---@param first integer
+---@param last integer
+---@return integer[][] first and last lines
+local function runs(first, last)
+  local found, before = {}, nil ---@type integer[][], string?
+  for offset, line in ipairs(vim.api.nvim_buf_get_lines(0, first - 1, last, false)) do
+    local kind = line ~= '' and prose(line) or line == '' and before or nil
+    if kind and kind == before then
+      found[#found][2] = first + offset - 1
+    elseif kind then
+      table.insert(found, { first + offset - 1, first + offset - 1 })
+    end
+    before = kind
+  end
+  return found
+end
+
+--- Let Neovim wrap prose; no line is joined with a transition, or with the text before one.
+---@param first integer
+---@param last integer
+local function wrap(first, last)
+  local expression, folding = vim.bo.formatexpr, vim.wo.foldenable
+  local below = vim.api.nvim_buf_line_count(0) - last
+  vim.bo.formatexpr, vim.wo.foldenable = '', false
+  local ok, err = pcall(function()
+    local found = runs(first, last)
+    for at = #found, 1, -1 do
+      vim.cmd(('keepjumps normal! %dGgq%dG'):format(found[at][1], found[at][2]))
+    end
+  end)
+  vim.bo.formatexpr, vim.wo.foldenable = expression, folding
+  vim.cmd(('keepjumps normal! %dG^'):format(vim.api.nvim_buf_line_count(0) - below))
+  if not ok then
+    error(err, 0)
+  end
+end
+
 --- 'formatexpr': the whole buffer is formatted as a machine; a part of it is prose, which Neovim wraps.
 ---@return integer
 function M.expr()
-  local whole = vim.v.lnum == 1 and vim.v.count == vim.api.nvim_buf_line_count(0)
-  if not whole or vim.api.nvim_get_mode().mode:find('^[iR]') then
+  if vim.api.nvim_get_mode().mode:find('^[iR]') then
     return 1
+  elseif vim.v.lnum == 1 and vim.v.count == vim.api.nvim_buf_line_count(0) then
+    M.run(vim.api.nvim_get_current_buf())
+  else
+    wrap(vim.v.lnum, vim.v.lnum + vim.v.count - 1)
   end
-  M.run(vim.api.nvim_get_current_buf())
   return 0
 end
 

@@ -25,19 +25,32 @@ local function failure(code, message)
   return { code = code, message = message }
 end
 
+--- The loaded buffer of an address. Never a new one, as `vim.uri_to_bufnr` makes for a buffer without a name.
+---@param uri string
+---@return integer?
+local function buffer_of(uri)
+  local all = { vim.api.nvim_get_current_buf() }
+  vim.list_extend(all, vim.api.nvim_list_bufs())
+  for _, buf in ipairs(all) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.uri_from_bufnr(buf) == uri then
+      return buf
+    end
+  end
+end
+
 --- A method whose answer is read off the outline.
 ---@param name string of `tideate.language.answers`
 ---@return fun(params: table, respond: tideate.Respond)
 local function from_outline(name)
   return function(params, respond)
-    local buf = vim.uri_to_bufnr(params.textDocument.uri)
-    if not vim.api.nvim_buf_is_loaded(buf) then
-      return respond(nil, vim.NIL)
+    local buf = buffer_of(params.textDocument.uri)
+    if not buf then
+      return respond(nil, nil)
     end
     local tick = vim.api.nvim_buf_get_changedtick(buf)
     require('tideate.language.outline').get(buf, function(outline)
       if not outline then
-        return respond(nil, vim.NIL)
+        return respond(nil, nil)
       elseif not vim.api.nvim_buf_is_loaded(buf) or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
         return respond(failure(CONTENT_MODIFIED, 'the text was changed meanwhile'))
       end
@@ -45,7 +58,8 @@ local function from_outline(name)
       if err then
         return respond(failure(REQUEST_FAILED, err))
       end
-      respond(nil, result == nil and vim.NIL or result)
+      -- nil where there is nothing to tell: a process would send null, which the client would make nil
+      respond(nil, result)
     end)
   end
 end
@@ -64,7 +78,10 @@ end
 ---@param params table
 ---@param respond tideate.Respond
 local function formatting(params, respond)
-  local buf = vim.uri_to_bufnr(params.textDocument.uri)
+  local buf = buffer_of(params.textDocument.uri)
+  if not buf then
+    return respond(nil, nil)
+  end
   require('tideate.language.format').hunks(buf, function(hunks, tick, err)
     if not hunks then
       return respond(failure(REQUEST_FAILED, err --[[@as string]]))
@@ -81,7 +98,7 @@ local methods = {
     respond(nil, { capabilities = M.capabilities, serverInfo = { name = NAME, version = require('tideate').version } })
   end,
   shutdown = function(_, respond)
-    respond(nil, vim.NIL)
+    respond(nil, nil)
   end,
   ['textDocument/completion'] = from_outline('completion'),
   ['textDocument/definition'] = from_outline('definition'),
@@ -139,10 +156,19 @@ local function connect(dispatchers)
   }
 end
 
+--- Neovim's handler, which would tell a refusal with the protocol's number for it.
+---@param err? {code: integer, message: string}
+local function renamed(err, ...)
+  if err and err.code == REQUEST_FAILED then
+    return require('tideate.ui').notify(err.message, vim.log.levels.WARN)
+  end
+  return vim.lsp.handlers['textDocument/rename'](err, ...)
+end
+
 --- Serve a buffer.
 ---@param buf integer
 function M.start(buf)
-  vim.lsp.start({ name = NAME, cmd = connect }, {
+  vim.lsp.start({ name = NAME, cmd = connect, handlers = { ['textDocument/rename'] = renamed } }, {
     bufnr = buf,
     reuse_client = function(client)
       return client.name == NAME

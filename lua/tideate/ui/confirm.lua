@@ -16,6 +16,8 @@ local M = {}
 ---@field focused fun(self): boolean whether keys go to it
 ---@field ready fun(self): boolean whether the next key is an answer
 
+local WIDTH = 64 -- of the text
+local AROUND = 5 -- rows of a dialog that are border or empty
 local NAMED = 30 -- cells of a prompt that name a run
 
 --- What a run was asked, or its id, where the name of its workflow is not enough.
@@ -57,6 +59,20 @@ local function detail_lines(details, shown)
   return lines
 end
 
+--- Whether question and details can be shown without covering what they are about.
+---@param message string
+---@param details string
+---@return boolean
+local function fits_beside(message, details)
+  local place = require('tideate.ui.place').free()
+  local width = math.min(WIDTH, place.columns - 4)
+  local rows = #require('tideate.ui.text').wrap(message, width - 2)
+  for _, line in ipairs(vim.split(details, '\n', { plain = true })) do
+    rows = rows + math.max(1, math.ceil((vim.fn.strdisplaywidth(line) + 1) / width))
+  end
+  return rows + AROUND <= place.rows * 0.6
+end
+
 --- Ask.
 ---@param question tideate.Question
 ---@param respond fun(result: { accepted: boolean, reason: string? }) called once
@@ -64,9 +80,7 @@ end
 function M.open(question, respond)
   local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
-  local _, rows = require('tideate.ui.window').room()
-  local _, breaks = details:gsub('\n', '')
-  local expanded = details ~= '' and breaks + 1 <= rows * 0.4
+  local expanded = details ~= '' and fits_beside(question.message, details)
   local dialog ---@type tideate.Dialog
 
   local function answer(accepted, reason)
@@ -99,6 +113,8 @@ function M.open(question, respond)
   dialog = require('tideate.ui.dialog').open({
     title = M.title(question),
     keys = keys,
+    width = WIDTH,
+    leaves = 6,
     markdown = details ~= '',
     lines = function(width)
       local lines = { {} } ---@type tideate.Chunk[][]

@@ -10,6 +10,7 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@field lines fun(width: integer): tideate.Chunk[][] what it says, drawn again when it changes
 ---@field width? integer wanted width of the text
 ---@field cursor_from? integer first row, 0-based, that the cursor may stand on; shows a cursor line
+---@field leaves? integer rows at the bottom that it leaves in sight when it lies over the output
 ---@field markdown? boolean highlight the text as markdown
 ---@field on_closed fun() the person closed the window
 
@@ -39,6 +40,8 @@ function M.open(spec)
   require('tideate.ui.keys').set(buf, self.guard:wrap(spec.keys))
   if spec.markdown then
     pcall(vim.treesitter.start, buf, 'markdown')
+    -- what a hanging indent goes by
+    vim.bo[buf].formatlistpat = [[^\s*\%(\d\+[.)]\|[-*+]\)\s\+]]
   end
   self:watch()
   self:show()
@@ -133,6 +136,7 @@ function Dialog:layout()
   local crowded = rows_of(lines, width) + 2 > free.rows
   if crowded then
     free = place.whole()
+    free.rows = math.max(8, free.rows - (self.spec.leaves or 0))
     width = math.min(wanted, free.columns - 4)
     lines = self.spec.lines(width)
   end
@@ -167,7 +171,13 @@ function Dialog:show()
     self.win = window.float(self.buf, false, vim.tbl_extend('force', config, { zindex = 100 }))
     vim.w[self.win].tideate_dialog = true
     require('tideate.ui.notify').make_room()
-    window.options(self.win, { cursorline = self.spec.cursor_from ~= nil, scrolloff = 0 })
+    window.options(self.win, {
+      cursorline = self.spec.cursor_from ~= nil,
+      scrolloff = 0,
+      breakindent = self.spec.markdown == true,
+      breakindentopt = 'list:-1',
+      smoothscroll = true,
+    })
     self:hold_cursor()
     if not self.stop_waiting then
       self:wait_for_quiet()

@@ -1,7 +1,8 @@
 --- A machine as a drawing in a window of its own; where a run is at is highlighted and moves with it.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.graph')
+local drawing = require('tideate.ui.graph_drawing')
+
 local WAIT = 200 -- milliseconds without a change before the drawing follows what is typed
 
 ---@class tideate.GraphSource one of `buf` and `name`
@@ -18,134 +19,22 @@ local WAIT = 200 -- milliseconds without a change before the drawing follows wha
 ---@field asked integer counts the requests, so that a late answer draws nothing
 ---@field name string
 ---@field mistakes integer
+---@field definition tideate.GraphDefinition
 ---@field group integer
 ---@field back integer the window the person came from
 ---@field timer? uv.uv_timer_t
 
 ---@type tideate.ui.Graph?
 local shown
+local opening = 0 -- counts the machines that were asked for, so that only the last one opens
 
 ---@return boolean
 function M.is_visible()
   return shown ~= nil and require('tideate.ui.window').visible(shown.win)
 end
 
----@param it tideate.ui.Graph
----@return tideate.Run?
-local function run_of(it)
-  return it.source.execution_id and require('tideate.state').get_status(it.source.execution_id) or nil
-end
-
----@param it tideate.ui.Graph
----@return string? state that the run is in
-local function current(it)
-  local run = run_of(it)
-  local at = run and require('tideate.ui.progress').active(run) and run.current_state or nil
-  -- at the exit it is in no state any more
-  return at ~= '*' and at or nil
-end
-
----@param it tideate.ui.Graph
-local function head(it)
-  local text, keys = require('tideate.ui.text'), require('tideate.ui.keys')
-  local chunks = { { ' ' .. it.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
-  local at = current(it)
-  if at then
-    table.insert(chunks, { '● ' .. at .. ' ', 'TideateRunning' })
-  end
-  if it.mistakes > 0 then
-    local words = it.mistakes == 1 and '1 mistake ' or ('%d mistakes '):format(it.mistakes)
-    table.insert(chunks, { words, 'TideateFailed' })
-  end
-  local width = vim.api.nvim_win_get_width(it.win)
-  vim.list_extend(chunks, text.keys(keys.words(M.keys()), math.max(0, width - text.width(chunks))))
-  require('tideate.ui.window').options(it.win, { winbar = text.bar(text.fit_chunks(chunks, width)) })
-end
-
----@param it tideate.ui.Graph
----@param lines string[]
-local function highlight(it, lines)
-  vim.api.nvim_buf_clear_namespace(it.buf, ns, 0, -1)
-  local box = it.format == 'text' and require('tideate.ui.graph_window').marked_box(lines) or {}
-  for _, part in ipairs(box) do
-    vim.api.nvim_buf_set_extmark(it.buf, ns, part.row, part.first, { end_col = part.last, hl_group = 'TideateCurrent' })
-  end
-  if #box > 0 then
-    vim.api.nvim_win_set_cursor(it.win, { box[1].row + 2, box[1].first })
-    vim.api.nvim_win_call(it.win, function()
-      vim.cmd('normal! zz')
-    end)
-  end
-end
-
----@param it tideate.ui.Graph
----@param text string
-local function write(it, text)
-  local lines = vim.split(text:gsub('\n$', ''), '\n', { plain = true })
-  local view = vim.api.nvim_win_call(it.win, vim.fn.winsaveview)
-  vim.bo[it.buf].modifiable = true
-  vim.api.nvim_buf_set_lines(it.buf, 0, -1, true, lines)
-  vim.bo[it.buf].modifiable = false
-  vim.bo[it.buf].filetype = it.format == 'mermaid' and 'mermaid' or 'tideate-graph'
-  vim.api.nvim_win_call(it.win, function()
-    vim.fn.winrestview(view)
-  end)
-  highlight(it, lines)
-end
-
----@param it tideate.ui.Graph
----@return table<string, any>? params nil if the source is gone
-local function request(it)
-  local source = it.source
-  local params = {
-    format = it.format,
-    width = vim.api.nvim_win_get_width(it.win) - vim.fn.getwininfo(it.win)[1].textoff,
-    current = current(it),
-    obfuscate = source.obfuscate,
-    folder = require('tideate.context').folder(),
-  }
-  if not source.buf then
-    params.name = source.name
-  elseif vim.api.nvim_buf_is_loaded(source.buf) then
-    params.text = require('tideate.language.ask').text(source.buf) or ''
-    params.name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(source.buf), ':t:r')
-  else
-    return nil
-  end
-  return params
-end
-
---- Draw again: the text, the run or the window changed.
-function M.draw()
-  local it = shown
-  if not it or not vim.api.nvim_win_is_valid(it.win) then
-    return
-  end
-  local params = request(it)
-  if not params then
-    return
-  end
-  it.asked = it.asked + 1
-  local asked = it.asked
-  require('tideate.client').request('graph', params, function(result)
-    if shown ~= it or asked ~= it.asked or not vim.api.nvim_win_is_valid(it.win) then
-      return
-    elseif not result.ok then
-      return M.failed(it, result)
-    end
-    it.name, it.mistakes = result.name, result.mistakes
-    write(it, result.text)
-    head(it)
-  end)
-end
-
---- A window that never showed anything goes away again.
----@param it tideate.ui.Graph
 ---@param result tideate.Result
-function M.failed(it, result)
-  if vim.api.nvim_buf_line_count(it.buf) == 1 and vim.api.nvim_buf_get_lines(it.buf, 0, 1, true)[1] == '' then
-    M.close()
-  end
+local function failed(result)
   if not result.cancelled then
     if result.error_code == 'InvalidWorkflowFile' then
       require('tideate.machines').list_mistakes(result.error)
@@ -154,8 +43,29 @@ function M.failed(it, result)
   end
 end
 
+--- Draw again: the text, the run or the window changed.
+function M.draw()
+  local it = shown
+  if not it or not vim.api.nvim_win_is_valid(it.win) then
+    return
+  end
+  if drawing.gone(it) then
+    return drawing.head(it, M.keys())
+  end
+  it.asked = it.asked + 1
+  local asked = it.asked
+  require('tideate.client').request('graph', drawing.request(it.source, it.format, drawing.width_of(it)), function(result)
+    if shown ~= it or asked ~= it.asked or not vim.api.nvim_win_is_valid(it.win) then
+      return
+    elseif not result.ok then
+      return failed(result)
+    end
+    drawing.take(it, result, M.keys())
+  end)
+end
+
 --- Close the window and give the focus back.
-function M.close()
+local function leave()
   local it = shown
   if not it then
     return
@@ -171,6 +81,42 @@ function M.close()
   if focused and vim.api.nvim_win_is_valid(it.back) then
     vim.api.nvim_set_current_win(it.back)
   end
+  require('tideate.ui.output').arrange()
+end
+
+--- Close the window, also one that is about to open.
+function M.close()
+  opening = opening + 1
+  leave()
+end
+
+--- Draw again because the person asks for it.
+local function redraw()
+  if drawing.gone(shown) then
+    require('tideate.ui').notify('the buffer of this drawing is closed; it is as it was then', vim.log.levels.WARN)
+  end
+  M.draw()
+end
+
+--- Show the whole state that the cursor is in.
+local function explain()
+  local it = shown --[[@as tideate.ui.Graph]]
+  local names = vim.tbl_map(function(state)
+    return state.name
+  end, it.definition.states)
+  local name ---@type string?
+  if it.format == 'mermaid' then
+    local word = vim.fn.expand('<cword>')
+    name = vim.list_contains(names, word) and word or nil
+  else
+    local cursor = vim.api.nvim_win_get_cursor(it.win)
+    local lines = vim.api.nvim_buf_get_lines(it.buf, 0, -1, true)
+    name = require('tideate.ui.graph_state').at(lines, cursor[1], cursor[2], names)
+  end
+  if not name then
+    return require('tideate.ui').notify('there is no state under the cursor')
+  end
+  require('tideate.ui.graph_state').open(it.definition, name)
 end
 
 local function yank()
@@ -187,10 +133,11 @@ function M.keys()
   end
   local other = shown and shown.format == 'mermaid' and 'drawing' or 'mermaid'
   return {
-    { lhs = { 'q' }, word = 'close', desc = 'close this window', run = M.close },
+    { lhs = { 'q' }, word = 'close', desc = 'close this window', run = leave },
+    { lhs = { 'K', '<CR>' }, word = 'state', desc = "the state's guidance, and when it is left for which", run = explain },
     { lhs = { 'm' }, word = other, desc = 'the drawing, or the same as Mermaid', run = toggle },
     { lhs = { 'y' }, word = 'yank', desc = 'yank the whole text', run = yank, begins = false },
-    { lhs = { 'r' }, word = 'redraw', desc = 'draw again', run = M.draw },
+    { lhs = { 'r' }, word = 'redraw', desc = 'draw again', run = redraw },
     {
       lhs = { '?', 'g?' },
       word = 'help',
@@ -218,6 +165,17 @@ local function follow_text(it)
       end))
     end,
   })
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+    group = it.group,
+    buffer = it.source.buf,
+    desc = 'Say that the drawn text is closed',
+    -- later: a text that is read again is unloaded first
+    callback = vim.schedule_wrap(function()
+      if shown == it and vim.api.nvim_win_is_valid(it.win) then
+        drawing.head(it, M.keys())
+      end
+    end),
+  })
 end
 
 ---@param it tideate.ui.Graph
@@ -228,7 +186,7 @@ local function watch(it)
     pattern = tostring(it.win),
     callback = vim.schedule_wrap(function()
       if shown == it then
-        M.close()
+        leave()
       end
     end),
   })
@@ -247,33 +205,53 @@ local function watch(it)
   end
 end
 
---- Draw a machine; returns at once.
+--- Show a drawing that has come.
+---@param source tideate.GraphSource
+---@param result tideate.Result
+---@param back integer window that gets the focus in the end
+local function show(source, result, back)
+  leave()
+  require('tideate.ui.highlights').define()
+  local buf = require('tideate.ui.window').scratch()
+  vim.api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, result.name))
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.bo[buf].modifiable = false
+  shown = { source = source, buf = buf, format = 'text', asked = 0, back = back }
+  shown.win = require('tideate.ui.graph_window').open(buf)
+  require('tideate.ui.keys').set(buf, M.keys())
+  vim.api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
+  watch(shown)
+  drawing.take(shown, result, M.keys())
+  require('tideate.ui.output').arrange()
+end
+
+--- Draw a machine; returns at once. What was drawn before stays until the new drawing is there.
 ---@param source tideate.GraphSource
 function M.open(source)
-  M.close()
-  require('tideate.ui.highlights').define()
   local window = require('tideate.ui.window')
-  local label = source.name and require('tideate.machines').label(source.name)
-    or vim.fn.fnamemodify(vim.api.nvim_buf_get_name(source.buf), ':t:r')
-  local buf = window.scratch()
-  vim.api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, label))
-  vim.bo[buf].bufhidden = 'wipe'
-  local back = vim.api.nvim_get_current_win()
-  shown = {
-    source = source,
-    buf = buf,
-    win = require('tideate.ui.graph_window').open(buf),
-    format = 'text',
-    asked = 0,
-    name = label,
-    mistakes = 0,
-    back = back,
-  }
-  require('tideate.ui.keys').set(buf, M.keys())
-  watch(shown)
-  vim.api.nvim_set_current_win(shown.win)
-  head(shown)
-  M.draw()
+  local from = vim.api.nvim_get_current_win()
+  local back = window.is_float(from) and (window.for_files() or window.normal_windows()[1]) or from
+  if shown and from == shown.win then
+    back = shown.back
+  end
+  opening = opening + 1
+  local ticket, width = opening, require('tideate.ui.graph_window').width()
+  local params = drawing.request(source, 'text', width)
+  require('tideate.client').request('graph', params, function(result)
+    if ticket ~= opening then
+      return
+    elseif not result.ok then
+      return failed(result)
+    end
+    local enter = vim.list_contains({ from, shown and shown.win }, vim.api.nvim_get_current_win())
+    show(source, result, back)
+    if enter and require('tideate.ui.idle').plain_normal() then
+      vim.api.nvim_set_current_win(shown.win)
+    end
+    if drawing.width_of(shown) ~= width or drawing.current(shown) ~= params.current then
+      M.draw()
+    end
+  end)
 end
 
 --- Take an event: the highlight moves with a run, and a run of the machine that is shown is followed.
@@ -284,7 +262,7 @@ function M.on_event(event)
     return
   end
   local name = event.name
-  if name == 'SD_EVENT_WORKFLOW_STARTED' and not it.source.buf and not current(it) then
+  if name == 'SD_EVENT_WORKFLOW_STARTED' and not it.source.buf and not drawing.current(it) then
     local run = require('tideate.state').get_status(event.execution_id)
     if run and run.kind == 'machine' and run.asked == it.source.name then
       it.source.execution_id, it.source.obfuscate = run.execution_id, run.obfuscate

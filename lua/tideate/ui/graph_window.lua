@@ -1,6 +1,9 @@
 --- Where a drawing stands, and where in it the marked state is.
 local M = {}
 
+--- Columns from which a drawing stands beside the text; else it takes the whole width.
+M.BESIDE = 140
+
 --- The rows and bytes of the box with the double border.
 ---@param lines string[]
 ---@return {row: integer, first: integer, last: integer}[] 0-based, the end excluded
@@ -27,15 +30,26 @@ function M.marked_box(lines)
   return found
 end
 
+--- How wide a drawing can be in a window that is yet to be opened.
+---@return integer columns
+function M.width()
+  local columns = require('tideate.ui.window').room()
+  return columns >= M.BESIDE and math.floor(columns * 0.5) or columns
+end
+
 --- Where the output of a run, on the right or below, leaves it in sight.
 ---@param buf integer
 ---@return integer win
 function M.open(buf)
   local window = require('tideate.ui.window')
   local columns, rows = window.room()
-  local wide = columns >= 120
-  local win = wide and window.split(buf, 'left', math.floor(columns * 0.5))
-    or window.split(buf, 'above', math.max(6, math.floor(rows * 0.6)))
+  local win ---@type integer
+  if columns >= M.BESIDE then
+    win = window.split(buf, 'left', M.width())
+  else
+    local height = math.max(6, math.floor(rows * 0.55))
+    win = vim.api.nvim_open_win(buf, false, { split = 'above', win = -1, height = height })
+  end
   window.options(win, {
     wrap = false,
     number = false,

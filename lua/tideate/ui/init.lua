@@ -215,6 +215,13 @@ function M.on_event(event)
   end
 end
 
+--- What is known of a run changed without an event.
+---@param execution_id string
+function M.refresh(execution_id)
+  require('tideate.ui.output').refresh(execution_id)
+  vim.cmd.redrawstatus()
+end
+
 --- Close every window; questions stay unanswered.
 function M.close()
   local waiting = queue[1]

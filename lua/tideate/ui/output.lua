@@ -1,17 +1,8 @@
 --- The window in which answers arrive. One window, a buffer per run.
 local M = {}
 
-local KEPT = 10 -- buffers of finished runs
+local runs = require('tideate.ui.output_runs')
 
----@class tideate.ui.Run
----@field stream tideate.Stream
----@field step_began integer rows before the current step's text
----@field wrote boolean whether the current step streamed text
-
----@type table<string, tideate.ui.Run>
-local runs = {}
----@type string[] oldest first
-local order = {}
 ---@type { win: integer?, id: string?, kind: string?, stop: fun()?, group: integer?, back: integer? }
 local shown = {}
 
@@ -85,56 +76,25 @@ function M.keys(active)
   }
 end
 
----@param id string
----@return tideate.ui.Run
-local function add(id)
-  local run = status(id)
-  local name = ('tideate://%s/%s'):format(run and run.name or 'run', id:sub(1, 8))
-  local entry = { stream = require('tideate.ui.stream').new(name), step_began = 0, wrote = false }
-  require('tideate.ui.keys').set(entry.stream.buf, M.keys())
-  runs[id] = entry
-  table.insert(order, id)
-  return entry
-end
-
---- A run's entry; written again from what is known if its buffer was wiped.
----@param id string
----@return tideate.ui.Run?
-local function entry_of(id)
-  local entry = runs[id]
-  if entry and vim.api.nvim_buf_is_loaded(entry.stream.buf) then
-    return entry
+--- Something else was opened in the window, with `:e! file` for instance: it goes where files are shown.
+local function put_back()
+  local entry = shown.id and runs.get(shown.id)
+  local window = require('tideate.ui.window')
+  if not entry or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
+    return
   end
-  local run = status(id)
-  if not run then
-    return nil
+  local other = vim.api.nvim_win_get_buf(shown.win)
+  if other == entry.stream.buf then
+    return
   end
-  if entry then
-    entry.stream:close()
-    order = vim.tbl_filter(function(other)
-      return other ~= id
-    end, order)
-  end
-  entry = add(id)
-  require('tideate.ui.transcript').begin(entry, run)
-  entry.stream:write(table.concat(require('tideate.state').text(id)))
-  entry.stream:flush()
-  return entry
-end
-
-local function forget_old()
-  local finished = 0
-  for index = #order, 1, -1 do
-    local id = order[index]
-    local run = status(id)
-    if id ~= shown.id and not (run and require('tideate.ui.progress').active(run)) then
-      finished = finished + 1
-      if finished > KEPT then
-        runs[id].stream:close()
-        runs[id] = nil
-        table.remove(order, index)
-      end
-    end
+  window.options(shown.win, { winfixbuf = false })
+  vim.api.nvim_win_set_buf(shown.win, entry.stream:revive())
+  require('tideate.ui.output_window').dress(shown.win)
+  draw()
+  local target = window.for_files()
+  if target and vim.api.nvim_buf_is_valid(other) then
+    vim.api.nvim_win_set_buf(target, other)
+    vim.api.nvim_set_current_win(target)
   end
 end
 
@@ -147,18 +107,22 @@ local function watch()
       M.closed()
     end,
   })
+  vim.api.nvim_create_autocmd('BufWinEnter', { group = shown.group, callback = vim.schedule_wrap(put_back) })
   vim.api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
     group = shown.group,
-    callback = vim.schedule_wrap(function()
-      if shown.kind == 'float' and M.is_visible() then
-        local config = require('tideate.ui.output_window').float_config()
-        config.relative = 'editor'
-        vim.api.nvim_win_set_config(shown.win, config)
-      end
-      draw()
-      animate()
-    end),
+    callback = vim.schedule_wrap(M.arrange),
   })
+end
+
+--- Stand where there is room.
+function M.arrange()
+  if shown.kind == 'float' and M.is_visible() then
+    local config = require('tideate.ui.output_window').float_config()
+    config.relative = 'editor'
+    vim.api.nvim_win_set_config(shown.win, config)
+  end
+  draw()
+  animate()
 end
 
 --- The window went away, by us or by the person.
@@ -182,7 +146,7 @@ end
 ---@param id string
 ---@param enter boolean? nil: if the person is in normal mode
 function M.show(id, enter)
-  local entry = entry_of(id)
+  local entry = runs.revived(id, M.keys)
   if not entry then
     return
   end
@@ -203,7 +167,7 @@ function M.show(id, enter)
     watch()
   end
   require('tideate.ui.output_window').dress(shown.win)
-  vim.api.nvim_win_set_cursor(shown.win, { vim.api.nvim_buf_line_count(entry.stream.buf), 0 })
+  require('tideate.ui.output_window').to_end(shown.win, entry.stream.buf)
   if enter then
     vim.api.nvim_set_current_win(shown.win)
   end
@@ -258,7 +222,7 @@ function M.toggle(id)
   end
   local newest = require('tideate.state').runs()[1]
   id = id or (newest and newest.execution_id)
-  if not id or not entry_of(id) then
+  if not id or not runs.revived(id, M.keys) then
     return false
   end
   M.show(id, require('tideate.ui.idle').plain_normal())
@@ -273,12 +237,12 @@ function M.on_event(event)
   if not run then
     return
   end
-  local entry = runs[id] or add(id)
+  local entry = runs.get(id) or runs.add(id, M.keys)
   require('tideate.ui.transcript').on_event(entry, event, run)
   if event.name == 'SD_EVENT_TOKEN' then
     return
   elseif event.name == 'SD_EVENT_WORKFLOW_STARTED' then
-    forget_old()
+    runs.forget_old(shown.id)
     M.show(id)
   elseif shown.id == id then
     draw()
@@ -286,13 +250,19 @@ function M.on_event(event)
   end
 end
 
+--- Draw the head of a run again, if it is shown.
+---@param id string
+function M.refresh(id)
+  if shown.id == id then
+    draw()
+  end
+end
+
 --- Close everything.
 function M.close()
   M.hide()
-  for _, entry in pairs(runs) do
-    entry.stream:close()
-  end
-  runs, order, shown = {}, {}, {}
+  runs.close()
+  shown = {}
 end
 
 return M

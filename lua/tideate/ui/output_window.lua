@@ -1,11 +1,14 @@
 --- Where the output window stands.
 local M = {}
 
+local GRAPH_BESIDE = require('tideate.ui.graph_window').BESIDE
+
 ---@return table<string, any> config of a float that leaves the code readable
 function M.float_config()
   local columns, lines = require('tideate.ui.window').room()
   local width, height, row, col
-  if columns >= 120 then
+  local graph_wants_width = columns < GRAPH_BESIDE and require('tideate.ui.graph').is_visible()
+  if columns >= 120 and not graph_wants_width then
     width = math.floor(columns * 0.45)
     height = lines - 2
     row, col = vim.o.showtabline == 2 and 1 or 0, columns - width - 2
@@ -58,16 +61,28 @@ function M.head(win, kind, run, keys)
   end
 end
 
+--- Show the end of the text.
+---@param win integer
+---@param buf integer
+function M.to_end(win, buf)
+  local last = vim.api.nvim_buf_get_lines(buf, -2, -1, true)[1]
+  vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), #last })
+end
+
 --- What suits text that is read.
 ---@param win integer
 function M.dress(win)
   require('tideate.ui.window').options(win, {
     wrap = true,
     linebreak = true,
+    smoothscroll = true,
+    scrolloff = 0,
     number = false,
     relativenumber = false,
     signcolumn = 'no',
-    statuscolumn = ' ',
+    -- a margin; with a status column Neovim misplaces the rows of a line that begins above the window
+    statuscolumn = '',
+    foldcolumn = '1',
     foldenable = false,
     spell = false,
     list = false,

@@ -13,12 +13,22 @@ local FRAME = 100 -- milliseconds
 local RUNS = {
   starting = { mark = '…', group = 'TideateWaiting', word = 'starting' },
   running = { mark = '', group = 'TideateRunning', word = 'running' },
+  pausing = { mark = '‖', group = 'TideateWarning', word = 'pausing' },
   confirming = { mark = '?', group = 'TideateWarning', word = 'waits for you' },
   paused = { mark = '‖', group = 'TideateWarning', word = 'paused' },
   completed = { mark = '✓', group = 'TideateDone', word = 'done' },
   failed = { mark = '✗', group = 'TideateFailed', word = 'failed' },
   cancelled = { mark = '⊘', group = 'TideateWarning', word = 'cancelled' },
 }
+
+---@type tideate.ui.Look
+local DECLINED = { mark = '⊘', group = 'TideateWarning', word = 'declined' }
+
+---@param run tideate.Run
+---@return tideate.ui.Look
+local function look_of(run)
+  return run.declined and DECLINED or RUNS[run.state] or RUNS.running
+end
 
 ---@type table<string, tideate.ui.Look>
 local STEPS = {
@@ -55,7 +65,7 @@ end
 ---@param run tideate.Run
 ---@return tideate.Chunk[]
 function M.title(run)
-  local look = RUNS[run.state] or RUNS.running
+  local look = look_of(run)
   local chunks = { { ' ' .. run.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
   if run.total_steps > 1 and run.step > 0 then
     table.insert(chunks, { ('%d/%d '):format(run.step, run.total_steps), 'TideateHint' })
@@ -140,7 +150,7 @@ function M.report(run)
   if vim.fn.has('nvim-0.12') == 0 or not M.can_echo() or (M.active(run) and run.current_step == '') then
     return
   end
-  local look = RUNS[run.state] or RUNS.running
+  local look = look_of(run)
   local words = M.active(run) and run.current_step ~= '' and require('tideate.state').place(run) or look.word
   local done = 100 ---@type integer?
   if M.active(run) then

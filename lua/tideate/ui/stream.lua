@@ -7,15 +7,30 @@ local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
 
 ---@class tideate.Stream
 ---@field buf integer
+---@field name string
+---@field said string[] all that was appended: a buffer that was wiped or reloaded is filled from it
+---@field finished boolean
 ---@field pending string[]
 ---@field timer uv.uv_timer_t?
+---@field on_buffer fun(buf: integer) told each buffer that is made
 local Stream = {}
 Stream.__index = Stream
 
---- A stream into a new markdown buffer.
----@param name string the buffer's name
----@return tideate.Stream
-function M.new(name)
+--- Look as growing markdown does.
+---@param buf integer
+local function dress(buf)
+  -- a parser would read the growing text again with every piece: it takes over at the end
+  vim.treesitter.stop(buf)
+  vim.bo[buf].syntax = 'markdown'
+  vim.api.nvim_buf_call(buf, function()
+    -- names have underscores, and that is no mistake
+    vim.cmd('silent! syntax clear markdownError')
+  end)
+end
+
+---@param name string
+---@return integer buf
+local function make(name)
   local buf = require('tideate.ui.window').scratch(name)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].undolevels = -1
@@ -23,11 +38,63 @@ function M.new(name)
     -- silent: a Neovim without the markdown parser complains, from 0.12 on
     vim.cmd('silent! setfiletype markdown')
   end)
-  -- a parser would read the growing text again with every piece: it takes over at the end
-  vim.treesitter.stop(buf)
-  vim.bo[buf].syntax = 'markdown'
+  dress(buf)
   vim.bo[buf].modifiable = false
-  return setmetatable({ buf = buf, pending = {} }, Stream)
+  return buf
+end
+
+--- A stream into a new markdown buffer.
+---@param name string the buffer's name
+---@param on_buffer? fun(buf: integer) told the buffer, and each that takes its place
+---@return tideate.Stream
+function M.new(name, on_buffer)
+  local fields = { name = name, said = {}, finished = false, pending = {}, on_buffer = on_buffer or function() end }
+  local self = setmetatable(fields, Stream)
+  self:open()
+  return self
+end
+
+function Stream:open()
+  self.buf = make(self.name)
+  vim.api.nvim_create_autocmd('BufReadCmd', {
+    buffer = self.buf,
+    desc = 'Fill the buffer again from what was said',
+    callback = function()
+      self:fill()
+    end,
+  })
+  self.on_buffer(self.buf)
+end
+
+--- Write all again into a buffer that has nothing.
+function Stream:fill()
+  local lines = vim.split(table.concat(self.said), '\n', { plain = true })
+  vim.bo[self.buf].modifiable = true
+  vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
+  vim.bo[self.buf].modifiable = false
+  vim.bo[self.buf].modified = false
+  dress(self.buf)
+  if self.finished then
+    self:parse()
+  end
+end
+
+--- A buffer with the text, a new one if the last was unloaded or wiped.
+---@return integer buf
+function Stream:revive()
+  if not vim.api.nvim_buf_is_loaded(self.buf) then
+    self:drop()
+    self:open()
+    self:fill()
+  end
+  return self.buf
+end
+
+--- Part with the buffer; the text is kept.
+function Stream:drop()
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_delete(self.buf, { force = true })
+  end
 end
 
 --- Windows that show the end, and so follow it.
@@ -52,7 +119,8 @@ local function append(buf, text)
   vim.bo[buf].modified = false
   local last = vim.api.nvim_buf_line_count(buf)
   for _, win in ipairs(following) do
-    vim.api.nvim_win_set_cursor(win, { last, 0 })
+    -- the end of the line: a paragraph may be longer than the window
+    vim.api.nvim_win_set_cursor(win, { last, #vim.api.nvim_buf_get_lines(buf, -2, -1, true)[1] })
   end
 end
 
@@ -88,12 +156,10 @@ end
 
 ---@param limit integer bytes
 function Stream:show(limit)
-  if not vim.api.nvim_buf_is_loaded(self.buf) then
-    self.pending = {}
-    return
-  end
   local text = self:take(limit)
   if text ~= '' then
+    self:revive()
+    table.insert(self.said, text)
     append(self.buf, text)
   end
   if #self.pending > 0 then
@@ -109,9 +175,7 @@ end
 --- Begin a paragraph: after an empty line, unless the buffer is empty.
 function Stream:paragraph()
   self:flush()
-  if not vim.api.nvim_buf_is_loaded(self.buf) then
-    return
-  end
+  self:revive()
   local tail = vim.api.nvim_buf_get_lines(self.buf, -3, -1, false)
   local last, before = tail[#tail], tail[#tail - 1]
   if last ~= '' then
@@ -124,9 +188,13 @@ end
 --- Nothing more is expected.
 function Stream:finish()
   self:flush()
-  if not vim.api.nvim_buf_is_loaded(self.buf) then
-    return
-  end
+  self:revive()
+  self.finished = true
+  self:parse()
+end
+
+--- Let the parser highlight a text that grows no more.
+function Stream:parse()
   -- before 0.11 the editor waits for the parser
   if vim.fn.has('nvim-0.11') == 1 or vim.api.nvim_buf_line_count(self.buf) < MANY then
     pcall(vim.treesitter.start, self.buf, 'markdown')
@@ -142,10 +210,8 @@ function Stream:close()
     end
     self.timer = nil
   end
-  self.pending = {}
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
-  end
+  self.pending, self.said = {}, {}
+  self:drop()
 end
 
 return M

@@ -20,6 +20,10 @@ end
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 function M.begin(entry, run)
+  if entry.begun then
+    return
+  end
+  entry.begun = true
   paragraph(entry, '# ' .. run.name)
   if run.prompt ~= '' then
     paragraph(entry, quote(run.prompt))
@@ -31,11 +35,8 @@ end
 ---@param entry tideate.ui.Run
 local function close_fence(entry)
   entry.stream:flush()
-  if not vim.api.nvim_buf_is_loaded(entry.stream.buf) then
-    return
-  end
   local fence ---@type string?
-  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream.buf, entry.step_began, -1, false)) do
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream:revive(), entry.step_began, -1, false)) do
     local ticks, info = line:match('^%s*(```+)(.*)$')
     if ticks and not fence then
       fence = ticks
@@ -79,9 +80,6 @@ local function move_words(data)
   return ('→ %s%s%s'):format(target, when, reason)
 end
 
----@type table<string, string>
-local REASONS = { declined = 'You declined.', cancelled = '' }
-
 ---@type table<string, tideate.ui.Writer>
 local on = {
   SD_EVENT_WORKFLOW_STARTED = function(entry, _, run)
@@ -96,9 +94,7 @@ local on = {
     end
     entry.stream:flush()
     entry.wrote = false
-    entry.step_began = vim.api.nvim_buf_is_loaded(entry.stream.buf)
-        and vim.api.nvim_buf_line_count(entry.stream.buf) - 1
-      or 0
+    entry.step_began = vim.api.nvim_buf_line_count(entry.stream:revive()) - 1
   end,
   SD_EVENT_TRANSITION = function(entry, data)
     close_fence(entry)
@@ -135,7 +131,7 @@ local on = {
     ending(entry, 'Failed.', lines or data.error)
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(entry, data)
-    ending(entry, 'Cancelled.', REASONS[data.reason])
+    ending(entry, data.reason == 'declined' and 'Declined.' or 'Cancelled.')
   end,
 }
 

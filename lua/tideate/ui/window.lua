@@ -72,7 +72,8 @@ function M.float(buf, enter, config)
     win = vim.api.nvim_open_win(buf, enter, full)
   end
   M.options(win, {
-    winhighlight = 'NormalFloat:TideateNormal,FloatBorder:TideateBorder,FloatTitle:TideateTitle,FloatFooter:TideateHint',
+    winhighlight = 'NormalFloat:TideateNormal,FloatBorder:TideateBorder,FloatTitle:TideateTitle,FloatFooter:TideateHint,'
+      .. 'FoldColumn:TideateNormal',
     wrap = true,
     linebreak = true,
     conceallevel = 0,

@@ -1,0 +1,67 @@
+--- `gd` and `CTRL-]` in a `.workflow` buffer. Neovim's own tag jump wants a file, and a buffer may have none yet.
+local M = {}
+
+local KEYS = { gd = 'Go to where a state gets its guidance', ['<C-]>'] = 'Go to where a state gets its guidance' }
+
+---@param words string
+local function say(words)
+  require('tideate.ui').notify(words, vim.log.levels.INFO)
+end
+
+---@param win integer
+---@param buf integer
+---@param line integer
+---@param byte integer
+---@param name string
+local function go(win, buf, line, byte, name)
+  local row, column = unpack(vim.api.nvim_win_get_cursor(win))
+  local tag = { tagname = name, from = { buf, row, column + 1, 0 } }
+  vim.fn.settagstack(win, { items = { tag } }, 't') -- `CTRL-T` leads back
+  vim.api.nvim_win_call(win, function()
+    vim.cmd("normal! m'")
+    vim.api.nvim_win_set_cursor(win, { line, byte })
+    vim.cmd('normal! zv')
+  end)
+end
+
+--- Go to the definition of the state under the cursor, in this buffer.
+function M.definition()
+  local win, buf = vim.api.nvim_get_current_win(), vim.api.nvim_get_current_buf()
+  local tick = vim.api.nvim_buf_get_changedtick(buf)
+  local at = vim.api.nvim_win_get_cursor(win)
+  local outlines = require('tideate.language.outline')
+  outlines.get(buf, function(outline)
+    local here = vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) == buf
+    if not here or not outline or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
+      return -- gone elsewhere, or the missing host was told
+    end
+    local state = outlines.at(buf, outline, at[1] - 1, at[2])
+    if not state then
+      return say('there is no state under the cursor')
+    end
+    local row, byte = require('tideate.language.columns').place(buf, state)
+    go(win, buf, row + 1, byte, state.name)
+  end)
+end
+
+--- Map the keys in a buffer, but those that the person has mapped.
+---@param buf integer
+function M.map(buf)
+  for key, words in pairs(KEYS) do
+    if vim.fn.maparg(key, 'n') == '' then
+      vim.keymap.set('n', key, M.definition, { buffer = buf, desc = words })
+    end
+  end
+end
+
+--- Take the keys back, but those that were mapped to something else meanwhile.
+---@param buf integer 0 for the current one
+function M.unmap(buf)
+  for _, mapping in ipairs(vim.api.nvim_buf_get_keymap(buf, 'n')) do
+    if mapping.callback == M.definition then
+      vim.keymap.del('n', mapping.lhs, { buffer = buf })
+    end
+  end
+end
+
+return M

@@ -1,0 +1,116 @@
+--- What is asked of the host for a drawing, and how it is put into its window.
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('tideate.graph')
+
+---@param it tideate.ui.Graph
+---@return tideate.Run?
+local function run_of(it)
+  return it.source.execution_id and require('tideate.state').get_status(it.source.execution_id) or nil
+end
+
+---@param it tideate.ui.Graph
+---@return string? state that the run is in
+function M.current(it)
+  local run = run_of(it)
+  local at = run and require('tideate.ui.progress').active(run) and run.current_state or nil
+  -- at the exit it is in no state any more
+  return at ~= '*' and at or nil
+end
+
+---@param it tideate.ui.Graph
+---@return boolean whether the buffer that was drawn is there no more
+function M.gone(it)
+  return it.source.buf ~= nil and not vim.api.nvim_buf_is_loaded(it.source.buf)
+end
+
+--- What is drawn, where its run is, and the keys.
+---@param it tideate.ui.Graph
+---@param keys tideate.Key[]
+function M.head(it, keys)
+  local text, words = require('tideate.ui.text'), require('tideate.ui.keys').words
+  local chunks = { { ' ' .. it.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
+  local at = M.current(it)
+  if at then
+    table.insert(chunks, { '● ' .. at .. ' ', 'TideateRunning' })
+  end
+  if it.mistakes > 0 then
+    local count = it.mistakes == 1 and '1 mistake ' or ('%d mistakes '):format(it.mistakes)
+    table.insert(chunks, { count, 'TideateFailed' })
+  end
+  if M.gone(it) then
+    table.insert(chunks, { 'its buffer is closed ', 'TideateWarning' })
+  end
+  local width = vim.api.nvim_win_get_width(it.win)
+  vim.list_extend(chunks, text.keys(words(keys), math.max(0, width - text.width(chunks))))
+  require('tideate.ui.window').options(it.win, { winbar = text.bar(text.fit_chunks(chunks, width)) })
+end
+
+---@param it tideate.ui.Graph
+---@param lines string[]
+local function highlight(it, lines)
+  vim.api.nvim_buf_clear_namespace(it.buf, ns, 0, -1)
+  local box = it.format == 'text' and require('tideate.ui.graph_window').marked_box(lines) or {}
+  for _, part in ipairs(box) do
+    vim.api.nvim_buf_set_extmark(it.buf, ns, part.row, part.first, { end_col = part.last, hl_group = 'TideateCurrent' })
+  end
+  if #box > 0 then
+    vim.api.nvim_win_set_cursor(it.win, { box[1].row + 2, box[1].first })
+    vim.api.nvim_win_call(it.win, function()
+      vim.cmd('normal! zz')
+    end)
+  end
+end
+
+---@param it tideate.ui.Graph
+---@param text string
+local function write(it, text)
+  local lines = vim.split(text:gsub('\n$', ''), '\n', { plain = true })
+  local view = vim.api.nvim_win_call(it.win, vim.fn.winsaveview)
+  vim.bo[it.buf].modifiable = true
+  vim.api.nvim_buf_set_lines(it.buf, 0, -1, true, lines)
+  vim.bo[it.buf].modifiable = false
+  vim.bo[it.buf].filetype = it.format == 'mermaid' and 'mermaid' or 'tideate-graph'
+  vim.api.nvim_win_call(it.win, function()
+    vim.fn.winrestview(view)
+  end)
+  highlight(it, lines)
+end
+
+---@param source tideate.GraphSource of which the buffer, if it is one, is loaded
+---@param format 'text'|'mermaid'
+---@param width integer
+---@return table<string, any> params
+function M.request(source, format, width)
+  local params = {
+    format = format,
+    width = width,
+    current = M.current({ source = source }),
+    obfuscate = source.obfuscate,
+    folder = require('tideate.context').folder(),
+    name = source.name,
+  }
+  if source.buf then
+    params.text = require('tideate.language.ask').text(source.buf) or ''
+    params.name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(source.buf), ':t:r')
+  end
+  return params
+end
+
+---@param it tideate.ui.Graph
+---@param result tideate.Result
+---@param keys tideate.Key[]
+function M.take(it, result, keys)
+  it.name, it.mistakes = result.name, result.mistakes
+  it.definition = { states = result.states, transitions = result.transitions }
+  write(it, result.text)
+  M.head(it, keys)
+end
+
+---@param it tideate.ui.Graph
+---@return integer columns
+function M.width_of(it)
+  return vim.api.nvim_win_get_width(it.win) - vim.fn.getwininfo(it.win)[1].textoff
+end
+
+return M

@@ -1,0 +1,83 @@
+--- The texts of the runs, each with a buffer while it is wanted.
+local M = {}
+
+local KEPT = 10 -- buffers of finished runs
+
+---@class tideate.ui.Run
+---@field stream tideate.Stream
+---@field step_began integer rows before the current step's text
+---@field wrote boolean whether the current step streamed text
+---@field begun? boolean whether the head was written
+
+---@type table<string, tideate.ui.Run>
+local runs = {}
+---@type string[] oldest first
+local order = {}
+
+---@param id string
+---@return tideate.ui.Run?
+function M.get(id)
+  return runs[id]
+end
+
+---@param id string
+---@param keys fun(): tideate.Key[]
+---@return tideate.ui.Run
+function M.add(id, keys)
+  local run = require('tideate.state').get_status(id)
+  local name = ('tideate://%s/%s'):format(run and run.name or 'run', id:sub(1, 8))
+  local stream = require('tideate.ui.stream').new(name, function(buf)
+    require('tideate.ui.keys').set(buf, keys())
+  end)
+  local entry = { stream = stream, step_began = 0, wrote = false }
+  runs[id] = entry
+  table.insert(order, id)
+  return entry
+end
+
+--- A run's entry, with a buffer.
+---@param id string
+---@param keys fun(): tideate.Key[]
+---@return tideate.ui.Run?
+function M.revived(id, keys)
+  local entry, run = runs[id], require('tideate.state').get_status(id)
+  if not entry and run then
+    entry = M.add(id, keys)
+    require('tideate.ui.transcript').begin(entry, run)
+  end
+  if entry then
+    entry.stream:flush()
+    entry.stream:revive()
+  end
+  return entry
+end
+
+--- Part with the buffers of old runs, and with the text of those that are not known any more.
+---@param but string? the run that is shown
+function M.forget_old(but)
+  local finished = 0
+  for index = #order, 1, -1 do
+    local id = order[index]
+    local run = require('tideate.state').get_status(id)
+    if id ~= but and not (run and require('tideate.ui.progress').active(run)) then
+      finished = finished + 1
+      if not run then
+        runs[id].stream:close()
+        runs[id] = nil
+        table.remove(order, index)
+      elseif finished > KEPT then
+        runs[id].stream:drop()
+      end
+    end
+  end
+end
+
+--- Part with all.
+function M.close()
+  for _, entry in pairs(runs) do
+    entry.stream:close()
+  end
+  runs, order = {}, {}
+end
+
+return M
