@@ -209,6 +209,7 @@ def test_a_wrong_file_is_told_before_anything_is_served(home: Home) -> None:
         ("no_such_workflow", "no_such_workflow"),
         ("refactor", "no state machine"),
         ("-", "stdin"),
+        ("--obfuscate", "not the option"),
     ]:
         served = home.start(workflow=workflow)
         served.hang_up()

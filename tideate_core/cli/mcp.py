@@ -41,7 +41,10 @@ def transitions(
     workflow: Annotated[
         str,
         Parameter(
-            metavar="FILE|NAME", help="A `.workflow` file, or a workflow's name.", completer=machine_names
+            metavar="FILE|NAME",
+            help="A `.workflow` file, or a workflow's name.",
+            completer=machine_names,
+            allow_leading_hyphen=True,
         ),
     ],
     obfuscate: Annotated[
@@ -77,8 +80,10 @@ def _transitions(
     from tideate_core.errors import InvalidInput
     from tideate_core.machines.language import Workflow
 
-    if name == STDIN:
+    if name in ("-", STDIN):
         raise InvalidInput("stdin is the client's; name a FILE or a workflow")
+    if name.startswith("-"):
+        raise InvalidInput(f"--workflow needs a FILE or a workflow's name, not the option {name}")
     found = open_machine(name, root, obfuscate=obfuscate)
     machine = Workflow(found.machine)
 

@@ -27,6 +27,8 @@ _ALIKE: Final = 0.6
 
 
 class Word(NamedTuple):
+    """A piece of a malformed line, `column` from 1."""
+
     text: str
     column: int
 

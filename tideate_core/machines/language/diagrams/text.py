@@ -153,6 +153,7 @@ def _bare(layout: Layout, box: Box, inner: int, *, highlight: bool) -> str:
 
 
 def natural_room(layout: Layout) -> int:
+    """Return the columns of text that the boxes need to cut nothing."""
     lines = [title_words(layout, box) for box in layout.boxes]
     arrows = (arrow for box in layout.boxes for arrow in box.arrows)
     lines += [arrow_words(layout, arrow) for arrow in arrows if arrow.row is not None]
@@ -160,6 +161,7 @@ def natural_room(layout: Layout) -> int:
 
 
 def is_current(box: Box, current: str | None) -> bool:
+    """Tell whether the box is the one to highlight; `*` is the entry."""
     return current is not None and (
         box.kind is Kind.ENTRY if current == BOUNDARY else box.kind is Kind.STATE and box.name == current
     )
