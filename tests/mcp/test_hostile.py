@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tideate_core.mcp.servers.transitions import MAX_NAME, MAX_NOTE, transitions
 WORKFLOW = Workflow(HARBOUR.read_text(), "harbour")
 SERVER = transitions_server(WORKFLOW)
 """Each client has a session of its own."""
+ALLOWED = sorted({(move.source, move.target) for move in WORKFLOW.definition.transitions})
 TOOLS = ["transition", "current_guidance", "list_states", "path", "", "transition\n", "../path"]
 NAMES = [
     "current_state",
@@ -100,23 +102,30 @@ def test_every_call_is_answered_and_the_next_one_works(tool: str, arguments: dic
 
 @given(
     moves=st.lists(
-        st.tuples(
+        st.sampled_from(ALLOWED)
+        | st.tuples(
             st.sampled_from(["*", *WORKFLOW.definition.states]),
             st.sampled_from(["*", *WORKFLOW.definition.states]),
         ),
         max_size=12,
     )
 )
-def test_exactly_the_moves_of_the_file_are_allowed(moves: list[tuple[str, str]]) -> None:
-    allowed = {(move.source, move.target) for move in WORKFLOW.definition.transitions}
-
+def test_exactly_the_moves_of_the_file_are_allowed_from_where_one_stands(
+    moves: list[tuple[str, str]],
+) -> None:
     async def attempt() -> None:
         async with Client(SERVER, mode="legacy") as client:
+            chain: list[tuple[str, str]] = []
             for source, target in moves:
+                stands = not chain or source in ("*", chain[-1][1])
                 result = await call(client, "transition", current_state=source, next_state=target)
-                assert result.is_error == ((source, target) not in allowed)
+                assert result.is_error != (stands and (source, target) in ALLOWED)
+                if not result.is_error:
+                    unbroken = chain if chain and chain[-1][1] == source else []
+                    chain = [*unbroken, (source, target)]
             path = await structured(client, "path")
             made = [(move["source"], move["target"]) for move in path["moves"]]
-            assert made == [move for move in moves if move in allowed]
+            assert made == chain
+            assert all(before[1] == after[0] for before, after in pairwise(made))
 
     asyncio.run(attempt())

@@ -137,7 +137,33 @@ def test_after_a_broken_message_the_next_call_works(home: Home) -> None:
     assert served.ended() == 0
     assert b"Traceback" not in served.err
     answers = {answer["id"]: answer for answer in map(json.loads, served.out.splitlines())}
+    assert None in answers
     assert all("error" in answers[number] for number in (901, 902, 903))
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"not json", -32700),
+        (b"\0", -32700),
+        (b"[" * 100_000, -32700),
+        (b'{"jsonrpc": "2.0", "id": 1', -32700),
+        (b'{"jsonrpc": "2.0", "id": 7, "method": "\xff"}', -32700),
+        (b" " * (MAX_LINE + 1), -32700),
+        (b"[]", -32600),
+        (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', -32600),
+    ],
+    ids=["text", "nul", "deep", "cut", "not-utf-8", "long", "batch", "version"],
+)
+def test_a_line_that_is_no_message_is_answered(home: Home, line: bytes, code: int) -> None:
+    served = home.start()
+    served.send(line + b"\n")
+    served.shake_hands()
+    served.send(b"\n \r\n" + line + b"\n")
+    assert served.call("transition", **MOVE)["structuredContent"]["status"] == "success"
+    answers = [json.loads(answer) for answer in served.out.splitlines()]
+    refusals = [answer for answer in answers if answer["id"] is None]
+    assert [answer["error"]["code"] for answer in refusals] == [code, code], "blank lines have no answer"
 
 
 def test_a_line_without_an_end_takes_no_memory_and_the_next_is_read(home: Home) -> None:
@@ -182,6 +208,15 @@ def test_it_ends_when_the_client_closes_the_stream(home: Home) -> None:
     served.hang_up()
     assert served.ended() == 0
     assert (served.out, served.err) == (b"", b"")
+
+
+@pytest.mark.parametrize("how", ["<&-", "0>/dev/null"], ids=["closed", "write-only"])
+def test_it_ends_where_stdin_cannot_be_read(home: Home, how: str) -> None:
+    command = ["sh", "-c", f'exec "$@" {how}', "sh", *home.command()]
+    ended = subprocess.run(
+        command, env=home.environment, cwd=home.project, capture_output=True, timeout=30, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
 def test_it_ends_when_nobody_reads_its_answers_any_more(home: Home) -> None:

@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from mcp import Client, MCPError
+from mcp import MCPError
 
-from tests.mcp.walker import call, structured, text, walk
+from tests.mcp.walker import call, connect, structured, text, walk
 from tideate_core.machines.language import Workflow
 from tideate_core.machines.language.obfuscation import Obfuscator
-from tideate_core.mcp.servers.transitions import transitions_server
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 KEY = bytes(range(32))
 STATES = ["approaching_quay", "moored_fast", "waiting_anchorage", "unloading_cargo", "casting_off"]
 
 
-@asynccontextmanager
-async def client(workflow: Workflow, *, mode: str = "legacy", **options: Any) -> AsyncIterator[Client]:
-    async with Client(transitions_server(workflow, **options), mode=mode) as connected:
-        yield connected
-
-
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.parametrize("shared", [False, True])
 async def test_a_client_walks_from_the_entry_to_the_end(harbour: Workflow, mode: str, shared: bool) -> None:
-    async with client(harbour, mode=mode, shared_position=shared) as one:
+    async with connect(harbour, mode=mode, shared_position=shared) as one:
         path = await walk(one)
     assert path[0] == path[-1] == "*"
     assert len(path) > 3
 
 
 async def test_a_success_tells_what_to_do_and_what_may_follow(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         result = await call(one, "transition", current_state="*", next_state="approaching_quay")
     assert not result.is_error
     assert text(result).startswith(
@@ -49,7 +37,7 @@ async def test_a_success_tells_what_to_do_and_what_may_follow(harbour: Workflow)
         "  - action: waiting_anchorage\n"
         "    when: Every berth is taken\n"
         "guidance:\n"
-        "  Slow down to four knots.\n"
+        "      Slow down to four knots.\n"
     )
     assert result.structured_content["valid_transitions"] == [
         {"action": "moored_fast", "when": "A berth is free"},
@@ -59,7 +47,7 @@ async def test_a_success_tells_what_to_do_and_what_may_follow(harbour: Workflow)
 
 
 async def test_the_end_says_so_and_has_no_transitions(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         answer = await structured(one, "transition", current_state="casting_off", next_state="*")
         after = await structured(one, "current_guidance")
     assert answer["ended"]
@@ -71,7 +59,7 @@ async def test_the_end_says_so_and_has_no_transitions(harbour: Workflow) -> None
 
 
 async def test_a_move_that_is_not_allowed_changes_nothing(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         await structured(one, "transition", current_state="*", next_state="approaching_quay")
         result = await call(one, "transition", current_state="approaching_quay", next_state="casting_off")
         after = await structured(one, "current_guidance")
@@ -96,7 +84,7 @@ async def test_a_move_that_is_not_allowed_changes_nothing(harbour: Workflow) -> 
 async def test_an_unknown_state_gets_the_nearest_and_the_known_names(
     harbour: Workflow, current: str, following: str, kept: str
 ) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         result = await call(one, "transition", current_state=current, next_state=following)
     assert result.is_error
     assert result.structured_content["current_state"] == kept
@@ -106,7 +94,7 @@ async def test_an_unknown_state_gets_the_nearest_and_the_known_names(
 
 
 async def test_the_path_keeps_the_moves_and_what_was_said(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         await structured(
             one,
             "transition",
@@ -137,7 +125,7 @@ async def test_the_path_keeps_the_moves_and_what_was_said(harbour: Workflow) -> 
 
 
 async def test_guidance_is_told_again_for_a_state_and_for_where_one_stands(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         begin = await structured(one, "current_guidance")
         other = await structured(one, "current_guidance", state="unloading_cargo")
         await structured(one, "transition", current_state="approaching_quay", next_state="moored_fast")
@@ -152,7 +140,7 @@ async def test_guidance_is_told_again_for_a_state_and_for_where_one_stands(harbo
 
 
 async def test_without_sessions_the_server_says_that_it_remembers_nothing(harbour: Workflow) -> None:
-    async with client(harbour, mode="auto") as one:
+    async with connect(harbour, mode="auto") as one:
         assert one.protocol_version == "2026-07-28"
         answer = await structured(one, "transition", current_state="*", next_state="approaching_quay")
         guidance = await call(one, "current_guidance")
@@ -167,41 +155,6 @@ async def test_without_sessions_the_server_says_that_it_remembers_nothing(harbou
     assert named["guidance"].startswith("Slow down")
 
 
-async def test_sessions_do_not_see_each_others_position(harbour: Workflow) -> None:
-    server = transitions_server(harbour)
-    async with Client(server, mode="legacy") as one, Client(server, mode="legacy") as other:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-        assert (await structured(one, "current_guidance"))["current_state"] == "approaching_quay"
-        assert (await structured(other, "current_guidance"))["current_state"] == "*"
-        assert (await structured(other, "path"))["moves"] == []
-
-
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_shared_position_is_shared_and_a_late_move_refused(harbour: Workflow, mode: str) -> None:
-    server = transitions_server(harbour, shared_position=True)
-    async with Client(server, mode=mode) as one, Client(server, mode=mode) as other:
-        await structured(one, "transition", current_state="*", next_state="approaching_quay")
-        assert (await structured(other, "current_guidance"))["current_state"] == "approaching_quay"
-        await structured(other, "transition", current_state="approaching_quay", next_state="moored_fast")
-        late = await call(one, "transition", current_state="approaching_quay", next_state="waiting_anchorage")
-        path = await structured(one, "path")
-    assert late.is_error
-    assert late.structured_content["current_state"] == "moored_fast"
-    assert [s["action"] for s in late.structured_content["valid_transitions"]] == [
-        "unloading_cargo",
-        "casting_off",
-    ]
-    assert "stands at moored_fast" in late.structured_content["guidance"]
-    assert [move["target"] for move in path["moves"]] == ["approaching_quay", "moored_fast"]
-    assert path["shared"]
-
-
-async def test_a_shared_walk_can_begin_again_after_its_end(harbour: Workflow) -> None:
-    async with client(harbour, shared_position=True) as one:
-        assert await walk(one)
-        assert (await walk(one))[0] == "*"
-
-
 async def test_states_are_listed_page_by_page() -> None:
     names = [f"s{number:03}" for number in range(450)]
     lines = [
@@ -209,7 +162,7 @@ async def test_states_are_listed_page_by_page() -> None:
         *(f"{a} to {b}" for a, b in pairwise(names)),
         "s449 to *",
     ]
-    async with client(Workflow("\n".join(lines) + "\n", "long")) as one:
+    async with connect(Workflow("\n".join(lines) + "\n", "long")) as one:
         seen: list[str] = []
         offset: int | None = 0
         pages = 0
@@ -230,7 +183,7 @@ async def test_states_are_listed_page_by_page() -> None:
 
 
 async def test_the_tools_tell_a_client_what_they_do(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         tools = {tool.name: tool for tool in (await one.list_tools()).tools}
         assert "harbour" in (one.instructions or "")
     assert set(tools) == {"transition", "current_guidance", "list_states", "path"}
@@ -254,7 +207,7 @@ async def test_the_tools_tell_a_client_what_they_do(harbour: Workflow) -> None:
 
 
 async def test_the_whole_machine_can_be_read(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         uris = {str(resource.uri) for resource in (await one.list_resources()).resources}
         diagram = await one.read_resource("tideate://workflow/diagram")
         definition = await one.read_resource("tideate://workflow/definition")
@@ -266,7 +219,7 @@ async def test_the_whole_machine_can_be_read(harbour: Workflow) -> None:
 
 
 async def test_the_prompt_names_the_entry_and_the_task(harbour: Workflow) -> None:
-    async with client(harbour) as one:
+    async with connect(harbour) as one:
         plain = (await one.get_prompt("walk")).messages[0].content.model_dump()["text"]
         task = (await one.get_prompt("walk", {"task": "Bring the {Nora} in"})).messages[0].content
         with pytest.raises(MCPError, match=r"unknown prompt 'walc'; did you mean 'walk'\?"):
@@ -280,7 +233,7 @@ async def test_the_prompt_names_the_entry_and_the_task(harbour: Workflow) -> Non
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_tokens_lead_through_an_obfuscated_machine(harbour: Workflow, mode: str) -> None:
     obfuscator = Obfuscator(KEY, harbour.definition)
-    async with client(harbour, mode=mode, obfuscator=obfuscator) as one:
+    async with connect(harbour, mode=mode, obfuscator=obfuscator) as one:
         path = await walk(one)
         said = repr(
             [await one.list_tools(), await one.list_resources(), await structured(one, "list_states")]
@@ -292,7 +245,7 @@ async def test_tokens_lead_through_an_obfuscated_machine(harbour: Workflow, mode
 
 async def test_a_plain_name_is_no_oracle_where_names_are_secret(harbour: Workflow) -> None:
     obfuscator = Obfuscator(KEY, harbour.definition)
-    async with client(harbour, obfuscator=obfuscator) as one:
+    async with connect(harbour, obfuscator=obfuscator) as one:
         answers = [
             text(await call(one, "transition", current_state=name, next_state="obf_000000000000"))
             for name in ("moored_fast", "moored_slow", "something_else")

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+from mcp import Client
+
+from tideate_core.mcp.servers.transitions import transitions_server
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
-    from mcp import Client
+    from tideate_core.machines.language import Workflow
 
-__all__ = ["call", "structured", "text", "walk"]
+__all__ = ["call", "connect", "structured", "text", "walk"]
 
 LONGEST = 400
+
+
+@asynccontextmanager
+async def connect(workflow: Workflow, *, mode: str = "legacy", **options: Any) -> AsyncIterator[Client]:
+    """Serve a machine in this process, to a client of it."""
+    async with Client(transitions_server(workflow, **options), mode=mode) as connected:
+        yield connected
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> Any:

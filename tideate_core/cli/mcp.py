@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,6 +19,11 @@ __all__ = ["mcp"]
 
 DEFAULT_PORT = 8000
 
+REFUSED_PORT = {
+    errno.EADDRINUSE: "another program has it",
+    errno.EACCES: "only an administrator may take it",
+}
+
 mcp = App(name="mcp", help="Offer what tideate knows to other programs over the Model Context Protocol.")
 serve = App(name="serve", help="Run an MCP server until its client leaves, or Ctrl-C.")
 mcp.command(serve)
@@ -27,7 +33,7 @@ Transport = Annotated[
     Parameter(help="stdio serves the program that started it; http all programs of this machine."),
 ]
 Port = Annotated[
-    int,
+    int | None,
     Parameter(
         help=f"For http, on 127.0.0.1; 0 takes a free one. Default: {DEFAULT_PORT}.",
         validator=validators.Number(gte=0, lte=65535),
@@ -48,25 +54,31 @@ def transitions(
         ),
     ],
     obfuscate: Annotated[
-        bool, Parameter(help="Tokens in place of the states' names in all that the server says and takes.")
+        bool,
+        Parameter(
+            help="Tokens in place of the states' names in all that the server says and takes. "
+            "The workflow's own name is not hidden."
+        ),
     ] = False,
     shared_position: Annotated[
         bool, Parameter(help="All clients walk together. Otherwise each has its own position.")
     ] = False,
     transport: Transport = "stdio",
-    port: Port = DEFAULT_PORT,
+    port: Port = None,
     root: Root = None,
 ) -> int:
     """Serve a state machine: a model walks it with the tool `transition`, and makes no other move."""
     from tideate_core.cli.output import fail
-    from tideate_core.errors import TideateError
+    from tideate_core.errors import InvalidInput, TideateError
 
     try:
+        if port is not None and transport == "stdio":
+            raise InvalidInput("--port is for --transport http; over stdio there is no port")
         build = _transitions(workflow, root, obfuscate=obfuscate, shared_position=shared_position)
     except TideateError as error:
         fail(error)
         return 2
-    return _serve(build, transport, port)
+    return _serve(build, transport, DEFAULT_PORT if port is None else port)
 
 
 def _transitions(
@@ -107,9 +119,9 @@ def _serve(build: Callable[[], MCPServer[Any]], transport: str, port: int) -> in
     try:
         listening = listen(port)
     except OSError as error:
+        why = REFUSED_PORT.get(error.errno or 0, error.strerror)
         sys.stderr.write(
-            f"error: cannot listen on port {port}: {error.strerror}; "
-            "choose another with --port, 0 takes a free one\n"
+            f"error: cannot listen on port {port}: {why}; choose another with --port, 0 takes a free one\n"
         )
         return 1
     return serve_http(build(), listening, _announce)

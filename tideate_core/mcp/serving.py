@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import uvicorn
 from mcp.server.stdio import stdio_server
-from mcp.server.transport_security import TransportSecuritySettings
 
+from tideate_core.mcp.refusals import Refusing
 from tideate_core.mcp.stdin import Lines
+from tideate_core.mcp.web import Admission, SessionRoom, security
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,11 +28,11 @@ __all__ = ["HOST", "MAX_SESSIONS", "http_app", "listen", "serve_http", "serve_st
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
-MAX_SESSIONS = 256
-"""How many HTTP sessions may be open at once; one that is idle for 30 minutes ends."""
+MAX_SESSIONS = 64
+"""How many HTTP sessions may be open at once; one ends after 30 idle minutes, or to make room."""
 
-GRACE = 1
-"""Seconds that open streams have to end when the server is told to."""
+GRACE = 0
+"""Seconds that open streams have to end when the server is told to: left alone, they never do."""
 
 INTERRUPTED = 130
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -46,14 +47,15 @@ def serve_stdio(server: MCPServer[Any]) -> int:
 
 
 async def _over_stdio(server: MCPServer[Any]) -> int:
-    stdin = Lines(sys.stdin.fileno())
+    # Python has no `sys.stdin` where the process was started without one
+    stdin = Lines(sys.stdin.fileno() if sys.stdin else None)
     lowlevel = server._lowlevel_server
     # ended as if the client had closed the stream: the SDK does not take a cancellation in good order
     with _Signals(stdin.close) as signals:
         try:
             # the SDK asks no more of the file than its lines
             async with stdio_server(stdin=cast("anyio.AsyncFile[str]", stdin)) as (read, write):
-                await lowlevel.run(read, write, lowlevel.create_initialization_options())
+                await lowlevel.run(Refusing(read, write), write, lowlevel.create_initialization_options())
         except* (BrokenPipeError, ConnectionResetError):
             # the client has gone without a word: that is an end like any other
             _log().info("the client closed its end")
@@ -78,13 +80,14 @@ def http_app(server: MCPServer[Any], port: int) -> Starlette:
 
     A page that a browser shows could otherwise have its own name point here and use the server.
     """
-    names = [f"{host}:{port}" for host in (HOST, "localhost")]
-    security = TransportSecuritySettings(
-        allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
+    allowed = security((HOST, "localhost"), port)
+    app = server.streamable_http_app(
+        streamable_http_path=PATH, transport_security=allowed, max_sessions=MAX_SESSIONS
     )
-    return server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=security, max_sessions=MAX_SESSIONS
-    )
+    app.add_middleware(SessionRoom, path=PATH, most=MAX_SESSIONS)
+    # added last, asked first: a foreign page must not end anybody's session
+    app.add_middleware(Admission, settings=allowed)
+    return app
 
 
 def serve_http(server: MCPServer[Any], listening: socket.socket, announce: Callable[[str], None]) -> int:

@@ -53,7 +53,10 @@ class Walk:
     _size: int = 0
 
     def add(self, move: Move) -> None:
-        """Remember a move and stand at its target."""
+        """Remember a move and stand at its target; one from elsewhere begins a path of its own."""
+        if self.position not in (None, move.source):
+            self.moves.clear()
+            self.forgotten = self._size = 0
         self.position = move.target
         self.moves.append(move)
         self._size += move.size

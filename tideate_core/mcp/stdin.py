@@ -7,6 +7,7 @@ before its client says something more; and it takes lines of any length into mem
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 from contextlib import suppress
@@ -15,10 +16,13 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_LINE", "Lines"]
+__all__ = ["MAX_LINE", "UNREADABLE", "Lines"]
 
 MAX_LINE: Final = 4 * 1024 * 1024
-"""Bytes of the longest message, as over HTTP; a longer one comes as an empty line."""
+"""Bytes of the longest message, as over HTTP; a longer one comes as `UNREADABLE`."""
+
+UNREADABLE: Final = "\0"
+"""Comes in place of a line that is too long or not UTF-8, and is no JSON either. Blank lines never come."""
 
 CHUNK = 65_536
 WAITING = 64
@@ -26,15 +30,19 @@ WAITING = 64
 
 
 class Lines:
-    """The lines of a descriptor, until its end or `close`. To be made where an event loop runs."""
+    """The lines of a descriptor, until its end or `close`. To be made where an event loop runs.
 
-    def __init__(self, descriptor: int) -> None:
+    :param descriptor: None if the process was started without one; there are no lines then.
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
         self._loop = asyncio.get_running_loop()
         self._queue: asyncio.Queue[str | None] = asyncio.Queue()
         self._room = threading.Semaphore(WAITING)
-        self._closed = False
-        # a daemon, for it may wait in `read` when the process is told to end
-        threading.Thread(target=self._read, args=(descriptor,), name="stdin", daemon=True).start()
+        self._closed = descriptor is None
+        if descriptor is not None:
+            # a daemon, for it may wait in `read` when the process is told to end
+            threading.Thread(target=self._read, args=(descriptor,), name="stdin", daemon=True).start()
 
     def close(self) -> None:
         """End the lines here and now, as if the client had closed the stream."""
@@ -54,14 +62,21 @@ class Lines:
     def _read(self, descriptor: int) -> None:
         # a closed loop: the server ended while this thread was reading, and nobody wants the rest
         with suppress(RuntimeError):
-            for line in _split(descriptor):
-                self._room.acquire()
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
-            self._loop.call_soon_threadsafe(self._queue.put_nowait, None)
+            try:
+                for line in _split(descriptor):
+                    self._room.acquire()
+                    self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
+            except OSError as error:
+                logging.getLogger(__name__).warning("stdin cannot be read, and has ended so: %s", error)
+            finally:
+                self._loop.call_soon_threadsafe(self._queue.put_nowait, None)
 
 
 def _split(descriptor: int) -> Iterator[str]:
-    """Give the complete lines; what follows the last line end was cut off with the stream and is dropped."""
+    """Give the complete lines that are not blank.
+
+    What follows the last line end was cut off with the stream and is dropped.
+    """
     pieces: list[bytes] = []
     size = 0
     # `os.read`, not a file object: its lock, held by a daemon, would break the interpreter's end
@@ -69,11 +84,19 @@ def _split(descriptor: int) -> Iterator[str]:
         *complete, rest = chunk.split(b"\n")
         for end in complete:
             size += len(end)
-            whole = b"".join([*pieces, end]) if size <= MAX_LINE else b""
+            line = _decoded(b"".join([*pieces, end])) if size <= MAX_LINE else UNREADABLE
             pieces, size = [], 0
-            yield whole.decode("utf-8", errors="replace")
+            if line.strip():
+                yield line
         size += len(rest)
         if size <= MAX_LINE:
             pieces.append(rest)
         else:
             pieces.clear()
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        return UNREADABLE

@@ -10,8 +10,8 @@
     guidance: <state_guidance>
 
 What the document leaves open: an empty list is the heading alone, an empty text its label alone. A text
-of several lines begins below its label and is indented by two more blanks, as the language itself
-writes it; so no guidance, whatever it says, can look like a line of the answer.
+of several lines begins below its label, each line behind six blanks, deeper than any line of the
+format; so no guidance, whatever it says, can look like a line of the answer.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tideate_core.machines.language import Action
 
 __all__ = ["ActionShape", "Answer", "MoveShape", "PathShape", "StateShape", "StatesShape", "shapes"]
+
+INDENT = " " * 6
 
 
 class ActionShape(BaseModel):
@@ -58,8 +60,8 @@ class Answer(BaseModel):
         lines.append("valid transitions:")
         for shape in self.valid_transitions:
             lines.append(f"  - action: {shape.action}")
-            lines.append(_labelled("    when:", shape.when, "      "))
-        lines.append(_labelled("guidance:", self.guidance, "  "))
+            lines.append(_labelled("    when:", shape.when))
+        lines.append(_labelled("guidance:", self.guidance))
         return "\n".join(lines)
 
     def result(self) -> CallToolResult:
@@ -110,8 +112,8 @@ def shapes(actions: Iterable[Action]) -> list[ActionShape]:
     return [ActionShape(action=action.action, when=action.when) for action in actions]
 
 
-def _labelled(label: str, text: str, indent: str) -> str:
+def _labelled(label: str, text: str) -> str:
     lines = text.strip("\r\n").splitlines()
     if len(lines) < 2:
         return f"{label} {''.join(lines)}".rstrip()
-    return "\n".join([label, *((indent + line).rstrip() for line in lines)])
+    return "\n".join([label, *((INDENT + line).rstrip() for line in lines)])

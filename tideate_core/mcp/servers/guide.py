@@ -48,10 +48,10 @@ class Guide:
         walk = self._walk(context)
         if not self._workflow.is_valid_state(current):
             return self._error(walk, "", self._unknown(current))
+        if walk is not None and not self._may_move_from(walk, current):
+            return self._stale(walk, current)
         if not self._workflow.is_valid_state(target):
             return self._error(walk, current, self._unknown(target))
-        if self._sessions.shared is not None and walk and walk.position not in (None, current):
-            return self._stale(walk, current)
         result = self._workflow.transition(current, target)
         if isinstance(result, Failure):
             return self._error(walk, current, result.message)
@@ -118,14 +118,17 @@ class Guide:
     def _next(self, state: str) -> list[str]:
         return [action.action for action in self._workflow.valid_actions(state)]
 
+    def _may_move_from(self, walk: Walk, current: str) -> bool:
+        """A session may begin its own walk anew; nobody may take the shared one away from the others."""
+        anew = current == BOUNDARY and self._sessions.shared is None
+        return anew or walk.position in (None, current)
+
     def _stale(self, walk: Walk, current: str) -> Answer:
         here = walk.position or BOUNDARY
-        return self._error(
-            walk,
-            here,
-            f"all clients of this server walk together, and the walk stands at {here}, not at {current}: "
-            f"choose among the valid transitions from {here}",
-        )
+        where = f"the walk stands at {here}, not at {current}: choose among the valid transitions from {here}"
+        if self._sessions.shared is not None:
+            return self._error(walk, here, f"all clients of this server walk together, and {where}")
+        return self._error(walk, here, where if here == BOUNDARY else f"{where}, or begin anew from *")
 
     def _error(self, walk: Walk | None, state: str, message: str) -> Answer:
         return Answer(

@@ -60,7 +60,8 @@ def transitions_server(
 
     :param obfuscator: made for the workflow's definition; then the server knows the tokens only, and
         takes a plain name for the unknown one that any other wrong word is.
-    :param shared_position: all clients walk together; a move from where the walk no longer stands is refused.
+    :param shared_position: all clients walk together, and none begins anew before the walk has ended.
+        Either way a move from where the walk does not stand is refused.
     """
     if obfuscator is not None:
         workflow = Workflow(obfuscator.definition())
@@ -147,7 +148,8 @@ def _add_tools(server: CarefulServer, guide: Guide) -> None:
         title="Make a transition",
         description="Move from one state of the workflow to another. A success tells what to do in the new "
         "state (guidance) and which transitions are valid from it, each with the condition under which to "
-        "take it (when). An error changes nothing and tells what is valid instead. The optional arguments "
+        "take it (when). An error changes nothing and tells what is valid instead; to name another state "
+        "than the one where you stand is an error, save `*`, which begins anew. The optional arguments "
         "are kept with the path (see the tool `path`); they do not decide whether a move is valid.",
         annotations=MOVING,
     )
