@@ -32,10 +32,9 @@ end
 ---@param lead string
 ---@return string[] paths escaped as `:Workflow` reads them
 function M.files(lead)
-  local found = vim.fn.getcompletion((lead:gsub('\\(.)', '%1')), 'file')
-  found = vim.tbl_filter(function(path)
+  local found = require('tideate.files').complete((lead:gsub('\\(.)', '%1')), function(path)
     return is_machine(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
-  end, found)
+  end)
   return vim.tbl_map(function(path)
     return (path:gsub('[ \t\\]', '\\%0'))
   end, found)

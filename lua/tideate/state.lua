@@ -31,6 +31,7 @@ local M = {}
 ---@field states? string[] of a machine
 ---@field path? tideate.Moved[] of a machine: its moves so far
 ---@field state tideate.RunState
+---@field pausing boolean whether it is to pause before its next step, also while it asks something
 ---@field elapsed_ms integer
 ---@field tokens integer as the models reported; an estimate while an answer is streamed
 ---@field adapter? string
@@ -44,7 +45,6 @@ local M = {}
 ---@field used integer tokens that the models reported
 ---@field streamed integer bytes since the last report
 ---@field chunks string[]
----@field pausing? boolean whether it is to pause before its next step
 
 ---@class tideate.Event
 ---@field name string
@@ -102,6 +102,7 @@ function M.begin(run)
     used = 0,
     streamed = 0,
     chunks = {},
+    pausing = false,
   }
   forget_old()
 end
@@ -172,6 +173,7 @@ local function view(record)
     states = record.states,
     path = record.path,
     state = record.pausing and record.state == 'running' and 'pausing' or record.state,
+    pausing = not over and record.pausing,
     declined = record.declined,
     elapsed_ms = over and record.elapsed_ms or now() - record.begun,
     tokens = record.used + math.ceil(record.streamed / BYTES_PER_TOKEN),
@@ -188,6 +190,13 @@ end
 function M.get_status(execution_id)
   local record = execution_id and records[execution_id] or (not execution_id and newest_active() or nil)
   return record and view(record) or nil
+end
+
+--- The state of a run in a word, and whether it is to pause after a question.
+---@param run tideate.Run
+---@return string
+function M.word(run)
+  return run.state == 'confirming' and run.pausing and 'confirming, pausing' or run.state
 end
 
 --- The step that a run is at, of a machine its state; empty before the first one.
@@ -243,7 +252,7 @@ function M.statusline()
   if at ~= '' and at ~= run.name then
     parts[#parts + 1] = at
   end
-  local state = view(run).state
+  local state = M.word(view(run))
   if state ~= 'running' then
     parts[#parts + 1] = '(' .. state .. ')'
   end

@@ -50,7 +50,7 @@ end
 ---@param run tideate.Run
 ---@return boolean
 local function is_paused(run)
-  return run.state == 'paused' or run.state == 'pausing'
+  return run.state == 'paused' or run.pausing
 end
 
 ---@param run tideate.Run
@@ -95,7 +95,7 @@ local function status_line(run)
   return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
     run.execution_id:sub(1, SHORT),
     run.name,
-    run.declined and 'declined' or run.state,
+    run.declined and 'declined' or require('tideate.state').word(run),
     step,
     run.elapsed_ms / 1000,
     run.tokens,
@@ -247,7 +247,9 @@ return {
     args = '[file]',
     help = "Trust the project's configuration and prompts, or a file, as they are now",
     complete = function(lead)
-      return vim.fn.getcompletion(lead, 'file')
+      return require('tideate.files').complete(lead, function()
+        return true
+      end)
     end,
     run = trust,
   },

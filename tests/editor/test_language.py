@@ -460,3 +460,27 @@ def test_the_host_that_was_killed_comes_back_with_the_next_change(workflow: Edit
     workflow.wait("require('tideate.host').state() == 'stopped'")
     workflow.feed("Gononsense<Esc>")
     workflow.wait("#vim.diagnostic.get(0) > 0")
+
+
+def test_a_text_that_grew_too_large_is_not_sent_to_the_host(workflow: Editor) -> None:
+    workflow.lua(
+        """
+        _G.asked = {}
+        local client = require('tideate.client')
+        local request = client.request
+        client.request = function(method, params, callback)
+          table.insert(_G.asked, method)
+          return request(method, params, callback)
+        end
+        """
+    )
+    workflow.lua("vim.api.nvim_buf_set_lines(0, -1, -1, true, { '# ' .. ('x'):rep(1024 * 1024) })")
+    large = "vim.iter(vim.diagnostic.get(0)):any(function(each) return each.message:find('1 MiB') ~= nil end)"
+    workflow.wait(large)
+    assert request(workflow, "hover", 4, 0) is None
+    assert "1 MiB" in request(workflow, "formatting", 0, 0)["err"]
+    assert workflow.lua("return _G.asked") == []
+    workflow.lua("vim.api.nvim_buf_set_lines(0, -2, -1, true, {})")
+    workflow.wait(f"not {large}")
+    assert workflow.lua("return _G.asked") == ["machine_check"]
+    assert request(workflow, "hover", 4, 0)["contents"]

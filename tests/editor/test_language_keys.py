@@ -74,6 +74,44 @@ def test_no_request_fails_where_no_state_is(editor: Editor, text: str, call: str
         assert word not in told
 
 
+@pytest.mark.parametrize("call", [call for call in CALLS if call != "vim.lsp.buf.rename()"])
+def test_no_request_fails_in_a_buffer_without_a_name(editor: Editor, call: str) -> None:
+    unnamed(editor)
+    editor.command("normal! 5G0")
+    buffers = len(editor.nvim.buffers)
+    editor.lua(call)
+    settled(editor)
+    told = editor.messages()
+    for word in ("Error", "E5108", "stack traceback", "-32", "E21", "E484"):
+        assert word not in told
+    assert editor.lua("return vim.fn.bufnr('^/$')") == -1
+    assert len(editor.nvim.buffers) <= buffers + 2  # the float of K, a list
+
+
+def test_a_state_is_renamed_in_a_buffer_without_a_name(editor: Editor) -> None:
+    unnamed(editor)
+    editor.command("normal! 5G0")
+    editor.lua("vim.lsp.buf.rename('fresh')")
+    editor.wait("vim.fn.getline(5):find('^fresh to working')")
+    assert [line for line in editor.lines() if "idle" in line] == ["  Then go back to idle."]
+    editor.feed("u")
+    assert editor.lines() == TEXT.splitlines()
+
+
+@pytest.mark.parametrize("call", ["references", "definition"])
+def test_what_needs_a_name_says_so(editor: Editor, call: str) -> None:
+    unnamed(editor)
+    editor.command("normal! 5G0")
+    editor.lua(f"vim.lsp.buf.{call}()")
+    editor.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('buffer has no name')")
+
+
+def unnamed(editor: Editor) -> None:
+    editor.command("setfiletype workflow")
+    editor.set_lines(TEXT.splitlines())
+    served(editor)
+
+
 @pytest.mark.parametrize("keys", ["K", "gd", "<C-]>", "i<C-x><C-o><Esc>"])
 def test_no_key_fails_where_no_state_is(workflow: Editor, keys: str) -> None:
     workflow.command("normal! gg$")

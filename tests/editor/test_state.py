@@ -66,6 +66,31 @@ def test_states_follow_the_events(running: Editor, events: list[str], state: str
     assert status(running)["state"] == state
 
 
+def test_a_wish_to_pause_is_told_during_a_question(running: Editor) -> None:
+    apply(running, "STEP_STARTED", step="a", index=1, total=3)
+    running.lua("require('tideate.state').set_pausing(..., true)", ID)
+    apply(running, "CONFIRMATION_REQUIRED")
+    found = status(running)
+    assert (found["state"], found["pausing"]) == ("confirming", True)
+    assert running.lua("return require('tideate').statusline()") == "refactor 1/3 a (confirming, pausing)"
+    title = "return require('tideate.ui.text').bar(require('tideate.ui.progress').title(...))"
+    assert "waits for you, pausing" in running.lua(title, found)
+    line = running.lua("return vim.api.nvim_exec2('Workflow status', { output = true }).output")
+    assert "confirming, pausing" in line
+    offered = running.lua("return require('tideate.command').complete('', 'Workflow resume ', 16)")
+    assert [name for name in offered if ID.startswith(name)]
+    apply(running, "CONFIRMATION_ANSWERED")
+    assert status(running)["state"] == "pausing"
+
+
+def test_a_wish_that_is_taken_back_during_a_question_is_told_no_more(running: Editor) -> None:
+    running.lua("require('tideate.state').set_pausing(..., true)", ID)
+    apply(running, "CONFIRMATION_REQUIRED")
+    running.lua("require('tideate.state').set_pausing(..., false)", ID)
+    assert not status(running)["pausing"]
+    assert running.lua("return require('tideate').statusline()") == "refactor 1/3 (confirming)"
+
+
 @pytest.mark.parametrize("end", ["WORKFLOW_COMPLETED", "WORKFLOW_FAILED", "WORKFLOW_CANCELLED"])
 def test_an_ended_run_is_no_longer_the_current_one(running: Editor, end: str) -> None:
     apply(running, end, error="it broke", files=["x.py"])

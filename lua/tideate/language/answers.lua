@@ -5,10 +5,23 @@ local KIND = { state = 20, keyword = 14, boundary = 12 } -- EnumMember, Keyword,
 local SYMBOL = 22 -- EnumMember
 local READ, WRITE = 2, 3
 
+---@class tideate.Position as the protocol has it
+---@field line integer
+---@field character integer
+
+---@class tideate.Asked.Place
+---@field textDocument {uri: string}
+---@field position tideate.Position
+
+---@class tideate.Asked.Rename: tideate.Asked.Place
+---@field newName string
+
+---@alias tideate.Range {start: tideate.Position, end: tideate.Position}
+
 ---@param buf integer
 ---@param at {line: integer, column: integer}
 ---@param length integer bytes; a name is ASCII
----@return table range
+---@return tideate.Range
 local function range_of(buf, at, length)
   local columns = require('tideate.language.columns')
   local row, byte = columns.place(buf, at)
@@ -17,7 +30,7 @@ end
 
 ---@param buf integer
 ---@param outline tideate.Outline
----@param params table
+---@param params tideate.Asked.Place
 ---@return tideate.MachineState? state, integer? row, integer? first
 local function meant(buf, outline, params)
   local row, byte = require('tideate.language.columns').from_protocol(buf, params.position)
@@ -90,6 +103,10 @@ local function names(outline, line, boundary)
   return items
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Place
+---@return {isIncomplete: boolean, items: table[]}
 function M.completion(buf, outline, params)
   local row, byte = require('tideate.language.columns').from_protocol(buf, params.position)
   local before = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]:sub(1, byte)
@@ -106,11 +123,19 @@ function M.completion(buf, outline, params)
   return { isIncomplete = false, items = items }
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Place
+---@return {uri: string, range: tideate.Range}?
 function M.definition(buf, outline, params)
   local state = meant(buf, outline, params)
   return state and { uri = params.textDocument.uri, range = range_of(buf, state, #state.name) }
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Place
+---@return {uri: string, range: tideate.Range}[]?
 function M.references(buf, outline, params)
   local state = meant(buf, outline, params)
   return state
@@ -119,6 +144,10 @@ function M.references(buf, outline, params)
     end, state.references)
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Place
+---@return {contents: {kind: string, value: string}, range: tideate.Range}?
 function M.hover(buf, outline, params)
   local state, row, first = meant(buf, outline, params)
   if not state then
@@ -132,6 +161,9 @@ function M.hover(buf, outline, params)
   return { contents = described(state, outline), range = range }
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@return table[] symbols
 function M.symbols(buf, outline)
   return vim.tbl_map(function(state)
     local targets = vim.tbl_map(function(move)
@@ -148,6 +180,10 @@ function M.symbols(buf, outline)
   end, outline.states)
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Place
+---@return {range: tideate.Range, kind: integer}[]?
 function M.highlights(buf, outline, params)
   local state = meant(buf, outline, params)
   return state
@@ -156,6 +192,10 @@ function M.highlights(buf, outline, params)
     end, state.references)
 end
 
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Place
+---@return {range: tideate.Range, placeholder: string}?
 function M.prepare_rename(buf, outline, params)
   local state, row, first = meant(buf, outline, params)
   if not state then
@@ -166,6 +206,10 @@ function M.prepare_rename(buf, outline, params)
 end
 
 --- Transitions only: in a guidance text the name may be a word like others.
+---@param buf integer
+---@param outline tideate.Outline
+---@param params tideate.Asked.Rename
+---@return {changes: table<string, table[]>}? edit, string? err
 function M.rename(buf, outline, params)
   local state = meant(buf, outline, params)
   local name = params.newName

@@ -56,13 +56,25 @@ function M.is_blank(buf)
   return true
 end
 
+--- Larger texts are no machines (the host refuses them) and would only cost time.
+local MAX_BYTES = 1024 * 1024
+
+---@param buf integer that is loaded
+---@return boolean
+function M.too_large(buf)
+  return vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf)) > MAX_BYTES
+end
+
 --- The text of a buffer as it would be written; nil for what no machine file is.
 ---@param buf integer
----@return string?
+---@return string? text, string? why there is none
 function M.text(buf)
+  if M.too_large(buf) then
+    return nil, 'this text is larger than 1 MiB; a .workflow file is not'
+  end
   local lines = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
   if require('tideate.context').is_binary(lines) then
-    return nil
+    return nil, 'this is no UTF-8 text'
   end
   return table.concat(lines, '\n') .. '\n'
 end

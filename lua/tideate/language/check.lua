@@ -45,14 +45,20 @@ local function diagnostic(buf, found)
 end
 
 ---@param buf integer
----@return vim.Diagnostic[]? for a text that the host is not sent
-local function no_text(buf)
+---@param reason string why the host is not sent the text
+---@return vim.Diagnostic[]
+local function no_text(buf, reason)
+  local first = { lnum = 0, col = 0, severity = SEVERITY.error, message = reason, source = 'tideate' }
+  if require('tideate.language.ask').too_large(buf) then
+    return { first }
+  end
   for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
     if require('tideate.context').is_binary({ line }) then
       local message = 'this line is not UTF-8 text; a .workflow file is'
-      return { { lnum = row - 1, col = 0, end_col = #line, severity = SEVERITY.error, message = message, source = 'tideate' } }
+      return { vim.tbl_extend('force', first, { lnum = row - 1, end_col = #line, message = message }) }
     end
   end
+  return { first }
 end
 
 --- Check a buffer now.
@@ -65,9 +71,9 @@ function M.run(buf)
   if ask.is_blank(buf) then
     return vim.diagnostic.set(M.namespace, buf, {}) -- nothing is written yet
   end
-  local text = ask.text(buf)
+  local text, reason = ask.text(buf)
   if not text then
-    return vim.diagnostic.set(M.namespace, buf, no_text(buf) or {})
+    return vim.diagnostic.set(M.namespace, buf, no_text(buf, reason --[[@as string]]))
   end
   local tick = vim.api.nvim_buf_get_changedtick(buf)
   local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':t:r')

@@ -45,10 +45,10 @@ function M.hunks(buf, callback)
       callback({}, tick)
     end)
   end
-  local text = ask.text(buf)
+  local text, reason = ask.text(buf)
   if not text then
     return vim.schedule(function()
-      callback(nil, tick, 'this is no UTF-8 text')
+      callback(nil, tick, reason)
     end)
   end
   ask.ask('machine_format', { text = text }, function(result)

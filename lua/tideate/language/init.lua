@@ -4,14 +4,10 @@ local M = {}
 ---@type table<integer, true>
 local attached = {}
 
---- Larger files are no machines (the host refuses them) and would only cost time.
-local MAX_BYTES = 1024 * 1024
-
 ---@param buf integer
 ---@return boolean
 local function suits(buf)
-  local bytes = vim.api.nvim_buf_get_offset(buf, vim.api.nvim_buf_line_count(buf))
-  return vim.bo[buf].buftype == '' and bytes <= MAX_BYTES
+  return vim.bo[buf].buftype == '' and not require('tideate.language.ask').too_large(buf)
 end
 
 ---@param buf integer

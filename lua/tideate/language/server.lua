@@ -38,6 +38,9 @@ local function buffer_of(uri)
   end
 end
 
+--- What Neovim's client shows by the buffer's address: without a name that is the root directory's.
+local NEEDS_NAME = { definition = '`gd` works', references = '`:write` it first' }
+
 --- A method whose answer is read off the outline.
 ---@param name string of `tideate.language.answers`
 ---@return fun(params: table, respond: tideate.Respond)
@@ -45,6 +48,10 @@ local function from_outline(name)
   return function(params, respond)
     local buf = buffer_of(params.textDocument.uri)
     if not buf then
+      return respond(nil, nil)
+    elseif NEEDS_NAME[name] and vim.api.nvim_buf_get_name(buf) == '' then
+      local words = ('this buffer has no name to go to; %s'):format(NEEDS_NAME[name])
+      require('tideate.ui').notify(words, vim.log.levels.WARN)
       return respond(nil, nil)
     end
     local tick = vim.api.nvim_buf_get_changedtick(buf)
@@ -156,13 +163,20 @@ local function connect(dispatchers)
   }
 end
 
---- Neovim's handler, which would tell a refusal with the protocol's number for it.
+--- Neovim's handler, which would tell a refusal with the protocol's number for it, and finds no buffer
+--- without a name.
 ---@param err? {code: integer, message: string}
-local function renamed(err, ...)
+---@param result? {changes: table<string, table[]>}
+---@param context {bufnr: integer, params: table}
+local function renamed(err, result, context, ...)
   if err and err.code == REQUEST_FAILED then
     return require('tideate.ui').notify(err.message, vim.log.levels.WARN)
   end
-  return vim.lsp.handlers['textDocument/rename'](err, ...)
+  local buf = context.bufnr
+  if result and vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == '' then
+    return vim.lsp.util.apply_text_edits(result.changes[context.params.textDocument.uri], buf, 'utf-16')
+  end
+  return vim.lsp.handlers['textDocument/rename'](err, result, context, ...)
 end
 
 --- Serve a buffer.

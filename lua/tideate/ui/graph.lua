@@ -3,19 +3,19 @@ local M = {}
 
 local drawing = require('tideate.ui.graph_drawing')
 
-local WAIT = 200 -- milliseconds without a change before the drawing follows what is typed
-
 ---@class tideate.GraphSource one of `buf` and `name`
 ---@field buf? integer a buffer of filetype workflow, as it is now
 ---@field name? string of a workflow, or the path of a file
 ---@field execution_id? string whose current state is highlighted
 ---@field obfuscate? boolean
+---@field folder? string of the project, as it was when the drawing was asked for
 
 ---@class tideate.ui.Graph
 ---@field source tideate.GraphSource
 ---@field buf integer
 ---@field win integer
----@field format 'text'|'mermaid'
+---@field format 'text'|'mermaid' of what is shown
+---@field wanted 'text'|'mermaid' of what was asked for last
 ---@field asked integer counts the requests, so that a late answer draws nothing
 ---@field name string
 ---@field mistakes integer
@@ -23,6 +23,8 @@ local WAIT = 200 -- milliseconds without a change before the drawing follows wha
 ---@field group integer
 ---@field back integer the window the person came from
 ---@field timer? uv.uv_timer_t
+---@field left? boolean whether it is closed
+---@field followed? boolean whether the changes of the source's buffer are heard
 
 ---@type tideate.ui.Graph?
 local shown
@@ -46,20 +48,23 @@ end
 --- Draw again: the text, the run or the window changed.
 function M.draw()
   local it = shown
-  if not it or not vim.api.nvim_win_is_valid(it.win) then
+  if not it or not drawing.showing(it) then
     return
   end
-  if drawing.gone(it) then
+  if drawing.stale(it) then
+    it.wanted = it.format
     return drawing.head(it, M.keys())
   end
   it.asked = it.asked + 1
-  local asked = it.asked
-  require('tideate.client').request('graph', drawing.request(it.source, it.format, drawing.width_of(it)), function(result)
-    if shown ~= it or asked ~= it.asked or not vim.api.nvim_win_is_valid(it.win) then
+  local asked, format = it.asked, it.wanted
+  require('tideate.client').request('graph', drawing.request(it.source, format, drawing.width_of(it)), function(result)
+    if shown ~= it or asked ~= it.asked or not drawing.showing(it) then
       return
     elseif not result.ok then
+      it.wanted = it.format
       return failed(result)
     end
+    it.format = format
     drawing.take(it, result, M.keys())
   end)
 end
@@ -70,14 +75,22 @@ local function leave()
   if not it then
     return
   end
-  shown = nil
+  shown, it.left = nil, true
   vim.api.nvim_del_augroup_by_id(it.group)
   if it.timer then
     it.timer:stop()
     it.timer:close()
   end
-  local focused = it.win == vim.api.nvim_get_current_win()
-  require('tideate.ui.window').close(it.win)
+  local showing = drawing.showing(it)
+  local focused = showing and it.win == vim.api.nvim_get_current_win()
+  if showing then
+    require('tideate.ui.window').close(it.win)
+  elseif vim.api.nvim_win_is_valid(it.win) then
+    require('tideate.ui.window').options(it.win, { winfixbuf = false }) -- the one option that a new buffer keeps
+  end
+  if vim.api.nvim_buf_is_valid(it.buf) then
+    vim.api.nvim_buf_delete(it.buf, { force = true }) -- another window shows it too
+  end
   if focused and vim.api.nvim_win_is_valid(it.back) then
     vim.api.nvim_set_current_win(it.back)
   end
@@ -92,8 +105,11 @@ end
 
 --- Draw again because the person asks for it.
 local function redraw()
+  local stale = drawing.stale(shown)
   if drawing.gone(shown) then
     require('tideate.ui').notify('the buffer of this drawing is closed; it is as it was then', vim.log.levels.WARN)
+  elseif stale then
+    require('tideate.ui').notify('not drawn again: ' .. stale, vim.log.levels.WARN)
   end
   M.draw()
 end
@@ -128,7 +144,7 @@ end
 ---@return tideate.Key[]
 function M.keys()
   local function toggle()
-    shown.format = shown.format == 'text' and 'mermaid' or 'text'
+    shown.wanted = shown.wanted == 'text' and 'mermaid' or 'text'
     M.draw()
   end
   local other = shown and shown.format == 'mermaid' and 'drawing' or 'mermaid'
@@ -149,62 +165,6 @@ function M.keys()
   }
 end
 
----@param it tideate.ui.Graph
-local function follow_text(it)
-  local timer = assert(vim.uv.new_timer())
-  it.timer = timer
-  vim.api.nvim_create_autocmd({ 'TextChanged', 'TextChangedI', 'TextChangedP' }, {
-    group = it.group,
-    buffer = it.source.buf,
-    desc = 'Let the drawing follow the text',
-    callback = function()
-      timer:start(WAIT, 0, vim.schedule_wrap(function()
-        if shown == it then
-          M.draw()
-        end
-      end))
-    end,
-  })
-  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
-    group = it.group,
-    buffer = it.source.buf,
-    desc = 'Say that the drawn text is closed',
-    -- later: a text that is read again is unloaded first
-    callback = vim.schedule_wrap(function()
-      if shown == it and vim.api.nvim_win_is_valid(it.win) then
-        drawing.head(it, M.keys())
-      end
-    end),
-  })
-end
-
----@param it tideate.ui.Graph
-local function watch(it)
-  it.group = vim.api.nvim_create_augroup('tideate.graph', { clear = true })
-  vim.api.nvim_create_autocmd('WinClosed', {
-    group = it.group,
-    pattern = tostring(it.win),
-    callback = vim.schedule_wrap(function()
-      if shown == it then
-        leave()
-      end
-    end),
-  })
-  local width = vim.api.nvim_win_get_width(it.win)
-  vim.api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
-    group = it.group,
-    callback = vim.schedule_wrap(function()
-      if shown == it and vim.api.nvim_win_is_valid(it.win) and vim.api.nvim_win_get_width(it.win) ~= width then
-        width = vim.api.nvim_win_get_width(it.win)
-        M.draw()
-      end
-    end),
-  })
-  if it.source.buf then
-    follow_text(it)
-  end
-end
-
 --- Show a drawing that has come.
 ---@param source tideate.GraphSource
 ---@param result tideate.Result
@@ -216,11 +176,11 @@ local function show(source, result, back)
   vim.api.nvim_buf_set_name(buf, ('tideate://graph/%d/%s'):format(buf, result.name))
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
-  shown = { source = source, buf = buf, format = 'text', asked = 0, back = back }
+  shown = { source = source, buf = buf, format = 'text', wanted = 'text', asked = 0, back = back }
   shown.win = require('tideate.ui.graph_window').open(buf)
   require('tideate.ui.keys').set(buf, M.keys())
   vim.api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
-  watch(shown)
+  require('tideate.ui.graph_follow').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
   drawing.take(shown, result, M.keys())
   require('tideate.ui.output').arrange()
 end
@@ -235,6 +195,11 @@ function M.open(source)
     back = shown.back
   end
   opening = opening + 1
+  local stale = drawing.stale({ source = source })
+  if stale then
+    return require('tideate.ui').notify('not drawn: ' .. stale, vim.log.levels.WARN)
+  end
+  source.folder = source.folder or require('tideate.context').folder()
   local ticket, width = opening, require('tideate.ui.graph_window').width()
   local params = drawing.request(source, 'text', width)
   require('tideate.client').request('graph', params, function(result)

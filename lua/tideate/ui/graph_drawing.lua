@@ -24,6 +24,23 @@ function M.gone(it)
   return it.source.buf ~= nil and not vim.api.nvim_buf_is_loaded(it.source.buf)
 end
 
+---@param it tideate.ui.Graph
+---@return boolean whether its window still shows the drawing, and no other buffer
+function M.showing(it)
+  return vim.api.nvim_win_is_valid(it.win) and vim.api.nvim_win_get_buf(it.win) == it.buf
+end
+
+--- Why the drawing is not of the text as it is now.
+---@param it tideate.ui.Graph
+---@return string?
+function M.stale(it)
+  if M.gone(it) then
+    return 'its buffer is closed'
+  elseif it.source.buf and require('tideate.language.ask').too_large(it.source.buf) then
+    return 'its text is larger than 1 MiB'
+  end
+end
+
 --- What is drawn, where its run is, and the keys.
 ---@param it tideate.ui.Graph
 ---@param keys tideate.Key[]
@@ -38,8 +55,9 @@ function M.head(it, keys)
     local count = it.mistakes == 1 and '1 mistake ' or ('%d mistakes '):format(it.mistakes)
     table.insert(chunks, { count, 'TideateFailed' })
   end
-  if M.gone(it) then
-    table.insert(chunks, { 'its buffer is closed ', 'TideateWarning' })
+  local stale = M.stale(it)
+  if stale then
+    table.insert(chunks, { stale .. ' ', 'TideateWarning' })
   end
   local width = vim.api.nvim_win_get_width(it.win)
   vim.list_extend(chunks, text.keys(words(keys), math.max(0, width - text.width(chunks))))
@@ -87,7 +105,7 @@ function M.request(source, format, width)
     width = width,
     current = M.current({ source = source }),
     obfuscate = source.obfuscate,
-    folder = require('tideate.context').folder(),
+    folder = source.folder,
     name = source.name,
   }
   if source.buf then

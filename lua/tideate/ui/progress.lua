@@ -72,7 +72,8 @@ function M.title(run)
   elseif run.total_steps == 0 and run.step > 0 then
     table.insert(chunks, { ('%d '):format(run.step), 'TideateHint' })
   end
-  local mark = run.state == 'running' and spinner() or look.mark .. ' ' .. look.word
+  local after = run.state == 'confirming' and run.pausing and ', pausing' or ''
+  local mark = run.state == 'running' and spinner() or look.mark .. ' ' .. look.word .. after
   table.insert(chunks, { mark .. ' ', look.group })
   table.insert(chunks, { M.duration(run.elapsed_ms) .. ' ', 'TideateHint' })
   if run.demonstration then

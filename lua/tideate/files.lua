@@ -1,0 +1,75 @@
+--- Names of files for the completion. Unlike Neovim's own it takes what is typed for a name and nothing
+--- else: no pattern, no variable, and no command between backticks.
+local M = {}
+
+local MOST = 2000 -- entries that are looked at
+local LONGEST = 30 * 1000 * 1000 -- nanoseconds
+local CHUNK = 100 -- entries that are read at once
+
+---@param typed string as far as its last `/`
+---@return string path
+local function folder_of(typed)
+  if typed == '' then
+    return '.'
+  end
+  return (typed:gsub('^~/', function()
+    return vim.uv.os_homedir() .. '/'
+  end))
+end
+
+---@param path string
+---@param kind string as `vim.uv.fs_readdir` gives it
+---@return boolean
+local function is_directory(path, kind)
+  if kind == 'link' or kind == 'unknown' then
+    local stat = vim.uv.fs_stat(path)
+    return stat ~= nil and stat.type == 'directory'
+  end
+  return kind == 'directory'
+end
+
+---@param handle uv.luv_dir_t
+---@param visit fun(name: string, kind: string)
+local function each(handle, visit)
+  local looked, stop = 0, vim.uv.hrtime() + LONGEST
+  local entries = vim.uv.fs_readdir(handle)
+  while entries do
+    for _, entry in ipairs(entries) do
+      looked = looked + 1
+      if looked > MOST or vim.uv.hrtime() > stop then
+        return
+      end
+      visit(entry.name, entry.type)
+    end
+    entries = vim.uv.fs_readdir(handle)
+  end
+end
+
+--- The files and directories that a name can become; of a very large or slow directory only some.
+---@param lead string
+---@param wanted fun(path: string): boolean of a path as it would be typed, a directory's with `/` behind
+---@return string[] paths sorted, that begin with `lead`
+function M.complete(lead, wanted)
+  local typed, start = lead:match('^(.*/)(.*)$')
+  typed, start = typed or '', start or lead
+  local folder = folder_of(typed)
+  local handle = vim.uv.fs_opendir(folder, nil, CHUNK)
+  if not handle then
+    return {}
+  end
+  local found = {}
+  each(handle, function(name, kind)
+    local hidden = vim.startswith(name, '.') and not vim.startswith(start, '.')
+    if not hidden and vim.startswith(name, start) then
+      local path = typed .. name .. (is_directory(vim.fs.joinpath(folder, name), kind) and '/' or '')
+      if wanted(path) then
+        table.insert(found, path)
+      end
+    end
+  end)
+  vim.uv.fs_closedir(handle)
+  table.sort(found)
+  return found
+end
+
+return M

@@ -1,0 +1,116 @@
+--- What a drawing follows: its text, and what happens to its window.
+local M = {}
+
+local drawing = require('tideate.ui.graph_drawing')
+
+local WAIT = 200 -- milliseconds without a change before the drawing follows the text
+
+---@class tideate.ui.GraphActions
+---@field draw fun() draw again
+---@field leave fun() end the drawing
+---@field keys fun(): tideate.Key[]
+
+---@param it tideate.ui.Graph
+---@param draw fun()
+local function draw_soon(it, draw)
+  it.timer:start(WAIT, 0, vim.schedule_wrap(function()
+    if not it.left then
+      draw()
+    end
+  end))
+end
+
+--- Hear every change of the text, in whichever window and by whom it is made.
+---@param it tideate.ui.Graph
+---@param draw fun()
+local function listen(it, draw)
+  if it.followed then
+    return
+  end
+  local function changed()
+    if it.left then
+      return true -- no longer wanted
+    end
+    draw_soon(it, draw)
+  end
+  it.followed = vim.api.nvim_buf_attach(it.source.buf, false, {
+    on_lines = changed,
+    on_reload = changed,
+    on_detach = function()
+      it.followed = false
+    end,
+  })
+end
+
+---@param it tideate.ui.Graph
+---@param actions tideate.ui.GraphActions
+local function follow_text(it, actions)
+  it.timer = assert(vim.uv.new_timer())
+  listen(it, actions.draw)
+  vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufNewFile' }, {
+    group = it.group,
+    buffer = it.source.buf,
+    desc = 'Let the drawing follow a text that is opened again',
+    callback = function()
+      listen(it, actions.draw)
+      draw_soon(it, actions.draw)
+    end,
+  })
+  vim.api.nvim_create_autocmd({ 'BufUnload', 'BufWipeout' }, {
+    group = it.group,
+    buffer = it.source.buf,
+    desc = 'Say that the drawn text is closed',
+    -- later: a text that is read again is unloaded first
+    callback = vim.schedule_wrap(function()
+      if not it.left and drawing.showing(it) then
+        drawing.head(it, actions.keys())
+      end
+    end),
+  })
+end
+
+---@param it tideate.ui.Graph
+---@param actions tideate.ui.GraphActions
+local function follow_window(it, actions)
+  vim.api.nvim_create_autocmd('WinClosed', {
+    group = it.group,
+    pattern = tostring(it.win),
+    callback = vim.schedule_wrap(function()
+      if not it.left then
+        actions.leave()
+      end
+    end),
+  })
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'BufWinEnter' }, {
+    group = it.group,
+    desc = 'Leave the window to another buffer that is shown in it',
+    callback = vim.schedule_wrap(function()
+      if not it.left and not drawing.showing(it) then
+        actions.leave()
+      end
+    end),
+  })
+  local width = vim.api.nvim_win_get_width(it.win)
+  vim.api.nvim_create_autocmd({ 'VimResized', 'WinResized' }, {
+    group = it.group,
+    callback = vim.schedule_wrap(function()
+      if not it.left and drawing.showing(it) and vim.api.nvim_win_get_width(it.win) ~= width then
+        width = vim.api.nvim_win_get_width(it.win)
+        actions.draw()
+      end
+    end),
+  })
+end
+
+--- Follow until it is left.
+---@param it tideate.ui.Graph
+---@param actions tideate.ui.GraphActions
+function M.start(it, actions)
+  it.group = vim.api.nvim_create_augroup('tideate.graph', { clear = true })
+  follow_window(it, actions)
+  if it.source.buf then
+    follow_text(it, actions)
+  end
+end
+
+return M
