@@ -96,7 +96,8 @@ def test_git_sees_only_what_belongs_to_the_team(home: Path) -> None:
     root.mkdir()
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     private = private_dir(root)
-    team = ["config.toml", "context.json", "workflows/a.yaml", "agents/b.md", "prompts/deep/c.md"]
+    team = ["config.toml", "context.json", "workflow.schema.json", "workflows/a.yaml", "agents/b.md"]
+    team.append("prompts/deep/c.md")
     for name in [*team, "tideate.db", "snapshots/1/x", "journal/config.toml"]:
         make(private / name)
     listed = subprocess.run(
@@ -165,6 +166,28 @@ def test_trust_can_be_taken_back(config: Path) -> None:
     assert Trust().revoke(config)
     assert not Trust().is_trusted(config, b"one")
     assert not Trust().revoke(config)
+
+
+def test_a_definition_is_kept_of_one_file_until_that_is_trusted_no_longer(config: Path) -> None:
+    other = config.with_name("other.yaml")
+    for definition in ("one", "two"):
+        Trust().keep_definition(config, definition)
+    Trust().keep_definition(other, "one")
+    assert all(Trust().knows_definition(config, definition) for definition in ("one", "two"))
+    assert not Trust().knows_definition(other, "two")
+    assert Trust().paths() == []
+    assert Trust().revoke(config)
+    assert not Trust().knows_definition(config, "one")
+    assert Trust().knows_definition(other, "one")
+    assert not Trust().revoke(config)
+
+
+def test_a_definition_that_is_known_is_not_written_again(config: Path) -> None:
+    Trust().keep_definition(config, "one")
+    (store,) = state_dir().iterdir()
+    before = store.stat().st_ino
+    Trust().keep_definition(config, "one")
+    assert store.stat().st_ino == before
 
 
 def test_a_missing_file_cannot_be_trusted(home: Path) -> None:

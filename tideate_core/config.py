@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["AdapterConfig", "Config", "Limits", "LoadedConfig", "Ui", "WorkflowConfig", "load"]
+__all__ = ["AdapterConfig", "Config", "History", "Limits", "LoadedConfig", "Ui", "WorkflowConfig", "load"]
 
 
 class _Section(BaseModel):
@@ -70,11 +70,22 @@ class Limits(_Section):
     attempts: int = Field(default=3, ge=1, le=10)
     """How often a model may try until its answer is usable."""
     concurrency: int = Field(default=4, ge=1, le=64)
-    """Steps or files of one run that are asked for at the same time."""
+    """Steps, or files of a step, that one run works on at the same time."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
     """How many moves a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)
     """How often a machine may come to the same state."""
+
+
+class History(_Section):
+    """`[history]`: which ended runs `tideate history --prune` keeps."""
+
+    keep_runs: int | None = Field(default=1000, ge=0)
+    """The newest of every workflow."""
+    max_age_days: float | None = Field(default=None, gt=0)
+    """None: however old they are."""
+    max_mib: int | None = Field(default=None, ge=0)
+    """Of the files with large results, in MiB; None: however many there are."""
 
 
 class Config(_Section):
@@ -85,6 +96,7 @@ class Config(_Section):
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
     ui: Ui = Ui()
     limits: Limits = Limits()
+    history: History = History()
 
     @model_validator(mode="after")
     def _names_that_can_be_told_apart(self) -> Self:

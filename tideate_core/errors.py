@@ -20,11 +20,22 @@
     ├── WorkflowError                a run cannot start or go on
     │   ├── UnknownWorkflow          no workflow has this name
     │   ├── InvalidDefinition        a definition or registration is wrong
+    │   │   └── InvalidDefinitionFile    a YAML or JSON file has mistakes; all of them are told
     │   ├── InvalidInput             a run was started with unusable input
     │   ├── MissingStepHandler       a step has nothing that runs it
-    │   ├── StepFailed               a step's handler reported an error
+    │   ├── StepFailed               a step's handler reported an error                     (retryable)
+    │   │   ├── StepTimedOut         a step took longer than its timeout                    (retryable)
+    │   │   └── OutputMismatch       a result does not fit the step's schema                (retryable)
     │   ├── MoveLimitReached         a machine goes round in circles
-    │   └── RunNotFound              no run has this id
+    │   ├── RunNotFound              no run has this id
+    │   ├── RunIsOwned               a living process has the run
+    │   ├── RunEnded                 the run has ended and cannot go on
+    │   ├── RunNotActive             no process has the run, so none can be asked for anything
+    │   ├── DefinitionChanged        the run's file is another one than the run was started with
+    │   └── CheckpointNotFound       no checkpoint has this id
+    ├── StoreError                   the runs' database cannot be used
+    │   ├── StoreIsNewer             a newer tideate made it
+    │   └── RunLost                  another process took this run over
     ├── MachineError                 state machines and the `.workflow` language
     │   ├── InvalidTransition        a lifecycle was asked for a step it does not have
     │   ├── InvalidMachineRecord     a serialized machine does not fit its table
@@ -45,11 +56,14 @@ __all__ = [
     "AdapterError",
     "AdapterUnavailable",
     "AuthenticationFailed",
+    "CheckpointNotFound",
     "ConfigError",
     "ContextTooLong",
+    "DefinitionChanged",
     "EditConflict",
     "FrontEndGone",
     "InvalidDefinition",
+    "InvalidDefinitionFile",
     "InvalidInput",
     "InvalidMachineRecord",
     "InvalidReply",
@@ -59,11 +73,19 @@ __all__ = [
     "MissingStepHandler",
     "MoveLimitReached",
     "NotText",
+    "OutputMismatch",
     "OutsideRoot",
     "RateLimited",
     "RollbackConflict",
+    "RunEnded",
+    "RunIsOwned",
+    "RunLost",
+    "RunNotActive",
     "RunNotFound",
     "StepFailed",
+    "StepTimedOut",
+    "StoreError",
+    "StoreIsNewer",
     "TideateError",
     "UnknownAdapter",
     "UnknownToken",
@@ -171,6 +193,17 @@ class InvalidDefinition(WorkflowError):
     """A definition or a registration is wrong."""
 
 
+class InvalidDefinitionFile(InvalidDefinition):
+    """A YAML or JSON file has mistakes.
+
+    :param mistakes: `workflows.FileMistake`s, all of the file, in its order.
+    """
+
+    def __init__(self, message: str, mistakes: Sequence[object] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
+
+
 class InvalidInput(WorkflowError):
     """A run was started with input that it cannot use."""
 
@@ -188,6 +221,14 @@ class StepFailed(WorkflowError):
     """A step's handler reported an error."""
 
 
+class StepTimedOut(StepFailed):
+    """A step took longer than its timeout. Retryable."""
+
+
+class OutputMismatch(StepFailed):
+    """A result does not fit the step's schema; the message tells the model why. Retryable."""
+
+
 class RunNotFound(WorkflowError):
     """No run has this id."""
 
@@ -195,8 +236,40 @@ class RunNotFound(WorkflowError):
         super().__init__(f"no run has the id {execution_id!r}")
 
 
+class RunIsOwned(WorkflowError):
+    """A living process has the run; it can be asked to pause or cancel it, not be robbed of it."""
+
+
+class RunEnded(WorkflowError):
+    """The run has ended and cannot go on."""
+
+
+class RunNotActive(WorkflowError):
+    """No process has the run, so none can be asked for anything."""
+
+
+class DefinitionChanged(WorkflowError):
+    """The run's file is another one than the run was started with; the person decides which one counts."""
+
+
+class CheckpointNotFound(WorkflowError):
+    """No checkpoint has this id."""
+
+
 class MoveLimitReached(WorkflowError):
     """A machine goes round in circles: it made more moves, or came more often to a state, than allowed."""
+
+
+class StoreError(TideateError):
+    """The runs' database cannot be read or written; the message says why and what to do."""
+
+
+class StoreIsNewer(StoreError):
+    """A newer tideate made the database; nothing was read or changed."""
+
+
+class RunLost(StoreError):
+    """Another process took this run over; this one must not go on with it."""
 
 
 class MachineError(TideateError):

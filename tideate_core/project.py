@@ -11,6 +11,7 @@ from pathlib import Path
 from tideate_core.errors import ConfigError
 
 __all__ = [
+    "DEFINITION_SUFFIXES",
     "Trust",
     "config_dir",
     "expanded",
@@ -23,6 +24,7 @@ __all__ = [
     "real",
     "state_dir",
     "trust_project",
+    "workflows_dir",
 ]
 
 REPOSITORY_MARKERS = (".tideate", ".git")
@@ -43,7 +45,9 @@ PROJECT_FILES = (
     "mix.exs",
     "deno.json",
 )
-TEAM_FILES = ("config.toml", "context.json", "workflows/", "agents/", "prompts/")
+DEFINITION_SUFFIXES = (".yaml", ".yml", ".json")
+"""Of workflows with steps; those with states need no trust."""
+TEAM_FILES = ("config.toml", "context.json", "workflow.schema.json", "workflows/", "agents/", "prompts/")
 
 
 def _xdg(variable: str, default: str) -> Path:
@@ -87,6 +91,11 @@ def prompts_dir(root: Path) -> Path:
     return root / ".tideate" / "prompts"
 
 
+def workflows_dir(root: Path) -> Path:
+    """Return the directory of a project's own workflows; it may not exist."""
+    return root / ".tideate" / "workflows"
+
+
 def real(path: Path) -> Path:
     """Return where a path leads when all links are followed; links that lead in a circle stay as they are.
 
@@ -106,8 +115,12 @@ def inside(path: Path, root: Path) -> bool:
 
 
 def needs_trust(root: Path) -> list[Path]:
-    """Return the files of a project that are used only when they are trusted; links out of it are none."""
-    candidates = [root / ".tideate" / "config.toml", *sorted(prompts_dir(root).glob("*.md"))]
+    """Return the files of a project that may need trust to be used; links out of it are none."""
+    definitions = (
+        path for path in workflows_dir(root).glob("*") if path.suffix.lower() in DEFINITION_SUFFIXES
+    )
+    prompts = prompts_dir(root).glob("*.md")
+    candidates = [root / ".tideate" / "config.toml", *sorted(prompts), *sorted(definitions)]
     return [path for path in candidates if path.is_file() and inside(path, root)]
 
 
@@ -119,7 +132,8 @@ def trust_project(root: Path) -> list[Path]:
     files = needs_trust(root)
     if not files:
         raise ConfigError(
-            f"{root / '.tideate'} has neither config.toml nor prompts/*.md; there is nothing to trust"
+            f"{root / '.tideate'} has no config.toml, no prompts/*.md and no workflows/*.yaml or *.json; "
+            "there is nothing to trust"
         )
     for path in files:
         Trust().trust(path)
@@ -168,6 +182,8 @@ class Trust:
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file or state_dir() / "trust.json"
+        self._meanings = self._file.with_name("trusted-definitions.json")
+        """The path of the file, by the digest of it and a definition."""
 
     def is_trusted(self, path: Path, content: bytes) -> bool:
         """Tell whether exactly this content was trusted at this path.
@@ -175,7 +191,7 @@ class Trust:
         :param content: what the caller read and is about to use, so that nothing can change in between.
         :raises ConfigError: the store cannot be read.
         """
-        return self._load().get(_key(path)) == _digest(content)
+        return self._load(self._file).get(_key(path)) == _digest(content)
 
     def trust(self, path: Path) -> None:
         """Trust a file's present content.
@@ -186,40 +202,62 @@ class Trust:
             content = path.read_bytes()
         except OSError as error:
             raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-        self._save(self._load() | {_key(path): _digest(content)})
+        self._save(self._file, self._load(self._file) | {_key(path): _digest(content)})
+
+    def knows_definition(self, path: Path, definition: str) -> bool:
+        """Tell whether a file that the person trusted, or the person's own, had this definition once.
+
+        :raises ConfigError: the store cannot be read.
+        """
+        return _meaning(path, definition) in self._load(self._meanings)
+
+    def keep_definition(self, path: Path, definition: str) -> None:
+        """Trust a definition that a trusted file has, so that its runs can go on when the file was changed.
+
+        Runs are kept with the project, which may come from anybody; this is kept with the person.
+
+        :raises ConfigError: the store cannot be read or written.
+        """
+        entries = self._load(self._meanings)
+        if (key := _meaning(path, definition)) not in entries:
+            self._save(self._meanings, entries | {key: _key(path)})
 
     def revoke(self, path: Path) -> bool:
-        """Stop trusting a file; return False if it was not trusted."""
-        entries = self._load()
+        """Stop trusting a file, and all that it ever said; return False if it was not trusted."""
+        meanings = self._load(self._meanings)
+        left = {key: file for key, file in meanings.items() if file != _key(path)}
+        if left != meanings:
+            self._save(self._meanings, left)
+        entries = self._load(self._file)
         known = entries.pop(_key(path), None)
         if known is not None:
-            self._save(entries)
-        return known is not None
+            self._save(self._file, entries)
+        return known is not None or left != meanings
 
     def paths(self) -> list[Path]:
         """Return every trusted path, sorted; its content may have changed since."""
-        return [Path(name) for name in sorted(self._load())]
+        return [Path(name) for name in sorted(self._load(self._file))]
 
-    def _load(self) -> dict[str, str]:
+    def _load(self, place: Path) -> dict[str, str]:
         try:
-            entries = json.loads(self._file.read_bytes())
+            entries = json.loads(place.read_bytes())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise ConfigError(f"{self._file} cannot be read ({error}); remove it to trust nothing") from error
+            raise ConfigError(f"{place} cannot be read ({error}); remove it to trust nothing") from error
         if not isinstance(entries, dict) or not all(isinstance(value, str) for value in entries.values()):
-            raise ConfigError(f"{self._file} is not a trust store; remove it to trust nothing")
+            raise ConfigError(f"{place} is not a trust store; remove it to trust nothing")
         return entries
 
-    def _save(self, entries: dict[str, str]) -> None:
+    def _save(self, place: Path, entries: dict[str, str]) -> None:
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=self._file.parent, prefix=".trust-")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=".trust-")
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(entries, file, indent=1, sort_keys=True)
-            Path(name).replace(self._file)
+            Path(name).replace(place)
         except OSError as error:
-            raise ConfigError(f"{self._file} cannot be written: {error.strerror}") from error
+            raise ConfigError(f"{place} cannot be written: {error.strerror}") from error
 
 
 def _key(path: Path) -> str:
@@ -228,3 +266,7 @@ def _key(path: Path) -> str:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+def _meaning(path: Path, definition: str) -> str:
+    return _digest(f"{_key(path)}\0{definition}".encode("utf-8", "surrogateescape"))
