@@ -1,0 +1,108 @@
+"""A process that has runs: `python -m tests.store.child TASK PRIVATE …`; it tells what is durable."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import sys
+from pathlib import Path
+
+from tests.store.making import DAY, ending, new_run, outcome, start
+from tideate_core.errors import StoreError, TideateError
+from tideate_core.store import Store
+
+
+def say(text: object) -> None:
+    print(text, flush=True)
+
+
+async def chain(store: Store, run: str) -> None:
+    """Step after step until it is killed; each is told when it is durable."""
+    log = await store.begin(new_run(run))
+    number = 0
+    while True:
+        number += 1
+        log.event("SD_EVENT_STEP_EXECUTED", DAY, {"step": f"s{number}"})
+        log.started(start(f"s{number}"))
+        await log.remember(f"s{number}", "1.ask:1", number)
+        await log.finished(outcome(f"s{number}", {"number": number}))
+        say(number)
+
+
+async def steps(store: Store, run: str, count: str) -> None:
+    """So many steps, one after the other, and an end."""
+    log = await store.begin(new_run(run))
+    say("begun")
+    for number in range(int(count)):
+        log.event("SD_EVENT_STEP_EXECUTED", DAY, {"step": f"s{number}"})
+        log.started(start(f"s{number}"))
+        await log.finished(outcome(f"s{number}", {"number": number}))
+    say("stepped")
+    await log.ended(ending(steps=int(count)))
+
+
+async def hold(store: Store, run: str) -> None:
+    """Has a run and tells what is asked of it, and that it was lost."""
+    log = await store.begin(new_run(run))
+    lost = asyncio.Event()
+    log.on_wish = say
+    log.on_lost = lost.set
+    say("begun")
+    await lost.wait()
+    try:
+        await log.finished(outcome("late"))
+    except StoreError as error:
+        say(error.code)
+
+
+async def full(store: Store, run: str) -> None:
+    """Writes until nothing more fits, gets room and takes its run up again."""
+    log = await store.begin(new_run(run))
+    log.event("SD_EVENT_WORKFLOW_STARTED", DAY, {})
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+    number = 0
+    try:
+        while True:
+            log.event("SD_EVENT_STEP_EXECUTED", DAY, {"step": f"s{number}"})
+            await log.finished(outcome(f"s{number}", "x" * 10_000))
+            number += 1
+    except StoreError as error:
+        say(number)
+        say(error)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    with contextlib.suppress(StoreError):
+        await log.release()
+    log = await store.adopt(run)
+    await log.finished(outcome("again"))
+    await log.ended(ending(steps=number + 1))
+    say("ended")
+
+
+async def nobody(store_path: Path) -> None:
+    """As somebody who may not write there."""
+    os.setgid(65534)
+    os.setuid(65534)
+    try:
+        store = Store.open(store_path)
+        await store.begin(new_run())
+    except TideateError as error:
+        say(f"{error.code}: {error}")
+
+
+def main(task: str, private: str, *more: str) -> None:
+    if task == "nobody":
+        asyncio.run(nobody(Path(private)))
+        return
+    store = Store.open(Path(private))
+    if task == "open":
+        say("opened")
+    else:
+        asyncio.run(globals()[task](store, *more))
+    store.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

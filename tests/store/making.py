@@ -1,0 +1,53 @@
+"""Runs to write down."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.store import Definition, Ending, NewRun, StepOutcome, StepStart
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+__all__ = ["DAY", "ending", "new_run", "outcome", "query", "start", "until"]
+
+DAY = 1_790_000_000_000
+"""A moment, milliseconds since the epoch."""
+
+
+def new_run(run: str | None = None, *, at: int = DAY, workflow: str = "w1", **more: Any) -> NewRun:
+    definition = Definition(workflow, "review", "graph", '{"name": "review"}', source="project")
+    return NewRun(run or uuid.uuid4().hex, definition, {"prompt": "look at it"}, 3, at, **more)
+
+
+def start(step: str, attempt: int = 1) -> StepStart:
+    return StepStart(step, step.upper(), "assistant", f"do {step}", attempt, DAY)
+
+
+def outcome(step: str, result: Any = None, **more: Any) -> StepOutcome:
+    return StepOutcome(step, more.pop("status", "completed"), DAY, result=result, **more)
+
+
+def ending(status: Any = "completed", *, duration: int = 100, steps: int = 1, **more: Any) -> Ending:
+    return Ending(status, DAY + duration, duration, completed_steps=steps, **more)
+
+
+def query(private: Path, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    """What another connection sees."""
+    connection = sqlite3.connect(private / "tideate.db")
+    try:
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.close()
+
+
+async def until(reached: Callable[[], bool], within: float = 10) -> None:
+    """Wait for what another connection shows, at most so many seconds."""
+    async with asyncio.timeout(within):
+        # what another process commits is no event here
+        while not reached():  # noqa: ASYNC110
+            await asyncio.sleep(0.002)

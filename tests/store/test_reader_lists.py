@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.store.past import NOON, Past, definition, run_id
+from tideate_core.errors import InvalidInput, RunNotFound
+from tideate_core.store.reader import Reader
+from tideate_core.store.records import CheckpointRow, NewRun
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.store import Store
+
+
+@pytest.fixture
+def reader(private: Path) -> Reader:
+    return Reader(private)
+
+
+async def test_checkpoints_are_listed_newest_first(store: Store, reader: Reader) -> None:
+    past, other = Past(store), Past(store, 2, at=NOON + 1000)
+    await past.begin()
+    made = [await past.step(step) for step in ("a", "b")]
+    await past.step("c", status="failed", error="no")
+    manual = await store.checkpoint(run_id(1), at=NOON + 50)
+    await other.begin()
+    later = await other.step("a")
+    assert manual == CheckpointRow(manual.id, run_id(1), "c", 3, NOON + 50, True)
+    assert reader.checkpoints(run_id(1)) == [manual, *reversed(made)]
+    assert reader.checkpoints(run_id(1), limit=2) == [manual, made[1]]
+    assert reader.checkpoints() == [later, manual, *reversed(made)]
+    assert reader.checkpoint(manual.id) == manual
+    assert reader.checkpoint(manual.id[:12].upper()) == manual
+
+
+async def test_runs_are_listed_newest_first_in_pages(store: Store, reader: Reader) -> None:
+    for number, at in enumerate((0, 1, 1, 1, 2)):
+        await Past(store, number, at=NOON + at).begin()
+    everything = [run_id(number) for number in (4, 3, 2, 1, 0)]
+    assert [row.id for row in reader.runs()] == everything
+    listed: list[str] = []
+    before, before_id = None, None
+    while page := reader.runs(limit=2, before=before, before_id=before_id):
+        assert len(page) <= 2
+        listed += [row.id for row in page]
+        before, before_id = page[-1].started_at, page[-1].id
+    assert listed == everything
+    assert [row.id for row in reader.runs(before=NOON + 1)] == [run_id(0)]
+
+
+async def test_runs_are_listed_by_what_they_are(store: Store, reader: Reader) -> None:
+    await Past(store, 1, "review", NOON).whole()
+    await Past(store, 2, "review", NOON + 1).whole(status="failed")
+    log = await Past(store, 3, "test", NOON + 2).begin()
+    await log.paused_here()
+    await Past(store, 4, "test", NOON + 3, parent=run_id(3)).begin()
+
+    def listed(**filters: object) -> list[int]:
+        return [int(row.id, 16) for row in reader.runs(**filters)]  # type: ignore[arg-type]
+
+    assert listed() == [3, 2, 1]
+    assert listed(parents_only=False) == [4, 3, 2, 1]
+    assert listed(name="review") == [2, 1]
+    assert listed(name="review", status="completed") == [1]
+    assert listed(name="nothing") == []
+    assert listed(status="failed") == [2]
+    assert listed(status="paused") == [3]
+    assert listed(unfinished=True) == [3]
+    assert listed(unfinished=True, parents_only=False) == [4, 3]
+    assert listed(unfinished=True, before=NOON + 2) == []
+    assert listed(limit=0) == []
+
+
+async def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, reader: Reader) -> None:
+    for number in (0xAB << 120, 0xAC << 120, 0xAC1 << 116):
+        await Past(store, number).begin()
+    assert reader.run("ab").id == run_id(0xAB << 120)
+    assert reader.run(" AB0 ").id == run_id(0xAB << 120)
+    assert reader.run(run_id(0xAC << 120)).id == run_id(0xAC << 120)
+    with pytest.raises(InvalidInput, match=r"several runs begin with 'ac': ac0+, ac10+; give more digits"):
+        reader.run("ac")
+    with pytest.raises(InvalidInput, match="which of the runs is meant"):
+        reader.run("")
+
+
+async def test_more_runs_than_are_worth_naming_are_not_all_named(store: Store, reader: Reader) -> None:
+    for number in range(7):
+        await Past(store, number).begin()
+    with pytest.raises(InvalidInput) as raised:
+        reader.run("000")
+    assert str(raised.value).count(run_id(0)[:20]) == 5
+    assert ", …; give more digits" in str(raised.value)
+
+
+async def test_an_id_that_no_run_has_names_the_nearest(store: Store, reader: Reader) -> None:
+    near = "0123456789abcdef" * 2
+    await Past(store, int(near, 16), "review").begin()
+    with pytest.raises(RunNotFound, match=f"no run has the id '01234657'; did you mean '{near}'"):
+        reader.run("01234657")
+    with pytest.raises(RunNotFound, match=f"the newest run of 'review' is '{near}'"):
+        reader.run("review")
+    with pytest.raises(RunNotFound, match="`tideate history` lists the runs"):
+        reader.run("ffffffff")
+
+
+@pytest.mark.parametrize("call", ["runs", "checkpoints"])
+def test_a_limit_below_nothing_is_refused(reader: Reader, call: str) -> None:
+    with pytest.raises(InvalidInput, match="a limit of -1"):
+        getattr(reader, call)(limit=-1)
+
+
+async def test_a_whole_id_is_that_run_also_where_others_begin_so(store: Store, reader: Reader) -> None:
+    for whole in ("ab", "abc"):
+        await store.begin(NewRun(whole, definition(), {}, 0, NOON))
+    assert reader.run("ab").id == "ab"

@@ -1,0 +1,251 @@
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.store.making import DAY, ending, new_run, outcome, query, start, until
+from tideate_core.errors import StoreError
+from tideate_core.store import Store, writer
+
+if TYPE_CHECKING:
+    from tideate_core.store.delivery import Delivery
+    from tideate_core.store.load import Load
+    from tideate_core.store.transaction import Transaction
+
+
+def failures(store: Store, count: int) -> asyncio.Event:
+    """Set once so many commits failed."""
+    loop, reached, seen = asyncio.get_running_loop(), asyncio.Event(), []
+    real = store._writer._settled
+
+    def settled(load: Load, failure: StoreError | None, *, passes: bool) -> list[Delivery]:
+        if failure is not None:
+            seen.append(failure)
+        if failure is not None and len(seen) == count:
+            loop.call_soon_threadsafe(reached.set)
+        return real(load, failure, passes=passes)
+
+    store._writer._settled = settled  # type: ignore[method-assign]
+    return reached
+
+
+def commits(store: Store) -> list[str]:
+    """Every COMMIT from here on."""
+    seen: list[str] = []
+    connection = store._writer._connection
+    connection.set_trace_callback(lambda text: seen.append(text) if text == "COMMIT" else None)
+    return seen
+
+
+async def test_a_chained_step_is_one_commit(store: Store) -> None:
+    log = await store.begin(new_run())
+    seen = commits(store)
+    for number in range(50):
+        log.event("E", DAY, {"step": number})
+        log.started(start(f"s{number}"))
+        log.status("executing_steps", f"s{number}")
+        log.note(f"s{number}", "k", number)
+        await log.finished(outcome(f"s{number}", number))
+    assert len(seen) == 50
+
+
+async def test_what_ends_together_is_committed_together(store: Store) -> None:
+    log = await store.begin(new_run())
+    seen = commits(store)
+    await asyncio.gather(*(log.finished(outcome(f"s{number}")) for number in range(1000)))
+    assert len(seen) <= 20
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="counts system calls with strace")
+def test_a_chained_step_is_one_fsync(private: Path, tmp_path: Path) -> None:
+    counts = []
+    for run, steps in (("a" * 32, 10), ("b" * 32, 110)):
+        report = tmp_path / "strace"
+        tracing = ["strace", "-f", "-o", str(report), "-e", "trace=fsync,fdatasync"]
+        child = [sys.executable, "-m", "tests.store.child", "steps", str(private), run, str(steps)]
+        done = subprocess.run(
+            [*tracing, *child], cwd=Path(__file__).parents[2], capture_output=True, timeout=60
+        )
+        if b"PTRACE" in done.stderr or b"ptrace" in done.stderr:
+            pytest.skip("this machine lets nobody trace a process")
+        assert done.returncode == 0, done.stderr
+        lines = report.read_text().splitlines()
+        counts.append(sum("sync(" in text for text in lines))
+        shutil.rmtree(private)
+    # what opening, beginning and closing take is the same of both; one heartbeat may be in either
+    assert 99 <= counts[1] - counts[0] <= 101
+
+
+async def test_a_run_that_cannot_be_written_does_not_stop_the_others(store: Store, private: Path) -> None:
+    good, bad = await store.begin(new_run()), await store.begin(new_run())
+    lost = asyncio.Event()
+    bad.on_lost = lost.set
+
+    def forbid(transaction: Transaction) -> None:
+        transaction.execute(
+            "CREATE TRIGGER forbid BEFORE INSERT ON workflow_steps WHEN NEW.step_id = 'bad'"
+            " BEGIN SELECT RAISE(ABORT, 'forbidden'); END"
+        )
+
+    await store._writer.do(forbid)
+    results = await asyncio.gather(
+        good.finished(outcome("a")), bad.finished(outcome("bad")), return_exceptions=True
+    )
+    assert isinstance(results[1], StoreError)
+    assert query(private, "SELECT step_id FROM workflow_steps") == [("a",)]
+    async with asyncio.timeout(5):
+        await lost.wait()
+    with pytest.raises(StoreError):
+        await bad.flush()
+
+
+async def test_a_job_that_fails_is_undone_and_told(store: Store, private: Path) -> None:
+    log = await store.begin(new_run())
+
+    def job(transaction: Transaction) -> None:
+        transaction.execute("DELETE FROM workflow_executions")
+        raise ValueError("no")
+
+    failed, row = await asyncio.gather(
+        store._writer.do(job), log.finished(outcome("a")), return_exceptions=True
+    )
+    assert isinstance(failed, ValueError)
+    assert not isinstance(row, BaseException)
+    assert query(private, "SELECT count(*) FROM workflow_executions") == [(1,)]
+
+
+async def test_a_database_locked_for_long_is_told_and_the_run_can_be_taken_up_in_this_process(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "PATIENCE", 0)
+    monkeypatch.setattr(writer, "RETRY_AFTER", 0.05)
+    log, idle = await store.begin(new_run()), await store.begin(new_run())
+    other = sqlite3.connect(private / "tideate.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    log.event("E", DAY, {})
+    idle.event("E", DAY, {})
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    with pytest.raises(StoreError, match=r"tideate\.db was locked by another process for 5 seconds"):
+        await log.finished(outcome("a"))
+    assert 4 < loop.time() - began < 12
+    store._writer._connection.execute("PRAGMA busy_timeout = 50")
+    with pytest.raises(StoreError, match="was locked"):
+        await log.release()
+    other.execute("ROLLBACK")
+    other.close()
+    again = await store.adopt(log.run_id)
+    row = await again.finished(outcome("b"))
+    assert row is not None
+    assert row.cursor == 1
+    await idle.flush()
+    # of what was given up nothing is there, not even what told of it
+    assert query(private, "SELECT execution_id, sequence FROM workflow_events") == [(idle.run_id, 1)]
+    assert query(private, "SELECT step_id FROM workflow_steps") == [("b",)]
+
+
+@pytest.mark.parametrize("trouble", ["locked", "full"])
+@pytest.mark.parametrize("last", ["finished", "ended", "released"])
+async def test_what_is_waited_for_is_written_when_the_trouble_passes(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch, trouble: str, last: str
+) -> None:
+    monkeypatch.setattr(writer, "RETRY_AFTER", 0.02)
+    connection = store._writer._connection
+    connection.execute("PRAGMA busy_timeout = 20")
+    log = await store.begin(new_run())
+    failed = failures(store, 2)
+    other = sqlite3.connect(private / "tideate.db", isolation_level=None)
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    if trouble == "locked":
+        other.execute("BEGIN IMMEDIATE")
+    else:
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+    log.event("E", DAY, {"text": "x" * 15_000})
+    waits = {
+        "finished": lambda: log.finished(outcome("a", "y" * 15_000)),
+        "ended": lambda: log.ended(ending()),
+        "released": log.release,
+    }
+    task = asyncio.create_task(waits[last]())
+    async with asyncio.timeout(10):
+        await failed.wait()
+    assert not task.done()
+    assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
+    if trouble == "locked":
+        other.execute("ROLLBACK")
+    else:
+        connection.execute("PRAGMA max_page_count = 1000000")
+    other.close()
+    await asyncio.wait_for(task, 10)
+    assert query(private, "SELECT sequence FROM workflow_events") == [(1,)]
+    steps = [("a", 1)] if last == "finished" else []
+    assert query(private, "SELECT step_id, ordinal FROM workflow_steps") == steps
+    assert query(private, "SELECT completed_steps FROM workflow_executions") == [(int(last != "released"),)]
+
+
+async def test_a_run_whose_release_failed_is_free_as_soon_as_something_can_be_written(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "PATIENCE", 0)
+    monkeypatch.setattr(writer, "RETRY_AFTER", 0.02)
+    store._writer._connection.execute("PRAGMA busy_timeout = 20")
+    log, other_run = await store.begin(new_run()), await store.begin(new_run())
+    other = sqlite3.connect(private / "tideate.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="was locked"):
+        await log.release()
+    other.execute("ROLLBACK")
+    other.close()
+    held = [(other_run.run_id,)]
+    await until(lambda: query(private, "SELECT execution_id FROM workflow_leases") == held)
+
+
+async def test_only_runs_that_are_held_show_that_they_live(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await store.begin(new_run()), await store.begin(new_run())
+    await store._writer.do(lambda transaction: store._writer._give_up(bad, StoreError("no more")))
+    monkeypatch.setattr(writer, "HEARTBEAT", 0.02)
+    store._writer._next_beat = 0.0
+    beats = "SELECT heartbeat_at FROM workflow_leases WHERE execution_id = ?"
+    first = [query(private, beats, (log.run_id,)) for log in (bad, good)]
+    await until(lambda: query(private, beats, (good.run_id,)) != first[1])
+    assert query(private, beats, (bad.run_id,)) == first[0]
+
+
+async def test_what_sqlite_cannot_bind_is_said_and_frees_the_run(store: Store, private: Path) -> None:
+    log = await store.begin(new_run())
+    lost = asyncio.Event()
+    log.on_lost = lost.set
+    with pytest.raises(StoreError, match="OverflowError"):
+        await log.finished(outcome("a", duration_ms=10**20))
+    async with asyncio.timeout(5):
+        await lost.wait()
+    assert "OverflowError" in str(log.failure)
+    with pytest.raises(StoreError, match="OverflowError"):
+        await log.release()
+    await (await store.adopt(log.run_id)).finished(outcome("a"))
+
+
+async def test_a_waiter_that_was_cancelled_harms_nobody(store: Store, private: Path) -> None:
+    log = await store.begin(new_run())
+    task = asyncio.create_task(log.finished(outcome("a")))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await log.finished(outcome("b"))
+    assert query(private, "SELECT step_id FROM workflow_steps ORDER BY ordinal") == [("a",), ("b",)]
+
+
+def test_closing_twice_is_closing_once(private: Path) -> None:
+    store = Store.open(private)
+    store.close()
+    store.close()

@@ -1,0 +1,52 @@
+"""What runs leave behind: the database `tideate.db` and files beside it. Only this room speaks SQL."""
+
+from __future__ import annotations
+
+from tideate_core.store.log import RunLog
+from tideate_core.store.objects import definition_hash
+from tideate_core.store.reader import Reader
+from tideate_core.store.records import (
+    CheckpointRow,
+    Definition,
+    Ending,
+    EventRow,
+    Graph,
+    Lease,
+    MetricsRow,
+    NewRun,
+    RunRow,
+    Status,
+    StepOutcome,
+    StepRow,
+    StepStart,
+    StepStatus,
+    Tokens,
+    Wish,
+)
+from tideate_core.store.retention import Pruned, Retention
+from tideate_core.store.store import Store
+
+__all__ = [
+    "CheckpointRow",
+    "Definition",
+    "Ending",
+    "EventRow",
+    "Graph",
+    "Lease",
+    "MetricsRow",
+    "NewRun",
+    "Pruned",
+    "Reader",
+    "Retention",
+    "RunLog",
+    "RunRow",
+    "Status",
+    "StepOutcome",
+    "StepRow",
+    "StepStart",
+    "StepStatus",
+    "Store",
+    "Tokens",
+    "Wish",
+    "definition_hash",
+]

@@ -1,0 +1,268 @@
+"""One run of this process, as it is written down."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import RunLost, StoreError
+from tideate_core.store.checked import bounded, require_memo
+from tideate_core.store.delivery import Delivery
+from tideate_core.store.listening import Listening
+from tideate_core.store.objects import pack
+from tideate_core.store.transaction import Batch, Tally
+from tideate_core.store.writing import (
+    forget,
+    write_counts,
+    write_ending,
+    write_events,
+    write_memo,
+    write_outcome,
+    write_release,
+    write_start,
+)
+
+if TYPE_CHECKING:
+    from tideate_core.store.records import CheckpointRow, Ending, Status, StepOutcome, StepStart
+    from tideate_core.store.transaction import Transaction, Write
+    from tideate_core.store.writer import Writer
+
+__all__ = ["TERMINAL", "RunLog"]
+
+TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
+"""Statuses of runs that ended."""
+
+
+class RunLog(Listening):
+    """Writes one run down.
+
+    What a method without `await` gets is buffered: it goes with the next commit, or after at most 100 ms. All
+    is written in its order. A commit that fails as the database is locked or the disk is full is tried again
+    for `writer.PATIENCE`. After that, or where it fails for another reason, those who wait get a StoreError,
+    what they wanted is dropped with all that was to go with it, and the run is lost here. What nobody waits
+    for is kept and tried again.
+
+    Once the run was lost, to another process or so, methods without `await` do nothing, the others say why.
+    """
+
+    def __init__(self, run_id: str, writer: Writer) -> None:
+        super().__init__()
+        self.run_id = run_id
+        self._writer = writer
+        self._sequence = 0
+        """The last event's number."""
+        self._cursor = 0
+        """How many steps have ended, as far as is durable."""
+        self._status: Status | None = None
+        """As it is in the database, None before the first was written here."""
+        self._next = Batch(Tally(run_id, 0))
+        self._given_up = False
+
+    @property
+    def lost_message(self) -> str:
+        return f"run {self.run_id} was taken over by another process; this one does not go on with it"
+
+    def event(self, name: str, at: int, data: dict[str, Any]) -> int:
+        """Something happened; returns its number, from 1.
+
+        :param at: milliseconds since the epoch.
+        """
+        self._refuse_if_given_up()
+        value = pack(data)
+        with self._writer.lock:
+            self._sequence += 1
+            if self._failure is None:
+                self._next.events.append((self.run_id, self._sequence, name, at, value))
+                self._writer.dirty[self] = None
+        return self._sequence
+
+    def status(self, status: Status, step: str | None) -> None:
+        """The run stands there now; of several before a commit the last counts.
+
+        That it ended is written by `ended` alone, with all that belongs to it.
+        """
+        self._refuse_if_given_up()
+        if status in TERMINAL:
+            return
+        with self._writer.lock:
+            if self._failure is None:
+                self._next.status = (status, step)
+                self._writer.dirty[self] = None
+
+    def started(self, start: StepStart) -> None:
+        """A step starts, or starts again."""
+        dependencies = pack(list(start.dependencies))
+        self._buffer(partial(write_start, start=start, dependencies=dependencies))
+
+    async def finished(self, outcome: StepOutcome) -> CheckpointRow | None:
+        """A step ended; durable when this returns.
+
+        :returns: the checkpoint that is after it, of a completed step.
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written.
+        """
+        outcome = bounded(outcome)
+        row: CheckpointRow | None = await self._durable(
+            partial(write_outcome, outcome=outcome, result=pack(outcome.result))
+        )
+        return row
+
+    def note(self, step: str, key: str, value: Any) -> None:
+        """A step learned something.
+
+        :raises InvalidInput: its key or its value cannot be kept.
+        """
+        require_memo(step, key, value)
+        self._buffer(partial(write_memo, step=step, key=key, value=pack(value)))
+
+    async def remember(self, step: str, key: str, value: Any) -> None:
+        """A step learned something; durable when this returns.
+
+        :raises InvalidInput: its key or its value cannot be kept.
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written.
+        """
+        require_memo(step, key, value)
+        await self._durable(partial(write_memo, step=step, key=key, value=pack(value)))
+
+    def forget(self, step: str) -> None:
+        """A step is to know nothing of what it learned so far."""
+        self._buffer(partial(forget, step=step))
+
+    async def ended(self, ending: Ending) -> None:
+        """The run ended, and nobody has it; durable when this returns. Nothing more can be written.
+
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written; the run can be resumed.
+        """
+        ending = bounded(ending)
+        await self._last(partial(write_ending, ending=ending, response=pack(ending.response)))
+
+    async def paused_here(self) -> None:
+        """The run is paused, and this process keeps it; durable when this returns.
+
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written.
+        """
+        self.status("paused", None)
+        await self.flush()
+
+    async def release(self) -> None:
+        """The run is nobody's, to be continued; durable when this returns. Nothing more can be written.
+
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written.
+        """
+        await self._last(write_release)
+
+    async def flush(self) -> None:
+        """Wait until all so far is durable.
+
+        :raises RunLost: another process has the run.
+        :raises StoreError: it could not be written.
+        """
+        await self._durable(_nothing)
+
+    def _buffer(self, write: Write) -> None:
+        self._refuse_if_given_up()
+        with self._writer.lock:
+            if self._failure is None:
+                self._next.writes.append((write, None))
+                self._writer.dirty[self] = None
+
+    async def _last(self, write: Write) -> None:
+        try:
+            await self._durable(partial(self._final, write))
+        except StoreError:
+            self._writer.abandon(self)
+            raise
+
+    async def _durable(self, write: Write) -> Any:
+        self._refuse_if_given_up()
+        delivery = Delivery(asyncio.get_running_loop().create_future())
+        with self._writer.lock:
+            if self._failure is not None:
+                raise self._failure
+            self._writer.refuse_if_closed()
+            self._next.writes.append((write, delivery))
+            self._writer.dirty[self] = None
+            self._writer.urge()
+        return await delivery.future
+
+    def _final(self, write: Write, transaction: Transaction, tally: Tally) -> None:
+        write(transaction, tally)
+        transaction.after.append(self._give_up)
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._writer.detach(self)
+
+    def _refuse_if_given_up(self) -> None:
+        if self._given_up:
+            raise RunLost(
+                f"run {self.run_id} has ended or was released here; nothing more can be written of it"
+            )
+
+    def let_go(self) -> None:
+        """Release the run without waiting: nobody has this log."""
+        self._buffer(partial(self._final, write_release))
+
+    # what follows is the writer's, in its thread
+
+    def go_on_from(self, sequence: int, cursor: int) -> None:
+        """Count on: events from there, steps that ended from there."""
+        self._sequence, self._cursor = sequence, cursor
+
+    def take(self) -> Batch:
+        """Hand over what is buffered. With the writer's lock held."""
+        batch, self._next = self._next, Batch(Tally(self.run_id, self._cursor))
+        return batch
+
+    def write(self, transaction: Transaction, batch: Batch) -> None:
+        """Write a batch.
+
+        :raises RunLost: another process has the run.
+        """
+        if self._failure is not None:
+            raise self._failure
+        has = transaction.execute("SELECT owner FROM workflow_leases WHERE execution_id = ?", (self.run_id,))
+        if has.fetchone() != (transaction.owner.id,):
+            raise RunLost(self.lost_message)
+        # counted anew at every try
+        batch.tally = tally = Tally(self.run_id, self._cursor)
+        if batch.status is not None:
+            status, tally.step = batch.status
+            tally.moved = True
+            tally.status = status if status != self._status else None
+        if batch.events:
+            write_events(transaction, batch.events)
+        for write, delivery in batch.writes:
+            result = write(transaction, tally)
+            if delivery is not None:
+                delivery.result = result
+        write_counts(transaction, tally)
+
+    def written(self, batch: Batch) -> list[Delivery]:
+        """A batch is durable; returns who is to be told."""
+        self._cursor = batch.tally.cursor
+        if batch.status is not None:
+            self._status = batch.status[0]
+        return [delivery for _, delivery in batch.writes if delivery is not None]
+
+    def put_back(self, batch: Batch) -> None:
+        """A batch was not written: keep it for the next commit. With the writer's lock held."""
+        later = self._next
+        self._next = replace(
+            later,
+            events=batch.events + later.events,
+            writes=batch.writes + later.writes,
+            status=later.status or batch.status,
+        )
+        if self._next.events or self._next.writes or self._next.status:
+            self._writer.dirty[self] = None
+
+
+def _nothing(transaction: Transaction, tally: Tally) -> None:
+    """What is written by one who only waits for what is before it."""

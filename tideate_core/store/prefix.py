@@ -1,0 +1,103 @@
+"""A run or a checkpoint by the beginning of its id, as a person types it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Fetch = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+    """Runs a statement and returns all of its rows."""
+
+__all__ = ["checkpoint_id", "no_checkpoint", "run_id"]
+
+_NAMED: Final = 5
+"""How many ids an ambiguous beginning lists."""
+
+_NEAR: Final = 0.8
+"""Ids are random digits: below this similarity one is near another by chance."""
+
+_CANDIDATES: Final = 200
+"""The newest ones, among which the nearest is looked for."""
+
+
+def run_id(fetch: Fetch, wanted: str) -> str:
+    """Return the id of the run that has this one, or the only one whose id begins so.
+
+    :raises RunNotFound: there is none; the message names the nearest.
+    :raises InvalidInput: several begin so.
+    """
+    found = fetch(
+        "SELECT id FROM workflow_executions WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(wanted)
+    )
+    chosen = _only(wanted, found, "runs")
+    if chosen is not None:
+        return chosen
+    newest = fetch(
+        "SELECT e.id, w.name FROM workflow_executions e CROSS JOIN workflows w ON w.id = e.workflow_id"
+        " ORDER BY e.started_at DESC LIMIT ?",
+        (_CANDIDATES,),
+    )
+    error = RunNotFound(wanted)
+    error.args = (f"{error}{_hint(wanted, newest)}",)
+    raise error
+
+
+def checkpoint_id(fetch: Fetch, wanted: str) -> str:
+    """Return the id of the checkpoint that has this one, or the only one whose id begins so.
+
+    :raises CheckpointNotFound: there is none.
+    :raises InvalidInput: several begin so.
+    """
+    found = fetch(
+        "SELECT id FROM workflow_checkpoints WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(wanted)
+    )
+    chosen = _only(wanted, found, "checkpoints")
+    if chosen is None:
+        raise no_checkpoint(wanted)
+    return chosen
+
+
+def no_checkpoint(wanted: str) -> CheckpointNotFound:
+    """Return the error of an id that no checkpoint has."""
+    return CheckpointNotFound(
+        f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
+    )
+
+
+def _range(wanted: str) -> tuple[str, str, int]:
+    """Return the bounds of all ids that begin so, and how many are worth reading."""
+    # ids are hexadecimal: no character of theirs is behind `g`
+    beginning = wanted.strip().lower()
+    return beginning, f"{beginning}g", _NAMED + 1
+
+
+def _only(wanted: str, found: list[tuple[Any, ...]], what: str) -> str | None:
+    ids = [str(row[0]) for row in found]
+    beginning = wanted.strip().lower()
+    if not beginning:
+        raise InvalidInput(f"which of the {what} is meant? Give an id, or its first digits")
+    if beginning in ids:
+        return beginning
+    if len(ids) > 1:
+        more = ", …" if len(ids) > _NAMED else ""
+        raise InvalidInput(
+            f"several {what} begin with {wanted!r}: {', '.join(ids[:_NAMED])}{more}; give more digits"
+        )
+    return ids[0] if ids else None
+
+
+def _hint(wanted: str, newest: list[tuple[Any, ...]]) -> str:
+    beginning = wanted.strip().lower()
+    whole = {str(run)[: len(beginning)]: str(run) for run, _ in reversed(newest)}
+    near = get_close_matches(beginning, whole, n=1, cutoff=_NEAR)
+    if near:
+        return f"; did you mean {whole[near[0]]!r}?"
+    of_name = next((str(run) for run, name in newest if name == wanted), None)
+    if of_name is not None:
+        return f"; the newest run of {wanted!r} is {of_name!r}"
+    return "; `tideate history` lists the runs"

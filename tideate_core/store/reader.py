@@ -1,0 +1,256 @@
+"""What is in the store, for whoever shows it or goes on with it; waits for no writer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError
+from tideate_core.store import prefix, rows
+from tideate_core.store.connections import Connections
+from tideate_core.store.database import FILE
+from tideate_core.store.objects import Objects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tideate_core.store.records import (
+        CheckpointRow,
+        Definition,
+        EventRow,
+        Graph,
+        MetricsRow,
+        RunRow,
+        StepRow,
+    )
+    from tideate_core.store.rows import Row
+
+__all__ = ["Reader"]
+
+T = TypeVar("T")
+
+_ENDED: Final = ("completed", "failed", "cancelled")
+
+_UNFINISHED: Final = (
+    "e.status IN ('idle', 'parsing', 'validating_workflow', 'building_dependency_graph', 'scheduling_steps',"
+    " 'executing_steps', 'awaiting_completion', 'creating_checkpoint', 'restoring_from_checkpoint',"
+    " 'aggregating_results', 'paused')"
+)
+"""The statuses one by one, so that an index finds them."""
+
+_NO_LIMIT: Final = -1
+"""SQLite's."""
+
+
+class Reader:
+    """Reads `tideate.db` and `objects/` of a private directory, over a connection per thread.
+
+    All methods block: an event loop calls them in a thread. Where there is no database there were no runs. Of
+    one that an older tideate made, the first to read it brings it up to date.
+
+    Every method raises StoreError where the database or a value in it cannot be read, and StoreIsNewer where
+    a newer tideate made it.
+    """
+
+    def __init__(self, private: Path) -> None:
+        self._connections = Connections(private / FILE)
+        self._fetch = self._connections.fetch
+        self._objects = Objects(private)
+
+    def runs(
+        self,
+        *,
+        limit: int = 50,
+        before: int | None = None,
+        before_id: str | None = None,
+        name: str | None = None,
+        status: str | None = None,
+        unfinished: bool = False,
+        parents_only: bool = True,
+    ) -> list[RunRow]:
+        """Return runs, the newest first.
+
+        :param before: only those that started earlier: milliseconds since the epoch.
+        :param before_id: with `before` the last run of the page before this one: of the runs that started in
+            the same millisecond as that one, those behind it are on this page.
+        :param name: only those of workflows of this name.
+        :param unfinished: only those that have not ended.
+        :param parents_only: without the runs that are steps of others.
+        """
+        wheres: list[str] = []
+        values: list[Any] = []
+        # a `+` keeps an index from being used: few runs of many are unfinished or of one name, so those are
+        # found by what they are and then sorted; all others are found in their order
+        narrow = unfinished or name is not None or (status is not None and status not in _ENDED)
+        if unfinished:
+            wheres.append(_UNFINISHED)
+        if name is not None:
+            wheres.append("e.workflow_id IN (SELECT id FROM workflows WHERE name = ?)")
+            values.append(name)
+        if status is not None:
+            wheres.append("e.status = ?" if narrow and name is None else "+e.status = ?")
+            values.append(status)
+        if parents_only:
+            wheres.append("e.parent_id IS NULL")
+        start = "+e.started_at" if narrow else "e.started_at"
+        if before is not None:
+            tied = "(SELECT rowid FROM workflow_executions WHERE id = ?)"
+            wheres.append(f"{start} <= ? AND (e.started_at < ? OR e.rowid < {tied})")
+            values += [before, before, before_id]
+        where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+        found = self._fetch(
+            f"{rows.RUNS}{where} ORDER BY {start} DESC, e.rowid DESC LIMIT ?", [*values, _limit(limit)]
+        )
+        return [rows.run_of(row, self._objects) for row in found]
+
+    def run(self, id_or_prefix: str) -> RunRow:
+        """Return a run by its id or the beginning of it.
+
+        :raises RunNotFound: there is none; the message names the nearest.
+        :raises InvalidInput: several begin so.
+        """
+        run_id = prefix.run_id(self._fetch, id_or_prefix)
+        return rows.run_of(self._one(run_id, f"{rows.RUNS} WHERE e.id = ?"), self._objects)
+
+    def request(self, run_id: str) -> dict[str, Any]:
+        """Return what a run was started with.
+
+        :raises RunNotFound: no run has this id.
+        """
+        row = self._one(run_id, "SELECT request FROM workflow_executions WHERE id = ?")
+        request: dict[str, Any] = self._loaded(run_id, lambda: self._objects.load(row[0]))
+        return request
+
+    def response(self, run_id: str) -> Any:
+        """Return what a run ended with, None while it has not.
+
+        :raises RunNotFound: no run has this id.
+        """
+        row = self._one(run_id, "SELECT results FROM workflow_executions WHERE id = ?")
+        return None if row[0] is None else self._loaded(run_id, lambda: self._objects.load(row[0]))
+
+    def definition(self, run_id: str) -> Definition:
+        """Return the definition that a run was started with, whatever became of its file.
+
+        :raises RunNotFound: no run has this id.
+        """
+        return rows.definition_of(self._one(run_id, rows.DEFINITION))
+
+    def graph(self, run_id: str) -> Graph | None:
+        """Return a run's graph, None of a machine.
+
+        :raises RunNotFound: no run has this id.
+        """
+        found = self._of_run(run_id, rows.GRAPH, (run_id,))
+        return self._loaded(run_id, lambda: rows.graph_of(found[0], self._objects)) if found else None
+
+    def steps(self, run_id: str) -> list[StepRow]:
+        """Return a run's steps: in the order of the definition, then those that are not in it by their start.
+
+        :raises RunNotFound: no run has this id.
+        """
+        found = self._of_run(run_id, rows.STEPS, (run_id,))
+        return self._loaded(run_id, lambda: [rows.step_of(row, self._objects) for row in found])
+
+    def events(self, run_id: str, *, after: int = 0, limit: int | None = None) -> list[EventRow]:
+        """Return a run's events in their order.
+
+        :param after: only those with a greater sequence number.
+        :raises RunNotFound: no run has this id.
+        """
+        most = _NO_LIMIT if limit is None else _limit(limit)
+        found = self._of_run(run_id, rows.EVENTS, (run_id, after, most))
+        return self._loaded(run_id, lambda: [rows.event_of(row, self._objects) for row in found])
+
+    def memos(self, run_id: str) -> dict[str, dict[str, Any]]:
+        """Return what a run's steps learned before they ended: by step and key.
+
+        :raises RunNotFound: no run has this id.
+        """
+        found = self._of_run(run_id, rows.MEMOS, (run_id,))
+        memos: dict[str, dict[str, Any]] = {}
+        values = self._loaded(run_id, lambda: [self._objects.load(value) for _, _, value in found])
+        for (step, key, _), value in zip(found, values, strict=True):
+            memos.setdefault(step, {})[key] = value
+        return memos
+
+    def checkpoints(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:
+        """Return the checkpoints of a run, or of all runs, the newest first.
+
+        :raises RunNotFound: no run has this id.
+        """
+        most = _limit(limit)
+        if run_id is None:
+            found = self._fetch(f"{rows.CHECKPOINTS} ORDER BY created_at DESC, cursor DESC LIMIT ?", (most,))
+        else:
+            newest = "WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC LIMIT ?"
+            found = self._of_run(run_id, f"{rows.CHECKPOINTS} {newest}", (run_id, most))
+        return [rows.checkpoint_of(row) for row in found]
+
+    def checkpoint(self, id_or_prefix: str) -> CheckpointRow:
+        """Return a checkpoint by its id or the beginning of it.
+
+        :raises CheckpointNotFound: there is none.
+        :raises InvalidInput: several begin so.
+        """
+        wanted = prefix.checkpoint_id(self._fetch, id_or_prefix)
+        found = self._fetch(f"{rows.CHECKPOINTS} WHERE id = ?", (wanted,))
+        if not found:  # its run was pruned meanwhile
+            raise prefix.no_checkpoint(id_or_prefix)
+        return rows.checkpoint_of(found[0])
+
+    def metrics(self, *, name: str | None = None, days: int | None = None) -> list[MetricsRow]:
+        """Return what was counted of each workflow on each day, the newest day first.
+
+        :param name: only of workflows of this name.
+        :param days: only of so many days (UTC), today among them.
+        """
+        wheres: list[str] = []
+        values: list[Any] = []
+        if name is not None:
+            wheres.append("w.name = ?")
+            values.append(name)
+        if days is not None:
+            if days < 1:
+                raise InvalidInput(f"metrics of {days} days are none; give 1 for today, or more")
+            wheres.append("m.date >= ?")
+            values.append(_days_ago(days - 1))
+        where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
+        found = self._fetch(f"{rows.METRICS}{where} ORDER BY m.date DESC, 2, m.workflow_id", values)
+        return [rows.metrics_of(row) for row in found]
+
+    def close(self) -> None:
+        """Close this thread's connection; those of other threads end with them, or with the reader."""
+        self._connections.close()
+
+    def _one(self, run_id: str, statement: str) -> Row:
+        found = self._fetch(statement, (run_id,))
+        if not found:
+            raise RunNotFound(run_id)
+        return found[0]
+
+    def _of_run(self, run_id: str, statement: str, values: Sequence[Any]) -> list[Row]:
+        """Return rows of which a run may well have none."""
+        found = self._fetch(statement, values)
+        if not found:
+            self._one(run_id, "SELECT 1 FROM workflow_executions WHERE id = ?")
+        return found
+
+    def _loaded(self, run_id: str, load: Callable[[], T]) -> T:
+        """Return values of rows of a run; with the run, their files may have been pruned meanwhile."""
+        try:
+            return load()
+        except StoreError:
+            self._one(run_id, "SELECT 1 FROM workflow_executions WHERE id = ?")
+            raise
+
+
+def _limit(limit: int) -> int:
+    if limit < 0:
+        raise InvalidInput(f"a limit of {limit} is not possible; give 0 or more")
+    return limit
+
+
+def _days_ago(days: int) -> str:
+    return (datetime.now(UTC) - timedelta(days=days)).date().isoformat()

@@ -1,0 +1,279 @@
+"""The shapes that go into the store and come out of it: plain, frozen, JSON inside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = [
+    "CheckpointRow",
+    "Definition",
+    "Ending",
+    "EventRow",
+    "Graph",
+    "Lease",
+    "MetricsRow",
+    "NewRun",
+    "RunRow",
+    "Status",
+    "StepOutcome",
+    "StepRow",
+    "StepStart",
+    "StepStatus",
+    "Tokens",
+    "Wish",
+]
+
+Status = Literal[
+    "idle",
+    "parsing",
+    "validating_workflow",
+    "building_dependency_graph",
+    "scheduling_steps",
+    "executing_steps",
+    "awaiting_completion",
+    "creating_checkpoint",
+    "restoring_from_checkpoint",
+    "aggregating_results",
+    "completed",
+    "failed",
+    "paused",
+    "cancelled",
+]
+"""Of a run: document 5's, and `machines.ExecutionState`'s values."""
+
+StepStatus = Literal["pending", "running", "completed", "failed", "skipped"]
+
+Wish = Literal["pause", "resume", "cancel"]
+"""What another process asks of a run's owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Document 5's graph of a run: `edges` lead from a dependency to its dependent."""
+
+    nodes: tuple[str, ...]
+    edges: tuple[tuple[str, str], ...]
+    execution_order: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """What a run was started from, kept by the hash of its text."""
+
+    workflow_id: str
+    """A UUID, the same for every version of a workflow of one name and source."""
+    name: str
+    kind: Literal["graph", "machine"]
+    text: str
+    """The definition as JSON, or a `.workflow` file's text: whole, a run is continued with it."""
+    description: str = ""
+    version: str = "1.0.0"
+    source: str = ""
+    """As `workflows.Source`."""
+    path: str | None = None
+    """The file that it was read from, None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What models were asked and answered; `cost` in US dollars, None where nobody knows."""
+
+    input: int = 0
+    output: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that begins. Times are milliseconds since the epoch."""
+
+    id: str
+    """32 hexadecimal digits."""
+    definition: Definition
+    request: dict[str, Any]
+    """JSON of the engine's `RunRequest`."""
+    total_steps: int
+    """0 of a machine: nobody knows how many there will be."""
+    started_at: int
+    graph: Graph | None = None
+    """None of a machine."""
+    parent: str | None = None
+    """The run whose step this is, None of a run by itself."""
+    parent_step: str | None = None
+    steps: tuple[tuple[str, str, str], ...] = ()
+    """Id, name and what does it (an agent, a handler, …) of every step of a graph, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepStart:
+    """A step that starts, or starts again."""
+
+    step: str
+    """Unique in the run; of `for_each` with `[0]`, of a machine's second visit with `#2`."""
+    name: str
+    agent: str
+    """What does it: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
+    task: str
+    """What it was told; cut by the store where it is long."""
+    attempt: int
+    """From 1, over all processes that tried."""
+    started_at: int
+    dependencies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """How a step ended."""
+
+    step: str
+    status: Literal["completed", "failed", "skipped"]
+    completed_at: int
+    duration_ms: int = 0
+    result: Any = None
+    """JSON."""
+    error: str | None = None
+    error_code: str | None = None
+    tokens: Tokens = Tokens()
+    files: tuple[str, ...] = ()
+    """What it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a run ended."""
+
+    status: Literal["completed", "failed", "cancelled"]
+    completed_at: int
+    duration_ms: int
+    response: Any = None
+    error: str | None = None
+    error_code: str | None = None
+    tokens: Tokens = Tokens()
+    files: tuple[str, ...] = ()
+    completed_steps: int = 0
+    failed_steps: int = 0
+    reason: str | None = None
+    """Of a cancelled run: `declined` or `cancelled`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Which process a run belongs to."""
+
+    owner: str
+    """Unique among all processes there ever were."""
+    pid: int
+    host: str
+    process_started: str
+    """Tells a process from a later one with the same id."""
+    heartbeat_at: int
+    """Milliseconds since the epoch."""
+    alive: bool
+    """As far as can be told from here: same machine and the process is there, else a recent heartbeat."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it."""
+
+    id: str
+    name: str
+    kind: Literal["graph", "machine"]
+    status: Status
+    started_at: int
+    completed_at: int | None
+    duration_ms: int | None
+    completed_steps: int
+    failed_steps: int
+    total_steps: int
+    current_step: str | None
+    prompt: str
+    error: str | None
+    error_code: str | None
+    reason: str | None
+    tokens: Tokens
+    files: tuple[str, ...]
+    parent: str | None
+    lease: Lease | None
+    """None where no process has it."""
+    workflow_id: str
+    definition_hash: str
+    path: str | None
+    source: str
+    restored_from: str | None = None
+    """The checkpoint that it began with, None of a run from the start."""
+
+    @property
+    def ended(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+    @property
+    def resumable(self) -> bool:
+        """It has not ended, and no living process has it."""
+        return not self.ended and (self.lease is None or not self.lease.alive)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """A step as it stands in the store."""
+
+    step: str
+    name: str
+    agent: str
+    task: str
+    status: StepStatus
+    attempts: int
+    dependencies: tuple[str, ...]
+    result: Any
+    error: str | None
+    error_code: str | None
+    started_at: int | None
+    completed_at: int | None
+    duration_ms: int | None
+    tokens: Tokens
+    files: tuple[str, ...]
+    order: int | None
+    """Its place among the steps that ended, from 1; None before."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """An event of a run."""
+
+    sequence: int
+    """From 1, without gaps, in the order they happened."""
+    name: str
+    at: int
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointRow:
+    """A point that a run can be taken up from: a cursor into its ended steps, not a copy of them."""
+
+    id: str
+    run: str
+    step: str
+    """The step after which it was made."""
+    cursor: int
+    """All steps whose `order` is at most this belong to it."""
+    created_at: int
+    manual: bool = False
+    """A person wanted it; retention spares it."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsRow:
+    """What the triggers counted of a workflow on one day (UTC)."""
+
+    workflow_id: str
+    name: str
+    date: str
+    total: int
+    successful: int
+    failed: int
+    avg_duration_ms: float | None
+    avg_steps_completed: float | None
+    checkpoints: int
+    last_executed_at: int | None

@@ -1,0 +1,236 @@
+"""What is done to a run from outside its log: it begins, gets an owner, is asked for something."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import RunEnded, RunIsOwned, RunLost, RunNotActive, RunNotFound, StoreError
+from tideate_core.store.leases import TAKEOVER_AFTER, lease_of
+from tideate_core.store.log import TERMINAL
+from tideate_core.store.objects import definition_hash, pack, plain
+from tideate_core.store.writing import write_checkpoint
+
+if TYPE_CHECKING:
+    from tideate_core.store.objects import Packed
+    from tideate_core.store.records import CheckpointRow, Definition, Graph, Lease, NewRun, Wish
+    from tideate_core.store.transaction import Transaction
+
+__all__ = ["add_run", "add_wish", "change_definition", "make_checkpoint", "take_over"]
+
+PROMPT_LENGTH: Final = 1000
+"""Characters of a prompt that lists show; the request has all of it."""
+
+
+def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> None:
+    """Write a run that begins, and who has it.
+
+    :raises StoreError: there is a run with this id.
+    """
+    definition = run.definition
+    if _status(transaction, run.id) is not None:
+        raise StoreError(f"there is a run {run.id} already; a run's id is used once")
+    digest = _add_definition(transaction, definition, run.started_at)
+    transaction.execute(
+        "INSERT INTO workflow_executions (id, workflow_id, total_steps, started_at, definition_hash, source,"
+        " path, prompt, parent_id, parent_step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            run.id,
+            definition.workflow_id,
+            run.total_steps,
+            run.started_at,
+            digest,
+            definition.source,
+            None if definition.path is None else plain(definition.path),
+            plain(str(run.request.get("prompt") or "")[:PROMPT_LENGTH]),
+            run.parent,
+            run.parent_step,
+        ),
+    )
+    transaction.execute(
+        "UPDATE workflow_executions SET request = ? WHERE id = ?",
+        (transaction.column(run.id, request), run.id),
+    )
+    _add_steps(transaction, run)
+    if run.graph is not None:
+        _add_graph(transaction, run.id, run.graph, run.started_at)
+    _take(transaction, run.id)
+
+
+def change_definition(transaction: Transaction, run: NewRun) -> None:
+    """Have a run of this process go on with another definition: its own from now on.
+
+    What ended stays as it is; of the other steps those that the definition does not have are forgotten.
+
+    :param run: as it would begin with that definition.
+    :raises RunLost: another process has it.
+    """
+    lease = _lease(transaction, run.id, TAKEOVER_AFTER)
+    if lease is None or lease.owner != transaction.owner.id:
+        raise RunLost(f"run {run.id} is not this process's; this one does not go on with it")
+    definition = run.definition
+    digest = _add_definition(transaction, definition, run.started_at)
+    path = None if definition.path is None else plain(definition.path)
+    transaction.execute(
+        "UPDATE workflow_executions SET workflow_id = ?, definition_hash = ?, source = ?, path = ?,"
+        " total_steps = ? WHERE id = ?",
+        (definition.workflow_id, digest, definition.source, path, run.total_steps, run.id),
+    )
+    for statement in (
+        "DELETE FROM workflow_steps WHERE execution_id = ? AND status = 'pending'",
+        "UPDATE workflow_steps SET position = NULL WHERE execution_id = ?",
+        "DELETE FROM workflow_graphs WHERE execution_id = ?",
+    ):
+        transaction.execute(statement, (run.id,))
+    _add_steps(transaction, run)
+    if run.graph is not None:
+        _add_graph(transaction, run.id, run.graph, run.started_at)
+        # of a machine no step has a position
+        transaction.execute(
+            "DELETE FROM workflow_steps WHERE execution_id = ? AND status = 'running' AND position IS NULL",
+            (run.id,),
+        )
+
+
+def take_over(transaction: Transaction, run: str, takeover_after: float) -> tuple[int, int]:
+    """Make a run this process's; return the number of its last event and of its last step that ended.
+
+    :param takeover_after: seconds without a sign of life.
+    :raises RunNotFound: no run has this id.
+    :raises RunEnded: it has ended.
+    :raises RunIsOwned: a living process has it.
+    """
+    status = _status(transaction, run)
+    if status is None:
+        raise RunNotFound(run)
+    if status in TERMINAL:
+        raise RunEnded(f"run {run} is {status}; only a run that has not ended can go on")
+    lease = _lease(transaction, run, takeover_after)
+    if lease is not None and lease.alive:
+        raise RunIsOwned(
+            f"run {run} is being run by process {lease.pid} on {lease.host.split()[0]}; "
+            "pause or cancel it there, or end that process"
+        )
+    # what was asked of the one before is not asked of this one
+    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (run,))
+    _take(transaction, run)
+    sequence, ordinal = transaction.execute(
+        "SELECT (SELECT COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = ?1),"
+        " (SELECT COALESCE(MAX(ordinal), 0) FROM workflow_steps WHERE execution_id = ?1)",
+        (run,),
+    ).fetchone()
+    return int(sequence), int(ordinal)
+
+
+def add_wish(transaction: Transaction, run: str, wish: Wish) -> str:
+    """Ask a run's owner for something; return the owner.
+
+    :raises RunNotFound: no run has this id.
+    :raises RunNotActive: no living process has it.
+    """
+    status = _status(transaction, run)
+    if status is None:
+        raise RunNotFound(run)
+    if status in TERMINAL:
+        raise RunNotActive(f"run {run} is {status}; there is nothing left to {wish}")
+    lease = _lease(transaction, run, TAKEOVER_AFTER)
+    if lease is None or not lease.alive:
+        raise RunNotActive(
+            f"no process has run {run}, so none can {wish} it; `tideate resume {run}` continues it"
+        )
+    if lease.owner != transaction.owner.id:
+        transaction.execute(
+            "INSERT INTO workflow_wishes (execution_id, wish, at) VALUES (?, ?, ?)",
+            (run, wish, transaction.now),
+        )
+    return lease.owner
+
+
+def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRow:
+    """Make the checkpoint that a person wants, where the run is now.
+
+    :raises RunNotFound: no run has this id.
+    """
+    if _status(transaction, run) is None:
+        raise RunNotFound(run)
+    last = transaction.execute(
+        "SELECT step_id, ordinal FROM workflow_steps WHERE execution_id = ? AND ordinal IS NOT NULL"
+        " ORDER BY ordinal DESC LIMIT 1",
+        (run,),
+    ).fetchone()
+    step, cursor = last or ("", 0)
+    return write_checkpoint(transaction, run, step, cursor, at, manual=True)
+
+
+def _add_definition(transaction: Transaction, definition: Definition, at: int) -> str:
+    """Keep a definition's text, and what its workflow is now; returns the text's hash."""
+    digest = definition_hash(definition.text)
+    transaction.execute(
+        "INSERT OR IGNORE INTO workflow_definitions (hash, kind, text, created_at) VALUES (?, ?, ?, ?)",
+        (digest, definition.kind, plain(definition.text), at),
+    )
+    transaction.execute(
+        "INSERT INTO workflows (id, name, description, version, definition, created_at, updated_at)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET name = excluded.name,"
+        " description = excluded.description, version = excluded.version, definition = excluded.definition,"
+        " updated_at = excluded.updated_at WHERE definition <> excluded.definition",
+        (
+            definition.workflow_id,
+            plain(definition.name),
+            plain(definition.description),
+            definition.version,
+            digest,
+            at,
+            at,
+        ),
+    )
+    return digest
+
+
+def _status(transaction: Transaction, run: str) -> str | None:
+    row = transaction.execute("SELECT status FROM workflow_executions WHERE id = ?", (run,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _lease(transaction: Transaction, run: str, takeover_after: float) -> Lease | None:
+    row = transaction.execute(
+        "SELECT owner, pid, host, process_started, heartbeat_at FROM workflow_leases WHERE execution_id = ?",
+        (run,),
+    ).fetchone()
+    return None if row is None else lease_of(row, takeover_after=takeover_after, now=transaction.now)
+
+
+def _take(transaction: Transaction, run: str) -> None:
+    owner = transaction.owner
+    transaction.execute(
+        "INSERT OR REPLACE INTO workflow_leases (execution_id, owner, pid, host, process_started,"
+        " heartbeat_at) VALUES (?, ?, ?, ?, ?, ?)",
+        (run, owner.id, owner.pid, owner.host, owner.process_started, transaction.now),
+    )
+
+
+def _add_steps(transaction: Transaction, run: NewRun) -> None:
+    depends: dict[str, list[str]] = {}
+    for dependency, dependent in run.graph.edges if run.graph is not None else ():
+        depends.setdefault(dependent, []).append(dependency)
+    rows = [
+        (run.id, step, plain(name), agent, transaction.column(run.id, pack(depends.get(step, []))), position)
+        for position, (step, name, agent) in enumerate(run.steps)
+    ]
+    transaction.connection.executemany(
+        "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies,"
+        " position) VALUES (?, ?, ?, ?, '', ?, ?)"
+        # of a run that has begun, the steps that ended keep what they did
+        " ON CONFLICT (execution_id, step_id) DO UPDATE SET step_name = excluded.step_name,"
+        " agent_id = excluded.agent_id, position = excluded.position",
+        rows,
+    )
+
+
+def _add_graph(transaction: Transaction, run: str, graph: Graph, at: int) -> None:
+    columns = (pack(graph.nodes), pack(graph.edges), pack(graph.execution_order))
+    nodes, edges, order = (transaction.column(run, column) for column in columns)
+    transaction.execute(
+        "INSERT INTO workflow_graphs (execution_id, nodes, edges, execution_order, created_at)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (run, nodes, edges, order, at),
+    )

@@ -1,0 +1,178 @@
+"""The runs of a project, as one process has them."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tideate_core.store.database import FILE, connect
+from tideate_core.store.leases import TAKEOVER_AFTER, this_process
+from tideate_core.store.log import RunLog
+from tideate_core.store.objects import Objects, pack
+from tideate_core.store.runs import add_run, add_wish, change_definition, make_checkpoint, take_over
+from tideate_core.store.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+    from tideate_core.store.reader import Reader
+    from tideate_core.store.records import CheckpointRow, NewRun, Wish
+    from tideate_core.store.retention import Pruned, Retention
+    from tideate_core.store.transaction import Transaction
+
+__all__ = ["Store"]
+
+
+class Store:
+    """`tideate.db` and `objects/` in a private directory.
+
+    Everything is written by one thread, one transaction at a time; reading waits for nobody.
+    """
+
+    def __init__(self, private: Path, writer: Writer) -> None:
+        self._private = private
+        self._writer = writer
+        self._reader: Reader | None = None
+
+    @property
+    def private(self) -> Path:
+        """The directory that it is in."""
+        return self._private
+
+    @property
+    def is_gone(self) -> bool:
+        """Its file was deleted or replaced: it is to be closed, and opened anew."""
+        return self._writer.is_gone
+
+    @classmethod
+    def open(cls, private: Path) -> Store:
+        """Open the store of a private directory, made and migrated where need be.
+
+        Blocks while another process migrates it, at most some seconds.
+
+        :raises StoreIsNewer: a newer tideate made it; nothing was changed.
+        :raises StoreError: it cannot be used; the message says why and what to do.
+        """
+        path = private / FILE
+        connection = connect(path)
+        return cls(private, Writer(path, connection, Objects(private), this_process()))
+
+    async def begin(self, run: NewRun) -> RunLog:
+        """Write a run that begins and belongs to this process; durable when this returns.
+
+        :raises StoreError: it could not be written, or there is a run with this id.
+        """
+        log = RunLog(run.id, self._writer)
+        request = pack(run.request)
+
+        def job(transaction: Transaction) -> RunLog:
+            add_run(transaction, run, request)
+            transaction.after.append(partial(self._writer.attach, log))
+            return log
+
+        return await self._held(log, job)
+
+    async def adopt(self, run_id: str, *, takeover_after: float = TAKEOVER_AFTER) -> RunLog:
+        """Make a run that nobody has this process's; durable when this returns.
+
+        :param takeover_after: seconds without a sign of life after which a run is taken from its owner.
+        :raises RunNotFound: no run has this id.
+        :raises RunEnded: it has ended.
+        :raises RunIsOwned: a living process has it.
+        :raises StoreError: it could not be written.
+        """
+        log = RunLog(run_id, self._writer)
+
+        def job(transaction: Transaction) -> RunLog:
+            sequence, cursor = take_over(transaction, run_id, takeover_after)
+            log.go_on_from(sequence, cursor)
+            transaction.after.append(partial(self._writer.attach, log))
+            return log
+
+        return await self._held(log, job)
+
+    async def change_definition(self, run: NewRun) -> None:
+        """Have a run of this process go on with another definition, its own from now on; durable then.
+
+        :param run: as it would begin with that definition.
+        :raises RunLost: another process has it.
+        :raises StoreError: it could not be written.
+        """
+        await self._writer.do(lambda transaction: change_definition(transaction, run))
+
+    async def fork(self, checkpoint_id: str, new_id: str, at: int, *, again: Collection[str] = ()) -> None:
+        """Make a paused run of what another one had done at a checkpoint; that one stays as it is.
+
+        :param at: milliseconds since the epoch.
+        :param again: steps that had ended and of which the new run is to know nothing: it runs them itself.
+        :raises CheckpointNotFound: no checkpoint has this id.
+        :raises StoreError: it could not be written.
+        """
+        from tideate_core.store.forking import fork
+
+        await self._writer.do(lambda transaction: fork(transaction, checkpoint_id, new_id, at, again))
+
+    async def wish(self, run_id: str, wish: Wish) -> None:
+        """Ask the process that has a run for something; it hears it within 50 ms.
+
+        :raises RunNotFound: no run has this id.
+        :raises RunNotActive: no living process has it.
+        :raises StoreError: it could not be written.
+        """
+
+        def job(transaction: Transaction) -> None:
+            if add_wish(transaction, run_id, wish) == transaction.owner.id:
+                transaction.after.append(partial(self._writer.pass_on, run_id, wish))
+
+        await self._writer.do(job)
+
+    async def checkpoint(self, run_id: str, *, at: int) -> CheckpointRow:
+        """Make a checkpoint where the run is now; retention spares it.
+
+        :param at: milliseconds since the epoch.
+        :raises RunNotFound: no run has this id.
+        :raises StoreError: it could not be written.
+        """
+        return await self._writer.do(lambda transaction: make_checkpoint(transaction, run_id, at))
+
+    async def prune(self, policy: Retention, *, at: int, dry_run: bool = False) -> Pruned:
+        """Forget runs that ended, as a policy says; never one that has not.
+
+        :param at: milliseconds since the epoch.
+        :param dry_run: only say which.
+        :raises StoreError: it could not be written.
+        """
+        from tideate_core.store.retention import prune
+
+        return await self._writer.do(lambda transaction: prune(transaction, policy, at, dry_run=dry_run))
+
+    def reader(self) -> Reader:
+        """Return what reads the store, always the same; its methods block."""
+        from tideate_core.store.reader import Reader
+
+        if self._reader is None:
+            self._reader = Reader(self._private)
+        return self._reader
+
+    def close(self) -> None:
+        """Write what is buffered, give up the runs that are still held, and close.
+
+        :raises StoreError: something buffered could not be written.
+        """
+        self._writer.close()
+
+    async def _held(self, log: RunLog, job: Callable[[Transaction], RunLog]) -> RunLog:
+        done = asyncio.ensure_future(self._writer.do(job))
+        try:
+            return await asyncio.shield(done)
+        except asyncio.CancelledError:
+            # nobody will have the log: the run must not stay with this process
+            done.add_done_callback(partial(_let_go, log))
+            raise
+
+
+def _let_go(log: RunLog, done: asyncio.Future[RunLog]) -> None:
+    if not done.cancelled() and done.exception() is None:
+        log.let_go()

@@ -1,0 +1,109 @@
+"""What is written in one commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tideate_core.store.delivery import Delivery
+    from tideate_core.store.leases import Owner
+    from tideate_core.store.objects import Objects, Packed
+    from tideate_core.store.records import Status
+
+    EventValues = tuple[str, int, str, int, str | Packed]
+    """Run, sequence, name, time, data."""
+
+    Write = Callable[["Transaction", "Tally"], Any]
+    """Writes one thing that happened in a run."""
+
+__all__ = ["Batch", "Tally", "Transaction"]
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open transaction, with the database's write lock held."""
+
+    connection: sqlite3.Connection
+    objects: Objects
+    owner: Owner
+    now: int
+    """Milliseconds since the epoch, the same for all that is written."""
+    after: list[Callable[[], None]] = field(default_factory=list)
+    """Called in the writer's thread once this is durable, not at all if it fails."""
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        return self.connection.execute(statement, values)
+
+    def beat(self, runs: Iterable[str]) -> None:
+        """Show that the owner of these runs lives."""
+        self.connection.executemany(
+            "UPDATE workflow_leases SET heartbeat_at = ? WHERE execution_id = ? AND owner = ?",
+            [(self.now, run, self.owner.id) for run in runs],
+        )
+
+    def release(self, runs: Iterable[str]) -> None:
+        """Give up these runs, as far as they are this owner's."""
+        self.connection.executemany(
+            "DELETE FROM workflow_leases WHERE execution_id = ? AND owner = ?",
+            [(run, self.owner.id) for run in runs],
+        )
+
+    def column(self, run: str, value: str | Packed) -> str:
+        """Return the text of a JSON column of a run; a big value's file is durable then."""
+        if isinstance(value, str):
+            return value
+        self.objects.save(value)
+        self.execute(
+            "INSERT OR IGNORE INTO workflow_objects (execution_id, hash) VALUES (?, ?)", (run, value.hash)
+        )
+        return value.text
+
+
+@dataclass(slots=True)
+class Tally:
+    """What one commit adds to a run's own row: it is updated once, however much happened."""
+
+    run: str
+    cursor: int
+    """How many steps have ended."""
+    status: str | None = None
+    """The new one, None if it is as at the last commit."""
+    moved: bool = False
+    """`step` is to be written."""
+    step: str | None = None
+    completed: int = 0
+    failed: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+    @property
+    def has_counts(self) -> bool:
+        return bool(self.completed or self.failed or self.input_tokens or self.output_tokens or self.cost)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What a log hands over for one commit."""
+
+    tally: Tally
+    events: list[EventValues] = field(default_factory=list)
+    writes: list[tuple[Write, Delivery | None]] = field(default_factory=list)
+    """In their order; with a delivery if somebody waits."""
+    status: tuple[Status, str | None] | None = None
+
+    @property
+    def is_awaited(self) -> bool:
+        """Somebody waits for something of it."""
+        return any(delivery is not None for _, delivery in self.writes)
+
+    def refused(self, error: Exception) -> list[Delivery]:
+        """Return what those who wait are told when none of it was written."""
+        waiting = [delivery for _, delivery in self.writes if delivery is not None]
+        for delivery in waiting:
+            delivery.error = error
+        return waiting
