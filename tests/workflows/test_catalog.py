@@ -361,7 +361,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(path.name)
         return load_machine(path)
 
-    monkeypatch.setattr("tideate_core.workflows.catalog.load_machine", counted)
+    monkeypatch.setattr("tideate_core.workflows.catalog_files.load_machine", counted)
     return names
 
 

@@ -12,7 +12,8 @@ from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflow
 from tideate_core.machines.language import parse
 from tideate_core.machines.language.obfuscation import Obfuscator
 from tideate_core.workflows import Catalog, MachineWorkflow, WorkflowRegistry, load_machine
-from tideate_core.workflows.machine_files import BUILTIN_MACHINES, find_machine_files, is_machine_path
+from tideate_core.workflows.discovery import find_files
+from tideate_core.workflows.machine_files import BUILTIN_MACHINES, is_machine_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,14 +143,23 @@ def file_of(name: str, root: Path | None) -> Path | None:
 
 
 def names(root: Path | None, source: str) -> list[str]:
-    return [file.path.name for file in find_machine_files(root) if file.source == source]
+    return [file.path.name for file in find_files(root) if file.source == source]
 
 
-def test_only_machine_files_are_found(tmp_path: Path) -> None:
+def test_only_files_with_workflows_are_found(tmp_path: Path) -> None:
     folder = tmp_path / ".tideate" / "workflows"
-    for name in ("b.workflow", "a.workflow", "PLANNER", "notes.md", "c.yaml", ".#a.workflow", "a.workflow~"):
+    for name in (
+        "b.workflow",
+        "a.workflow",
+        "PLANNER",
+        "notes.md",
+        "c.yaml",
+        ".d.yaml",
+        ".#a.workflow",
+        "a.workflow~",
+    ):
         write(folder / name)
-    assert names(tmp_path, "project") == ["a.workflow", "b.workflow", "PLANNER"]
+    assert names(tmp_path, "project") == ["a.workflow", "b.workflow", "c.yaml", "PLANNER"]
 
 
 def test_the_projects_file_comes_before_the_persons_and_that_before_the_built_in_one(
@@ -192,7 +202,7 @@ def test_links_out_of_the_project_are_not_followed(tmp_path: Path) -> None:
     with pytest.raises(InvalidDefinition, match="it is a link out of the project"):
         file_of("secret", root)
     assert file_of("inner", root) == folder / "inner.workflow"
-    (problem,) = [file.problem for file in find_machine_files(root) if file.problem]
+    (problem,) = [file.problem for file in find_files(root) if file.problem]
     assert problem == f"{folder / 'secret.workflow'} was not used: it is a link out of the project"
 
 
@@ -217,7 +227,7 @@ def test_a_directory_that_leads_out_of_the_project_is_not_listed(tmp_path: Path)
     root = tmp_path / "project"
     (root / ".tideate").mkdir(parents=True)
     (root / ".tideate" / "workflows").symlink_to(tmp_path / "elsewhere")
-    (found,) = [file for file in find_machine_files(root) if file.source == "project"]
+    (found,) = [file for file in find_files(root) if file.source == "project"]
     assert found.problem == f"{root / '.tideate/workflows'} was not used: it is a link out of the project"
 
 

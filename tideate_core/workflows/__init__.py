@@ -1,9 +1,11 @@
 """Workflows before they run: definitions, their order, their prompts, and who registered them."""
 
 from tideate_core.workflows.catalog import Catalog
+from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.definitions import RESERVED_NAMES, WorkflowDefinition, WorkflowStep
 from tideate_core.workflows.graph import DependencyGraph, dependency_graph
 from tideate_core.workflows.handler import (
+    MISSING,
     BufferContext,
     Confirm,
     Cursor,
@@ -17,10 +19,14 @@ from tideate_core.workflows.handler import (
 from tideate_core.workflows.keys import workflow_key
 from tideate_core.workflows.machine_files import load_machine
 from tideate_core.workflows.machine_workflow import MachineWorkflow
+from tideate_core.workflows.parsing import ParsedWorkflow, WorkflowParser
+from tideate_core.workflows.positions import FileMistake
 from tideate_core.workflows.prompts import PromptLibrary
 from tideate_core.workflows.registry import Registration, WorkflowRegistry
+from tideate_core.workflows.schema import definition_schema
 
 __all__ = [
+    "MISSING",
     "RESERVED_NAMES",
     "BufferContext",
     "Catalog",
@@ -29,7 +35,10 @@ __all__ = [
     "Decision",
     "Declined",
     "DependencyGraph",
+    "FileMistake",
+    "KnownNames",
     "MachineWorkflow",
+    "ParsedWorkflow",
     "PromptLibrary",
     "Registration",
     "RunContext",
@@ -37,8 +46,10 @@ __all__ = [
     "StepContext",
     "StepHandler",
     "WorkflowDefinition",
+    "WorkflowParser",
     "WorkflowRegistry",
     "WorkflowStep",
+    "definition_schema",
     "dependency_graph",
     "load_machine",
     "workflow_key",

@@ -1,47 +1,38 @@
-"""All workflows that can be named: those of the registry, and the machines in files."""
+"""All workflows that can be named: those of the registry, and those in files."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from tideate_core.errors import InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
+from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 from tideate_core.project import expanded
-from tideate_core.workflows.machine_files import (
-    MachineFile,
-    find_machine_files,
-    is_machine_name,
-    is_machine_path,
-    load_machine,
-    shown_path,
+from tideate_core.workflows.catalog_files import Content, FileCache, load, registration
+from tideate_core.workflows.checking import KnownNames
+from tideate_core.workflows.definition_trust import check_kept, check_trust
+from tideate_core.workflows.discovery import (
+    WorkflowFile,
+    find_files,
+    is_definition_name,
+    is_workflow_path,
 )
+from tideate_core.workflows.machine_files import is_machine_name, shown_path
 from tideate_core.workflows.registry import Registration
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping
-
-    from tideate_core.workflows.definitions import Needs
-    from tideate_core.workflows.machine_workflow import MachineWorkflow
+    from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.registry import Source, WorkflowRegistry
 
 __all__ = ["Catalog"]
 
-BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
-"""States of built-in machines, and of files that take their place, before which the person is asked."""
-BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
-SETTLED: Final = 1_000_000_000
-"""Nanoseconds within which a file may change twice and keep its times."""
-
 
 @dataclass(slots=True)
 class _Files:
-    used: dict[str, MachineFile] = field(default_factory=dict)
+    used: dict[str, WorkflowFile] = field(default_factory=dict)
     """By name: those that have the say."""
-    problems: list[MachineFile] = field(default_factory=list)
+    problems: list[WorkflowFile] = field(default_factory=list)
     shadows: dict[str, str] = field(default_factory=dict)
     """By name: that a project's file takes the place of what the person may expect."""
 
@@ -49,8 +40,9 @@ class _Files:
 class Catalog:
     """Finds workflows by name or path.
 
-    The first that has a name wins: a graph of the registry, a file of the project's `.tideate/workflows/`,
-    one of the person's, a machine of the registry, a built-in machine. Directories are listed at each call, a
+    The first that has a name wins: a built-in graph or one of the editor, a file of the project's
+    `.tideate/workflows/`, one of the person's, what packages registered, a built-in machine. A machine's file
+    takes the place of no graph, a definition's that of a package's. Directories are listed at each call, a
     file is parsed again only when it changed.
 
     :param root: the project; None outside of any.
@@ -61,13 +53,13 @@ class Catalog:
         self._registry = registry
         self._root = root
         self._cwd = cwd
-        self._parsed: dict[Path, tuple[tuple[int, ...], MachineWorkflow | str]] = {}
+        self._cache = FileCache()
 
     @property
     def notices(self) -> list[str]:
         """What a person should be told: packages and files whose workflows are left out, and why."""
         files = self._files()
-        read = (self._parse(file) for file in files.used.values())
+        read = (self._parse(file, files) for file in files.used.values())
         return [
             *self._registry.notices,
             *(file.problem for file in files.problems),
@@ -83,23 +75,48 @@ class Catalog:
         return [*self._registry.notices, *problems, *([shadow] if shadow else [])]
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:
-        """Return a workflow.
+        """Return a workflow that may run.
 
-        :param name: its name, or the path of a machine file: with a `/`, or ending in `.workflow`. A name
-            that no workflow has may also be that of a file.
+        :param name: its name, or the path of a file: with a `/`, or ending in `.workflow`, `.yaml`, `.yml` or
+            `.json`. A name that no workflow has may also be that of a file.
         :param obfuscate: with tokens for the names of its states.
         :raises UnknownWorkflow: with the nearest name.
-        :raises InvalidWorkflowFile: its file has mistakes; all of them are told.
-        :raises InvalidDefinition: its file cannot be used.
+        :raises InvalidWorkflowFile: its machine's file has mistakes; all of them are told.
+        :raises InvalidDefinitionFile: its definition's file has mistakes; all of them are told.
+        :raises InvalidDefinition: its file cannot be used, or has to be trusted first.
         :raises InvalidInput: only a machine can be obfuscated.
         """
-        found = self._look_up(name)
-        if isinstance(found, MachineFile):
-            read = self._parse(found)
-            # read again where it had mistakes, so that all of them are raised
-            machine = load_machine(found.path) if isinstance(read, str) else read
-            found = _registration(machine, found.source)
+        found = self.look_at(name)
+        check_trust(found, self.look_at)
         return found.obfuscated(self._root) if obfuscate else found
+
+    def kept(
+        self, definition: WorkflowDefinition, source: Source, path: Path | None, now: Registration | None
+    ) -> Registration:
+        """Return what a run goes on with whose workflow is another one now.
+
+        :param definition: the one that the run began with.
+        :param now: the workflow as it is now, None where there is none that may run.
+        :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
+        :raises ConfigError: what is trusted cannot be read.
+        """
+        kept = Registration(definition, self._registry.handlers_of(definition), source, path)
+        check_kept(kept, now, self.look_at)
+        return kept
+
+    def look_at(self, name: str) -> Registration:
+        """Return a workflow to be shown; to run, its file may have to be trusted first.
+
+        :raises TideateError: as `get`.
+        """
+        found = self._look_up(name)
+        if not isinstance(found, WorkflowFile):
+            return found
+        read = self._parse(found)
+        if isinstance(read, str):
+            # read again where it had mistakes, so that all of them are raised
+            read = load(found.path, self.known_names(found.path) if found.is_definition else None)
+        return self._registration(found, read)
 
     def file_of(self, name: str) -> Path | None:
         """Return the file that `get` would read for this name, None for a workflow that is in no file.
@@ -108,28 +125,52 @@ class Catalog:
         :raises InvalidDefinition: the file cannot be used.
         """
         found = self._look_up(name)
-        return found.path if isinstance(found, MachineFile) else None
+        return found.path if isinstance(found, WorkflowFile) else None
 
     def list(self) -> list[Registration]:
         """Return all workflows by name, each name once; `notices` has what could not be read."""
         known = self._registered()
-        for name, file in self._files().used.items():
-            read = self._parse(file)
+        files = self._files()
+        for name, file in files.used.items():
+            read = self._parse(file, files)
             if isinstance(read, str):
                 # as `get` does: no namesake takes the place of a file that has mistakes
                 known.pop(name, None)
             else:
-                known[name] = _registration(read, file.source)
+                known[name] = self._registration(file, read)
         return [known[name] for name in sorted(known)]
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all workflows; no file is read, so some may have mistakes."""
+        return tuple(sorted({*self._registered(), *self._files().used}))
+
+    def files(self) -> tuple[WorkflowFile, ...]:
+        """Return all files of the project and the person, those with a problem too, by where they are."""
+        found = self._files()
+        files = [file for file in (*found.used.values(), *found.problems) if file.source != "builtin"]
+        return tuple(sorted(files, key=lambda file: (file.source, file.path)))
+
+    def known_names(self, path: Path) -> KnownNames:
+        """Return what the steps of a definition in this file may name."""
+        return self._known_names(path, self._files())
+
+    def _known_names(self, path: Path, files: _Files) -> KnownNames:
+        handlers = frozenset(self._registry.handlers_for(path.stem))
+        machines = {name: known.kind == "machine" for name, known in self._registered().items()}
+        machines |= {name: not file.is_definition for name, file in files.used.items()}
+        return KnownNames(handlers, frozenset(machines), frozenset(filter(machines.get, machines)))
+
+    def _registration(self, file: WorkflowFile, content: Content) -> Registration:
+        return registration(content, file, self._registry)
 
     def _registered(self) -> dict[str, Registration]:
         return {known.definition.name: known for known in self._registry.list()}
 
-    def _look_up(self, name: str) -> Registration | MachineFile:
-        if is_machine_path(name):
+    def _look_up(self, name: str) -> Registration | WorkflowFile:
+        if is_workflow_path(name):
             return self._at_path(name)
         known = self._registered()
-        if name in known and known[name].kind == "graph":
+        if name in known and known[name].kind == "graph" and known[name].source != "package":
             return known[name]
         listed = self._files()
         files = listed.used
@@ -147,17 +188,18 @@ class Catalog:
     def _place(self, name: str) -> Path:
         return (self._cwd or Path.cwd()) / expanded(name)
 
-    def _at_path(self, name: str) -> MachineFile:
+    def _at_path(self, name: str) -> WorkflowFile:
         path = self._place(name)
         _check_exists(path)
-        if taken := self._taken(path):
+        file = WorkflowFile(path, "file")
+        if taken := self._taken(file):
             raise InvalidDefinition(taken)
-        return MachineFile(path, "file")
+        return file
 
-    def _taken(self, path: Path) -> str:
+    def _taken(self, file: WorkflowFile) -> str:
         """Tell why a file cannot be a workflow beside the graphs; what is set for theirs is not for it."""
-        known = self._registered().get(path.stem)
-        if known is None or known.kind == "machine":
+        path, known = file.path, self._registered().get(file.name)
+        if known is None or known.kind == "machine" or (known.source == "package" and file.is_definition):
             return ""
         return f"{path} was not used: {path.stem!r} is a workflow already ({known.source}); rename the file"
 
@@ -165,11 +207,15 @@ class Catalog:
         """List the files that have the say about their name, and what is wrong with others."""
         registered = self._registered()
         found = _Files()
-        for file in find_machine_files(self._root):
-            if problem := "" if file.source == "builtin" else file.problem or self._taken(file.path):
+        for file in find_files(self._root):
+            if problem := "" if file.source == "builtin" else file.problem or self._taken(file):
                 found.problems.append(replace(file, problem=problem))
                 continue
             first = found.used.get(file.name)
+            if first is not None and first.path.parent == file.path.parent:
+                problem = f"{file.path} was not used: {first.path.name} has the same name; rename one of them"
+                found.problems.append(replace(file, problem=problem))
+                continue
             if first is None and not (file.source == "builtin" and file.name in registered):
                 found.used[file.name] = first = file
             hides = first is not file or file.name in registered
@@ -177,25 +223,11 @@ class Catalog:
                 found.shadows[file.name] = f"this project's own {file.name} is used: {first.path}"
         return found
 
-    def _parse(self, file: MachineFile) -> MachineWorkflow | str:
+    def _parse(self, file: WorkflowFile, files: _Files | None = None) -> Content | str:
         """Read a file, if it changed since; a notice in place of one that has mistakes."""
-        # stat before read: a change in between is seen the next time
-        try:
-            status = file.path.stat()
-        except OSError as error:
-            return f"{file.path} cannot be read: {error.strerror}"
-        version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        known = self._parsed.get(file.path)
-        if known and known[0] == version:
-            return known[1]
-        read = _load(file.path)
-        if _settled(status):
-            self._parsed[file.path] = version, read
-        return read
-
-
-def _settled(status: os.stat_result) -> bool:
-    return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED
+        if not file.is_definition:
+            return self._cache.read(file, None)
+        return self._cache.read(file, self._known_names(file.path, files or self._files()))
 
 
 def _is_file(path: Path) -> bool:
@@ -212,37 +244,13 @@ def _check_exists(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError) as error:
         beside = path.parent.iterdir() if path.parent.is_dir() else ()
         # by their stems: with the suffix all are alike
-        files = {file.stem: file.name for file in beside if is_machine_name(file.name)}
+        files = {
+            file.stem: file.name
+            for file in beside
+            if is_machine_name(file.name) or is_definition_name(file.name)
+        }
         near = get_close_matches(path.stem, files, n=1)
         hint = f"; did you mean {files[near[0]]!r}?" if near else ""
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}{hint}") from error
     except (OSError, ValueError):
         return  # whoever reads it tells
-
-
-def _load(path: Path) -> MachineWorkflow | str:
-    try:
-        return load_machine(path)
-    except InvalidDefinition as error:
-        return str(error)
-    except InvalidWorkflowFile as error:
-        return _first_mistake(path, error)
-
-
-def _first_mistake(path: Path, error: InvalidWorkflowFile) -> str:
-    from tideate_core.machines.language.model import Diagnostic
-
-    first, *others = [
-        mistake
-        for mistake in error.diagnostics
-        if isinstance(mistake, Diagnostic) and mistake.severity == "error"
-    ]
-    more = f" (and {len(others)} more)" if others else ""
-    return f"{path}:{first.position.line}:{first.position.column}: {first.message}{more}"
-
-
-def _registration(machine: MachineWorkflow, source: Source) -> Registration:
-    # whatever file has a built-in name: to copy it must not take the person's say away
-    confirm = BUILTIN_CONFIRM.get(machine.name, frozenset()) & machine.machine.states.keys()
-    machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()))
-    return Registration(machine, {}, source)

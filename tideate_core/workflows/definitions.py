@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Annotated, Any, Final, Literal, Self
+from uuid import UUID  # noqa: TC003 - pydantic reads it
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import PydanticCustomError
 
 from tideate_core.errors import InvalidDefinition
+from tideate_core.workflows.inputs import InputDefinition, InputName, InputType
+from tideate_core.workflows.steps import (
+    DEFAULT_AGENT,
+    KNOWN_AGENTS,
+    LONGEST_NAME,
+    NAME_PATTERN,
+    STEP_KINDS,
+    Flag,
+    ForEach,
+    Name,
+    NestedWorkflow,
+    Part,
+    StepKind,
+    ToolCall,
+    WorkflowStep,
+)
 
-__all__ = ["RESERVED_NAMES", "Needs", "WorkflowDefinition", "WorkflowStep", "check_name"]
+__all__ = [
+    "DEFAULT_AGENT",
+    "KNOWN_AGENTS",
+    "LONGEST_NAME",
+    "MOST_CONCURRENT",
+    "RESERVED_NAMES",
+    "STEP_KINDS",
+    "ForEach",
+    "InputDefinition",
+    "InputType",
+    "Needs",
+    "NestedWorkflow",
+    "StepKind",
+    "ToolCall",
+    "WorkflowDefinition",
+    "WorkflowStep",
+    "check_name",
+]
 
 RESERVED_NAMES = frozenset(
     {
@@ -24,34 +59,44 @@ Needs = Literal["prompt", "text", "lines", "place"]
 """What a run cannot do without: a prompt, a text, or a text that may be changed; `place` is where lines go,
 a new buffer if there is none."""
 
-LONGEST_NAME: Final = 100
-NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
-
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
+MOST_CONCURRENT: Final = 64
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+class WorkflowDefinition(Part):
+    """A named set of steps, and what a run of it needs.
 
-
-class WorkflowStep(_Part):
-    """One step; the limits are those of document 5's schema."""
-
-    id: Name
-    name: str = Field(default="", max_length=200)
-    dependencies: tuple[str, ...] = ()
-
-
-class WorkflowDefinition(_Part):
-    """A named set of steps, and what a run of it needs."""
+    `name` is how it is called, for a file its stem; `title` is what people are shown.
+    """
 
     name: Name
-    description: str = Field(default="", max_length=1000)
-    version: str = "1.0.0"
-    steps: tuple[WorkflowStep, ...] = Field(min_length=1)
-    needs: tuple[Needs, ...] = ()
-    require_confirmation: bool = True
-    """Ask the person where a step's result wants a confirmation."""
+    title: str = Field(default="", max_length=200, description="Shown to people; by default the name.")
+    id: UUID | None = Field(default=None, description="A UUID that tools may know the workflow by.")
+    description: str = Field(default="", max_length=1000, description="What it is for, in a line.")
+    version: Annotated[str, Field(min_length=1, max_length=100)] = Field(
+        default="1.0.0", description="Yours to count; text, so in quotes where it looks like a number."
+    )
+    inputs: dict[InputName, InputDefinition] = Field(
+        default_factory=dict, description="What a run is given, by name; templates have it as `inputs.NAME`."
+    )
+    context: dict[str, Any] = Field(
+        default_factory=dict, description="Values for templates, as `context.NAME`."
+    )
+    metadata: dict[str, Any] = Field(default_factory=dict, description="Yours: kept, not looked at.")
+    needs: tuple[Needs, ...] = Field(default=(), description="What a run cannot do without.")
+    require_confirmation: Flag = Field(
+        default=True, description="Whether a person is asked where a step's result wants it."
+    )
+    concurrency: Annotated[int, Field(strict=True, ge=1, le=MOST_CONCURRENT)] | None = Field(
+        default=None, description="How many steps may run at the same time; by default the configured limit."
+    )
+    steps: tuple[WorkflowStep, ...] = Field(min_length=1, description="What is done, in any order.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _titled(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not data.get("title") and isinstance(data.get("name"), str):
+            return {**data, "title": data["name"]}
+        return data
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -60,7 +105,7 @@ class WorkflowDefinition(_Part):
         seen: set[str] = set()
         for step in self.steps:
             if step.id in seen:
-                raise ValueError(f"step {step.id!r} is listed twice")
+                raise PydanticCustomError("step_twice", "step {id} is listed twice", {"id": repr(step.id)})
             seen.add(step.id)
         return self
 
@@ -68,6 +113,11 @@ class WorkflowDefinition(_Part):
     def step_names(self) -> tuple[str, ...]:
         """The ids of the steps, in the order of the definition."""
         return tuple(step.id for step in self.steps)
+
+    def as_text(self) -> str:
+        """Return it as JSON: the same for two that differ only in layout, comments or the order of keys."""
+        shape = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        return json.dumps(shape, sort_keys=True, separators=(",", ":"))
 
     @classmethod
     def chain(cls, name: str, steps: list[str], **rest: Any) -> Self:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import InvalidDefinition, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tideate_core.workflows.definitions import WorkflowStep
 
-__all__ = ["DependencyGraph", "dependency_graph"]
+__all__ = ["DependencyGraph", "cycles", "dependency_graph", "shown_cycle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +55,35 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
         batch = following
     stuck = {node for node in nodes if missing[node]}
     if stuck:
-        raise InvalidDefinition(f"steps wait for each other: {_cycle(stuck, steps)}")
+        circles = cycles({step.id: step.dependencies for step in steps if step.id in stuck})
+        raise InvalidDefinition(
+            "\n".join(f"steps wait for each other: {shown_cycle(one)}" for one in circles)
+        )
     edges = tuple((dependency, step.id) for step in steps for dependency in step.dependencies)
     return DependencyGraph(tuple(nodes), edges, tuple(order))
 
 
-def _cycle(stuck: set[str], steps: Sequence[WorkflowStep]) -> str:
-    waits_for = {s.id: next(d for d in s.dependencies if d in stuck) for s in steps if s.id in stuck}
-    path = [next(iter(waits_for))]
-    while path[-1] not in path[:-1]:
-        path.append(waits_for[path[-1]])
-    return " → ".join(path[path.index(path[-1]) :])
+def cycles(waiting: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
+    """Return circles of steps that wait for each other, no step in two of them; each step is named once.
+
+    :param waiting: the steps that no order has a place for, with their dependencies.
+    """
+    following = {step: next((d for d in of if d in waiting), None) for step, of in waiting.items()}
+    seen: set[str] = set()
+    found = []
+    for start in waiting:
+        path: dict[str, None] = {}
+        step: str | None = start
+        while step is not None and step not in seen and step not in path:
+            path[step] = None
+            step = following[step]
+        if step is not None and step in path:
+            names = list(path)
+            found.append(tuple(names[names.index(step) :]))
+        seen.update(path)
+    return found
+
+
+def shown_cycle(cycle: Sequence[str]) -> str:
+    """Return `a → b → a`."""
+    return " → ".join((*cycle, cycle[0]))

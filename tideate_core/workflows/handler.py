@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
+    from tideate_core.workflows.definitions import WorkflowStep
     from tideate_core.workspace import Workspace
 
 __all__ = [
+    "MISSING",
     "BufferContext",
     "Confirm",
     "Cursor",
@@ -26,6 +28,18 @@ __all__ = [
 ]
 
 DecisionKind = Literal["gate", "plan", "review", "override"]
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+MISSING: Final = _Missing()
+"""What `StepContext.recall` returns where nothing was remembered; None may have been."""
 
 
 class _Input(BaseModel):
@@ -85,12 +99,21 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's or a policy's answer. `value` holds what was changed on the way, by kind."""
+    """A person's or a policy's answer; kept with the run, so that it is not asked for again."""
 
     accepted: bool
     value: Any = None
+    """JSON: what was changed on the way, by kind."""
     by: str = "user"
     reason: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {"accepted": self.accepted, "value": self.value, "by": self.by, "reason": self.reason}
+
+    @classmethod
+    def of_json(cls, shape: Mapping[str, Any]) -> Self:
+        """Return what `as_json` gave."""
+        return cls(shape["accepted"], shape["value"], shape["by"], shape["reason"])
 
 
 class Declined(Exception):
@@ -116,6 +139,35 @@ class StepContext(Protocol):
     """How many requests of one step may run side by side."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
+    attempt: int
+    """From 1; one that a crash cut off goes on under its number."""
+    feedback: str
+    """Why the attempt before was refused, for the model; empty at the first."""
+    inputs: Mapping[str, Any]
+    """The run's, of the types that the workflow declares."""
+    definition: WorkflowStep | None
+    """What the workflow says of the step, None of a machine's state."""
+
+    def values(self) -> dict[str, Any]:
+        """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""
+        ...
+
+    def recall(self, key: str) -> Any:
+        """Return what this step remembered, also before a crash; `MISSING` where that is nothing."""
+        ...
+
+    async def remember(self, key: str, value: Any) -> None:
+        """Keep a JSON value for this step; durable when it returns."""
+        ...
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what was chosen before for the same question, else choose and remember it.
+
+        :param key: of the choice, unique in the step.
+        :param digest: of everything that the choice depends on; another one is another question.
+        :param produce: gives a JSON value.
+        """
+        ...
 
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, UnknownWorkflow
 from tideate_core.project import private_dir
+from tideate_core.workflows.definition_trust import check_kept
 from tideate_core.workflows.keys import workflow_key
 from tideate_core.workflows.machine_workflow import MachineWorkflow
+from tideate_core.workflows.steps import NAME_PATTERN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,16 +30,23 @@ ENTRY_POINT_GROUP = "tideate.workflows"
 """Entry points of packages: each is a function that takes the registry and registers into it."""
 
 Source = Literal["builtin", "package", "editor", "user", "project", "file"]
-"""`user` and `project`: a machine file of theirs; `file`: one that was named by its path."""
+"""`user` and `project`: a file of theirs; `file`: one that was named by its path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A definition, its handlers by step id (none for a machine), and where it came from."""
+    """A definition, its handlers, and where it came from.
+
+    :param handlers: by the names that steps have for them: the step's id, or its `handler`.
+    """
 
     definition: WorkflowDefinition | MachineWorkflow
     handlers: Mapping[str, StepHandler]
     source: Source
+    path: Path | None = None
+    """The file that it was read from."""
+    text: str | None = None
+    """All of that file, of a definition in YAML or JSON."""
 
     @property
     def kind(self) -> Literal["graph", "machine"]:
@@ -58,7 +68,7 @@ class Registration:
                 f"workflow {definition.name!r} has steps and no states; only states can be obfuscated"
             )
         obfuscator = Obfuscator(workflow_key(private_dir(root)), definition.machine)
-        return Registration(definition.obfuscated(obfuscator), self.handlers, self.source)
+        return Registration(definition.obfuscated(obfuscator), self.handlers, self.source, self.path)
 
 
 @dataclass
@@ -68,6 +78,7 @@ class WorkflowRegistry:
     notices: list[str] = field(default_factory=list)
     """What went wrong while packages registered theirs."""
     _known: dict[str, Registration] = field(default_factory=dict)
+    _functions: dict[str, StepHandler] = field(default_factory=dict)
 
     def register(
         self,
@@ -108,6 +119,53 @@ class WorkflowRegistry:
     def list(self) -> list[Registration]:
         """Return all workflows by name."""
         return [self._known[name] for name in sorted(self._known)]
+
+    def register_handler(self, name: str, handler: StepHandler) -> None:
+        """Let steps of definition files name a function, as `handler: NAME`.
+
+        :raises InvalidDefinition: it is no name, or another function has it.
+        """
+        if not re.fullmatch(NAME_PATTERN, name):
+            raise InvalidDefinition(
+                f"{name!r} is no name for a handler (a letter or _, then letters, digits, _ . -)"
+            )
+        if self._functions.get(name, handler) is not handler:
+            raise InvalidDefinition(f"the handler {name!r} exists already; choose another name")
+        self._functions[name] = handler
+
+    def handlers_for(self, workflow: str) -> dict[str, StepHandler]:
+        """Return the handlers that a definition file may name.
+
+        They are those that were registered by a name, `WORKFLOW.STEP` for each step of a registered workflow,
+        and, by their steps, those of the registered workflow whose name the file has.
+        """
+        steps = {
+            f"{name}.{step}": handler
+            for name, known in self._known.items()
+            for step, handler in known.handlers.items()
+        }
+        own = self._known.get(workflow)
+        return {**steps, **self._functions, **(own.handlers if own else {})}
+
+    def handlers_of(self, definition: WorkflowDefinition) -> dict[str, StepHandler]:
+        """Return those that a definition file's steps name and that are registered, by these names."""
+        handlers = self.handlers_for(definition.name)
+        wanted = {step.handler_name for step in definition.steps if step.kind == "handler"}
+        return {name: handlers[name] for name in wanted & handlers.keys()}
+
+    def kept(
+        self, definition: WorkflowDefinition, source: Source, path: Path | None, now: Registration | None
+    ) -> Registration:
+        """Return what a run goes on with whose workflow is another one now.
+
+        :param definition: the one that the run began with.
+        :param now: the workflow as it is now, None where there is none.
+        :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
+        :raises ConfigError: what is trusted cannot be read.
+        """
+        kept = Registration(definition, self.handlers_of(definition), source, path)
+        check_kept(kept, now, self.get)
+        return kept
 
     def load_packages(self) -> None:
         """Let installed packages register theirs; one that cannot becomes a notice, not a failure."""

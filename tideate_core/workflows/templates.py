@@ -18,7 +18,16 @@ from jinja2.sandbox import SandboxedEnvironment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["LARGEST", "RENDER_ERRORS", "TemplateError", "render_template"]
+__all__ = [
+    "LARGEST",
+    "MOST_TURNS",
+    "RENDER_ERRORS",
+    "Sandbox",
+    "TemplateError",
+    "render_template",
+    "rendered",
+    "restrict",
+]
 
 LARGEST = 1024 * 1024
 """Characters that a template may make out of what it is given, and add to it."""
@@ -60,9 +69,17 @@ def render_template(source: str, values: Mapping[str, Any]) -> str:
 
     :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
     """
-    environment = _Environment(LARGEST + sum(len(text) for text in values.values() if isinstance(text, str)))
+    sandbox = Sandbox(LARGEST + sum(len(text) for text in values.values() if isinstance(text, str)))
+    return rendered(source, values, sandbox)
+
+
+def rendered(source: str, values: Mapping[str, Any], environment: Sandbox) -> str:
+    """Fill in a template within a sandbox that nothing was rendered in before.
+
+    :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
+    """
     tree = environment.parse(source)
-    _restrict(tree, environment)
+    restrict(tree, environment)
     template = Template.from_code(environment, environment.compile(tree), environment.make_globals(None))
     pieces: list[str] = []
     size = 0
@@ -73,8 +90,11 @@ def render_template(source: str, values: Mapping[str, Any]) -> str:
     return "".join(pieces)
 
 
-class _Environment(SandboxedEnvironment):
-    """For one rendering: it counts."""
+class Sandbox(SandboxedEnvironment):
+    """For one rendering: it counts.
+
+    :param largest: characters of the whole text.
+    """
 
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
@@ -144,7 +164,7 @@ def _bits(number: float) -> int:
     return number.bit_length() if isinstance(number, int) else 64
 
 
-def _restrict(tree: nodes.Template, environment: _Environment) -> None:
+def restrict(tree: nodes.Template, environment: Sandbox) -> None:
     """Refuse what is left out, and have loops and `~` go through what counts them."""
     for node in tree.find_all(nodes.Node):
         what = LEFT_OUT.get(type(node)) or _left_out(node)

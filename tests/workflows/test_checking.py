@@ -1,0 +1,183 @@
+# ruff: noqa: E501 - messages stand as they are told
+"""What is wrong beyond the shape: names that lead nowhere, circles, templates of what has not ended."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tideate_core.workflows.checking import KnownNames
+from tideate_core.workflows.parsing import WorkflowParser
+
+Step = dict[str, Any]
+
+
+def task(name: str, text: str = "x", *dependencies: str, **rest: Any) -> Step:
+    return {"id": name, "task": text, "dependencies": list(dependencies), **rest}
+
+
+def told(*steps: Step, known: KnownNames | None = None, **rest: Any) -> list[str]:
+    parsed = WorkflowParser(known).parse(json.dumps({**rest, "steps": steps}), format="json", name="mine")
+    return [f"{mistake.message}; {mistake.hint}".removesuffix("; ") for mistake in parsed.mistakes]
+
+
+def test_the_whole_cycle_is_named_and_each_one_once() -> None:
+    first = [task("a", "x", "c"), task("b", "x", "a"), task("c", "x", "b")]
+    second = [task("d", "x", "e"), task("e", "x", "d", "a"), task("behind", "x", "e")]
+    assert told(*first, *second) == [
+        "steps wait for each other: a → c → b → a; remove one of these dependencies",
+        "steps wait for each other: d → e → d; remove one of these dependencies",
+    ]
+
+
+def test_a_step_that_waits_for_itself_is_told() -> None:
+    assert told(task("a", "x", "a")) == ["step 'a' waits for itself; remove one of these dependencies"]
+
+
+def test_two_thousand_steps_in_a_circle_are_named_quickly() -> None:
+    steps = [{"id": f"s{i}", "dependencies": [f"s{(i + 1) % 2000}"]} for i in range(2000)]
+    started = time.process_time()
+    (mistake,) = told(*steps)
+    assert time.process_time() - started < 3
+    assert mistake.startswith("steps wait for each other: s0 → s1 → s2")
+
+
+def test_a_template_may_use_any_step_that_surely_ended_before() -> None:
+    steps = [task("a"), task("b", "x", "a"), task("c", "{{ steps.a.result }} {{ steps.b.status }}", "b")]
+    assert told(*steps) == []
+
+
+def test_a_template_may_not_use_a_step_beside_it_or_behind_it() -> None:
+    assert told(task("a"), task("b", "{{ steps.a.result }}")) == [
+        "the template uses step 'a', which need not have ended before step 'b' starts;"
+        " add 'a' to the dependencies of 'b'"
+    ]
+    assert told(task("a", "{{ steps.b.result }}"), task("b", "x", "a")) == [
+        "the template uses step 'b', which need not have ended before step 'a' starts;"
+        " 'b' waits for 'a', so its result cannot be used here"
+    ]
+    assert told(task("a", "{{ steps.a.result }}")) == [
+        "the template uses the result of its own step; use a step that ended before"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        (task("b", "{{ steps.aa.result }}", "a"), "the template uses step 'aa', which is not a step of this workflow"),
+        (task("b", "{{ steps.a.reslt }}", "a"), "a step has no 'reslt' (it has: error, result, status);"
+         " did you mean 'result'?"),
+        (task("b", "{{ steps.a.files }}", "a"), "a step has no 'files' (it has: error, result, status);"),
+        (task("b", "{{ inputs.nope }}"), "the input 'nope' is not declared; declare 'nope' under `inputs`"),
+        (task("b", "{{ promt }}"), "'promt' is not known here; did you mean 'prompt'?"),
+        (task("b", "{{ item }}"), "`item` is known only where a step with `for_each` does its work"),
+        (task("b", "x", when="index > 1", for_each="inputs.all"), "`index` is known only where"),
+        (task("b", "x", when="{{ inputs.all }}"), "the expression cannot be read:"),
+        (task("b", "x", for_each="'abc'"), "`for_each` goes over a list, and this gives none;"),
+        (task("b", "{% macro m() %}{% endmacro %}"), "the template cannot be read: `macro` cannot be used here"),
+        ({"id": "b", "workflow": {"name": "w", "prompt": "{{ inputs.x }}"}}, "the input 'x' is not declared"),
+        ({"id": "b", "workflow": {"name": "w", "inputs": {"k": ["{{ steps.a.result }}"]}}},
+         "the template uses step 'a', which need not have ended"),
+        ({"id": "b", "tool": {"server": "s", "name": "t", "arguments": {"k": "{{ inputs.x }}"}}},
+         "the input 'x' is not declared"),
+        (task("b", "x", confirm="{{ context.stlye }}"), "the context has no 'stlye'; did you mean 'style'?"),
+        ({"id": "b", "workflow": "mine"}, "workflow 'mine' would run itself without end; name another one"),
+        (task("b", "x", output_schema={"type": "objekt"}), "this is no JSON Schema: 'objekt'"),
+        (task("b", "x", output_schema={"$ref": "http://x/y"}), "a `$ref` leads out of the schema: 'http://x/y'"),
+        (task("b", "x", output_schema={"pattern": "("}), "this is no pattern: missing )"),
+        ({"id": "b", "handler": "h", "task": "x"}, "a task is for an agent, and this step is of the kind 'handler'"),
+        ({"id": "b", "agent": "assistant"}, "the step has an agent and no task; say in `task` what it should do"),
+    ],
+)  # fmt: skip
+def test_each_mistake_of_a_step_is_told(step: Step, expected: str) -> None:
+    (mistake,) = told(task("a"), step, inputs={"all": {"type": "array"}}, context={"style": "terse"})
+    assert mistake.startswith(expected)
+
+
+def test_an_id_that_jinja_takes_for_a_subtraction_is_explained() -> None:
+    steps = [task("style-check"), task("b", "{{ steps.style-check.result }}", "style-check")]
+    assert told(*steps) == [
+        "the template uses step 'style', which is not a step of this workflow;"
+        " write `steps['style-check']`: an id with `-` or `.` stands in brackets"
+    ]
+
+
+def test_item_and_index_are_known_to_a_step_for_each_item() -> None:
+    assert told(task("a", "{{ item }} {{ index }}", for_each="['a']")) == []
+    assert told(task("a", "{{ item }}", for_each={"items": "['a']", "max_parallel": 2})) == []
+
+
+def test_texts_of_the_run_are_known_to_the_context() -> None:
+    assert told(task("a", "{{ context.text }} {{ context.selection }} {{ context.path }}")) == []
+
+
+def test_what_is_registered_is_checked_only_where_it_is_known() -> None:
+    steps = [
+        {"id": "a", "handler": "lin"},
+        {"id": "b", "workflow": "reveiw"},
+        {"id": "c"},
+        {"id": "d", "workflow": "./x.yaml"},
+    ]
+    assert told(*steps) == []
+    known = KnownNames(handlers={"lint"}, workflows={"review"})
+    assert told(*steps, known=known) == [
+        "no handler is called 'lin'; did you mean 'lint'?",
+        "no workflow is called 'reveiw'; did you mean 'review'?",
+        "step 'c' does nothing, and no handler is registered under its id;"
+        " give it a `task`, a `handler`, a `tool` or a `workflow`",
+    ]
+
+
+@pytest.mark.parametrize(
+    "path", ["other.yaml", "./other.yml", "deep/other.json", "walk.workflow", "some/where"]
+)
+def test_a_path_of_a_workflow_is_no_name(path: str) -> None:
+    assert told({"id": "a", "workflow": path}, known=KnownNames(workflows={"review"})) == []
+
+
+@pytest.mark.parametrize(
+    ("machine", "expected"),
+    [
+        ("walk", []),
+        ("walk.workflow", []),
+        ("some/where", []),
+        ("wlak", ["no machine is called 'wlak'; did you mean 'walk'?"]),
+        ("review", ["'review' has steps and is no machine; name it in `workflow` instead of `machine`"]),
+        ("mine", ["'mine' has steps and is no machine; name it in `workflow` instead of `machine`"]),
+        (
+            "mine.yaml",
+            ["'mine.yaml' has steps and is no machine; name it in `workflow` instead of `machine`"],
+        ),
+    ],
+)
+def test_what_a_step_names_as_a_machine_is_one(machine: str, expected: list[str]) -> None:
+    known = KnownNames(workflows={"review", "walk"}, machines={"walk"})
+    assert told({"id": "a", "machine": machine}, known=known) == expected
+
+
+def test_a_machine_is_not_looked_for_where_none_is_known() -> None:
+    assert told({"id": "a", "machine": "wlak"}) == []
+
+
+def test_defaults_and_listed_values_fit_their_type() -> None:
+    inputs = {
+        "n": {"type": "integer", "default": "3"},
+        "way": {"enum": ["fast", 2], "default": "slow"},
+        "b": {"type": "boolean", "default": 1},
+        "ok": {"type": "number", "default": 3},
+    }
+    assert told(task("a"), inputs=inputs) == [
+        "the default of the input 'n' must be a whole number, not a text; change it, or what the input may be",
+        "a listed value of the input 'way' must be a text, not a whole number; change it, or the type",
+        "the default of the input 'way' must be one of 'fast', 2, not 'slow'; change it, or what the input may be",
+        "the default of the input 'b' must be true or false, not a whole number;"
+        " change it, or what the input may be",
+    ]
+
+
+def test_a_step_with_a_wrong_value_is_checked_all_the_same() -> None:
+    mistakes = told(task("a", "{{ inputs.x }}", "nope", timeout="soon"))
+    assert len(mistakes) == 3

@@ -1,0 +1,151 @@
+"""Steps as drawings: what is where, and that nothing in a file steers what shows them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tideate_core.errors import InvalidInput
+from tideate_core.workflows import WorkflowDefinition, dependency_graph
+from tideate_core.workflows.drawing import Format, draw_steps
+from tideate_core.workflows.drawing.layers import lay_out_layers
+
+FORMATS: tuple[Format, ...] = ("text", "mermaid", "dot", "svg")
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def workflow(*steps: dict[str, Any], **rest: Any) -> WorkflowDefinition:
+    return WorkflowDefinition.model_validate({"name": "report", "steps": steps, **rest})
+
+
+def step(name: str, *dependencies: str, **rest: Any) -> dict[str, Any]:
+    return {"id": name, "task": f"Do {name}", "dependencies": list(dependencies), **rest}
+
+
+REPORT = workflow(
+    step("plan"),
+    step("facts", "plan", for_each="steps.plan.result"),
+    {"id": "style", "tool": {"server": "git", "name": "log"}, "dependencies": ["plan"]},
+    step("draft", "facts", "style", confirm="Go on?"),
+    {"id": "review", "machine": "careful", "dependencies": ["draft"], "when": "steps.plan.result"},
+    {"id": "end", "workflow": "ask", "dependencies": ["review", "plan"], "parallel": False},
+    title="Write a report",
+)
+
+TEXT = """\
+Write a report: 6 steps in 5 batches
+
+1  ● plan    assistant
+   │
+2  ┌ facts   assistant        ← plan  for each of steps.plan.result
+   └ style   tool git/log     ← plan
+   │
+3 ▶● draft   assistant        ← facts, style  asks first
+   │
+4  ● review  machine careful  ← draft  when steps.plan.result
+   │
+5  ● end     workflow ask     ← review, plan  alone
+"""
+
+
+def test_the_text_has_the_batches_and_what_each_step_waits_for() -> None:
+    assert draw_steps(REPORT, "text", current="draft") == TEXT
+
+
+@pytest.mark.parametrize("width", [20, 33, 80])
+def test_no_line_of_the_text_is_wider_than_it_may_be(width: int) -> None:
+    assert max(map(len, draw_steps(REPORT, "text", width=width).splitlines())) <= width
+
+
+def test_mermaid_has_a_subgraph_for_each_batch_and_all_edges() -> None:
+    drawing = draw_steps(REPORT, "mermaid", current="draft")
+    assert drawing.startswith(
+        'flowchart TD\n    subgraph b1["1"]\n        s0["plan<br/>assistant"]\n    end\n'
+    )
+    assert drawing.count("subgraph ") == 5
+    edges = re.findall(r"s(\d) --> s(\d)", drawing)
+    assert edges == [("0", "1"), ("0", "2"), ("1", "3"), ("2", "3"), ("3", "4"), ("4", "5"), ("0", "5")]
+    assert drawing.endswith("    class s3 current\n")
+
+
+def test_dot_has_the_batches_on_one_height_and_all_edges() -> None:
+    drawing = draw_steps(REPORT, "dot", current="draft")
+    assert r's2 [label="style\ntool git/log", tooltip="style: tool git/log"];' in drawing
+    assert "{ rank=same; s1; s2; }" in drawing
+    assert "s3 [label=" in drawing
+    assert drawing.count("penwidth=3") == 1
+    assert drawing.count(" -> ") == 7
+
+
+def test_the_svg_has_a_box_for_each_step_and_a_line_for_each_dependency() -> None:
+    root = ElementTree.fromstring(draw_steps(REPORT, "svg", current="draft"))
+    boxes = [box.get("class") for box in root.iter(f"{SVG}rect") if "box" in (box.get("class") or "")]
+    assert sorted(filter(None, boxes)) == ["box"] * 5 + ["box current"]
+    assert sum(path.get("class") == "line" for path in root.iter(f"{SVG}path")) == 7
+    batches = [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "batch"]
+    assert batches == ["1", "2", "3", "4", "5"]
+
+
+def test_boxes_of_the_svg_stay_apart_and_on_the_paper() -> None:
+    wide = workflow(step("a"), *(step(f"b{at}" + "x" * at, "a") for at in range(12)), step("c", "a", "b3xxx"))
+    root = ElementTree.fromstring(draw_steps(wide, "svg"))
+    rows: dict[float, list[tuple[float, float]]] = {}
+    for box in root.iter(f"{SVG}rect"):
+        if box.get("class") == "box":
+            x, width = float(box.get("x", "")), float(box.get("width", ""))
+            rows.setdefault(float(box.get("y", "")), []).append((x, x + width))
+    assert sorted(map(len, rows.values())) == [1, 1, 12]
+    for row in rows.values():
+        row.sort()
+        assert row[0][0] >= 0
+        assert row[-1][1] <= float(root.get("width", ""))
+        assert all(one[1] < other[0] for one, other in pairwise(row))
+
+
+def test_an_edge_that_passes_a_row_goes_beside_its_steps() -> None:
+    graph = dependency_graph(workflow(step("a"), step("b", "a"), step("c", "a", "b")).steps)
+    layers = lay_out_layers(graph, dict.fromkeys("abc", 100.0), 20.0)
+    (way,) = [way for way in layers.edges if len(way) == 3]
+    (box,) = [point for point in layers.rows[1] if point.step]
+    assert [point.step for point in way] == ["a", "", "c"]
+    assert abs(way[1].x - box.x) >= (box.width + way[1].width) / 2 + 19.9
+
+
+def test_lines_that_need_not_cross_do_not() -> None:
+    steps = [step("a"), step("b"), step("b2", "b"), step("a2", "a")]
+    graph = dependency_graph(workflow(*steps, step("a3", "a2"), step("b3", "b2")).steps)
+    layers = lay_out_layers(graph, dict.fromkeys(graph.nodes, 50.0), 20.0)
+    sides = [[point.step[0] for point in sorted(row, key=lambda point: point.x)] for row in layers.rows]
+    assert sides[0] == sides[1] == sides[2]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_a_file_says_steers_nothing(form: Format) -> None:
+    evil = 'x"] \x1b[2J\n  click s0 "javascript:alert(1)" <script>&\\n</script> \u202e -->'
+    tool = {"server": evil[:100], "name": evil}
+    drawing = draw_steps(
+        workflow({"id": "a", "name": evil, "tool": tool}, step("b", "a", when=evil), title=evil), form
+    )
+    assert not re.search("[\x00-\x09\x0b-\x1f\u202e]", drawing)
+    if form in ("mermaid", "dot"):
+        assert not re.search(r"^\s*click", drawing, re.MULTILINE)
+        assert 'x"]' not in drawing
+    if form == "svg":
+        assert not list(ElementTree.fromstring(drawing).iter("script"))
+        assert "<script" not in drawing
+
+
+def test_a_step_that_is_not_there_is_told_with_the_nearest() -> None:
+    with pytest.raises(InvalidInput, match="'draf' is not a step of workflow 'report'; did you mean 'draft'"):
+        draw_steps(REPORT, "text", current="draf")
+
+
+def test_too_much_for_an_svg_is_told_and_listed_as_text() -> None:
+    many = workflow(*(step(f"s{at}", *([f"s{at - 1}", "s0"] if at > 1 else [])) for at in range(200)))
+    with pytest.raises(InvalidInput, match="too large for an SVG: 200 steps and 396 dependencies"):
+        draw_steps(many, "svg")
+    assert draw_steps(many, "text").count("\n") > 200

@@ -1,0 +1,172 @@
+# ruff: noqa: E501 - messages stand as they are told
+"""Templates and expressions: what they see, what they give, and that neither can do harm."""
+
+from __future__ import annotations
+
+import time
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tideate_core.errors import InvalidDefinition
+from tideate_core.workflows.expressions import evaluate, render_task
+from tideate_core.workflows.references import _full_references, _plain_references, references
+
+VALUES: dict[str, Any] = {
+    "inputs": {"items": ["a", "b"], "n": 3, "m": {"deep": None}, "text": "<b>"},
+    "context": MappingProxyType({"style": "terse"}),
+    "prompt": "do it",
+    "steps": MappingProxyType(
+        {
+            "a-b": {"result": {"ok": True}, "error": None, "status": "completed"},
+            "list": {"result": [{"f": 1}, {"f": 2}], "error": None, "status": "completed"},
+        }
+    ),
+    "item": "x",
+    "index": 0,
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ prompt }} {{ context.style }} {{ inputs.n }}", "do it terse 3"),
+        ("{{ inputs.items }} {{ inputs.m }} {{ steps['a-b'].result.ok }}", '["a", "b"] {"deep": null} true'),
+        ("{{ inputs.text }}", "<b>"),
+        ("{{ steps.list.result | map(attribute='f') }}", "[1, 2]"),
+        ("{% for one in inputs.items %}{{ loop.index }}{{ one }}{% endfor %}", "1a2b"),
+        ("{% if inputs.nothing is defined %}yes{% else %}no{% endif %}", "no"),
+        ("{{ inputs.nothing | default('none') }}", "none"),
+        ("{{ item ~ index }}", "x0"),
+        ("no template {at all}", "no template {at all}"),
+    ],
+)
+def test_a_task_is_filled_in(template: str, text: str) -> None:
+    assert render_task(template, VALUES) == text
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("inputs.items", ["a", "b"]),
+        ("inputs.items | length > 1 and not inputs.m.deep", True),
+        ("steps.list.result | map(attribute='f')", [1, 2]),
+        ("steps['a-b'].result", {"ok": True}),
+        ("context", {"style": "terse"}),
+        ("range(3)", [0, 1, 2]),
+        ("['a', 'b']", ["a", "b"]),
+        ("inputs.items[1:]", ["b"]),
+        ("inputs.n if inputs.n > 5 else 5", 5),
+        ("none", None),
+        ("'a' ~ inputs.n", "a3"),
+    ],
+)
+def test_an_expression_gives_a_json_value(expression: str, value: Any) -> None:
+    found = evaluate(expression, VALUES)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("inputs.item", "there is no 'item'; did you mean 'items'?"),
+        ("input.n", "'input' is not known; did you mean 'inputs'?"),
+        ("inputs.m.deep.er", "null has no 'er'"),
+        ("inputs.text.upper", "a value of type str has no 'upper'"),
+        ("steps.keys", "there is no 'keys'"),
+        ("inputs.items[9]", "has no 9"),
+        ("inputs.n +", "unexpected 'end of template'"),
+        ("inputs.n; 1", "';' should not follow"),
+        ("{{ inputs.n }}", "expected token ':'"),
+        ("", "unexpected 'end of template'"),
+        ("inputs.items.append(1)", "a call of anything but `range` cannot be used here"),
+        ("{'a': 1}", "a dictionary cannot be used here"),
+        ("9 ** 9 ** 9 ** 9", "`**` makes too large a number"),
+        ("range(10 ** 9)", "Range too big"),
+        ("range", "it gives what is no JSON value"),
+        ("''.__class__.__mro__", "has no '__class__'"),
+        ("(" * 5000, "it is nested too deeply"),
+    ],
+)
+def test_an_expression_without_a_value_says_why(expression: str, words: str) -> None:
+    with pytest.raises(InvalidDefinition) as caught:
+        evaluate(expression, VALUES)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ inputs.nope }}", "{% include 'x' %}", "{{ 'x' }", "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"]
+)  # fmt: skip
+def test_a_template_that_cannot_be_filled_in_is_told_within_its_time(template: str) -> None:
+    started = time.process_time()
+    with pytest.raises(InvalidDefinition, match="cannot be filled in"):
+        render_task(template, VALUES)
+    assert time.process_time() - started < 5
+
+
+def test_a_text_has_a_largest_size() -> None:
+    big = {"steps": {"a": {"result": "x" * 900_000}}}
+    with pytest.raises(InvalidDefinition, match="more than 1024 KiB"):
+        render_task("{{ steps.a.result }}{{ steps.a.result }}", big)
+
+
+def test_filling_in_does_not_look_at_results_that_are_not_named() -> None:
+    class Untouched(dict[str, Any]):
+        def __getitem__(self, key: str) -> Any:
+            assert key == "a"
+            return {"result": "ok"}
+
+    assert render_task("{{ steps.a.result }}", {"steps": Untouched(a=1, b=2)}) == "ok"
+
+
+def test_references_are_what_a_template_names() -> None:
+    found = references(
+        "{{ steps.a.result }} {{ steps['b-c'].error }} {{ inputs['x'].y }} {{ context.s }} {{ foo }}"
+    )
+    assert found.steps == {"a", "b-c"}
+    assert found.fields == {("a", "result"), ("b-c", "error")}
+    assert [*found.inputs, *found.context, *found.names] == ["x", "s", "foo"]
+    assert found.used == {"steps", "inputs", "context"}
+
+
+def test_a_loops_own_names_are_no_references() -> None:
+    found = references("{% for steps in inputs.all %}{{ steps.a }}{{ loop.index }}{% endfor %}")
+    assert [*found.steps, *found.inputs, *found.names] == ["all"]
+
+
+def test_unknown_filters_and_tests_are_told_before_anything_runs() -> None:
+    with pytest.raises(InvalidDefinition, match="no filter 'joinn'; did you mean 'join'"):
+        references("inputs.x | joinn", expression=True)
+    with pytest.raises(InvalidDefinition, match="no test 'definde'; did you mean 'defined'"):
+        references("inputs.x is definde", expression=True)
+
+
+NAMES = st.sampled_from(
+    ["steps", "inputs", "context", "item", "foo", "a", "result", "true", "range", "not", "loop", "in"]
+)
+PATHS = st.lists(NAMES, min_size=1, max_size=4).map(".".join)
+PIECES = st.builds("{{{{{}{}{}}}}}".format, st.sampled_from(["", " ", "\t"]), PATHS, st.sampled_from(["", " "])) | st.sampled_from(["text", " ", "\n", "{", "}", "{#", "{{", "#}", "-"])  # fmt: skip
+
+
+@settings(deadline=None)
+@given(st.lists(PIECES, max_size=5).map("".join))
+def test_the_quick_reading_of_a_template_finds_what_jinja_finds(template: str) -> None:
+    quick = _plain_references(template)
+    if quick is not None:
+        assert quick == _full_references(template, expression=False)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=30) | st.lists(st.sampled_from(["inputs", ".", "items", "[", "]", "(", ")", "0", "|", "length", "+", "~", "'", "not ", "{{", "if ", "else "]), max_size=12).map("".join))  # fmt: skip
+def test_any_expression_has_a_value_or_says_why_not(expression: str) -> None:
+    try:
+        references(expression, expression=True)
+        value = evaluate(expression, VALUES)
+    except InvalidDefinition as error:
+        assert str(error)
+    else:
+        assert isinstance(value, str | int | float | list | dict | None)

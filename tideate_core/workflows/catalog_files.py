@@ -1,0 +1,124 @@
+"""Files with workflows as the catalog has them: parsed when they changed, with what is wrong with them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidWorkflowFile
+from tideate_core.workflows.definition_files import DefinitionFile, load_definition
+from tideate_core.workflows.machine_files import load_machine
+from tideate_core.workflows.machine_workflow import MachineWorkflow
+from tideate_core.workflows.registry import Registration
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.workflows.checking import KnownNames
+    from tideate_core.workflows.definitions import Needs
+    from tideate_core.workflows.discovery import WorkflowFile
+    from tideate_core.workflows.registry import Source, WorkflowRegistry
+
+__all__ = ["Content", "FileCache", "load", "registration"]
+
+BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
+"""States of built-in machines, and of files that take their place, before which the person is asked."""
+BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
+SETTLED: Final = 1_000_000_000
+"""Nanoseconds within which a file may change twice and keep its times."""
+
+Content = MachineWorkflow | DefinitionFile
+
+
+class FileCache:
+    """Parses a file again only when it, or what its steps may name, changed."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[Path, tuple[tuple[object, ...], Content | str]] = {}
+
+    def read(self, file: WorkflowFile, known: KnownNames | None) -> Content | str:
+        """Return what a file has; a notice in place of one that has mistakes.
+
+        :param known: what steps of a definition may name; None of a machine.
+        """
+        # stat before read: a change in between is seen the next time
+        try:
+            status = file.path.stat()
+        except OSError as error:
+            return f"{file.path} cannot be read: {error.strerror}"
+        version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, known)
+        cached = self._parsed.get(file.path)
+        if cached and cached[0] == version:
+            return cached[1]
+        try:
+            read: Content | str = load(file.path, known)
+        except InvalidDefinitionFile as error:
+            read = _first_mistake(file.path, error)
+        except InvalidWorkflowFile as error:
+            read = _first_diagnostic(file.path, error)
+        except InvalidDefinition as error:
+            read = str(error)
+        if _settled(status):
+            self._parsed[file.path] = version, read
+        return read
+
+
+def load(path: Path, known: KnownNames | None) -> Content:
+    """Read a file.
+
+    :param known: None for a machine.
+    :raises InvalidWorkflowFile: a machine's text has mistakes; all of them are told.
+    :raises InvalidDefinitionFile: a definition's text has; all of them are told.
+    :raises InvalidDefinition: it cannot be used.
+    """
+    return load_machine(path) if known is None else load_definition(path, known)
+
+
+def registration(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:
+    """Return a file's workflow as a run takes it.
+
+    :param registry: has the handlers that its steps may name.
+    """
+    if isinstance(content, DefinitionFile):
+        own = registry.handlers_of(content.definition)
+        return Registration(content.definition, own, file.source, file.path, content.text)
+    return _of_machine(content, file.source)
+
+
+def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:
+    # whatever file has a built-in name: to copy it must not take the person's say away
+    confirm = BUILTIN_CONFIRM.get(machine.name, frozenset()) & machine.machine.states.keys()
+    machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()))
+    return Registration(machine, {}, source, machine.path)
+
+
+def _settled(status: os.stat_result) -> bool:
+    return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED
+
+
+def _first_mistake(path: Path, error: InvalidDefinitionFile) -> str:
+    from tideate_core.workflows.positions import FileMistake
+
+    first, *others = [
+        one for one in error.mistakes if isinstance(one, FileMistake) and one.severity == "error"
+    ]
+    return first.told(str(path)) + _more(len(others))
+
+
+def _first_diagnostic(path: Path, error: InvalidWorkflowFile) -> str:
+    from tideate_core.machines.language.model import Diagnostic
+
+    first, *others = [
+        mistake
+        for mistake in error.diagnostics
+        if isinstance(mistake, Diagnostic) and mistake.severity == "error"
+    ]
+    place = f"{path}:{first.position.line}:{first.position.column}"
+    return f"{place}: {first.message}{_more(len(others))}"
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more)" if count else ""

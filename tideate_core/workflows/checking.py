@@ -1,0 +1,282 @@
+"""What is wrong with a definition beyond the shape of its parts: names that lead nowhere, circles, templates.
+
+It looks at values as a file gives them, whatever else is wrong with them, so that all is told at once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from tideate_core.workflows.discovery import is_definition_path, is_workflow_path
+from tideate_core.workflows.graph import cycles, shown_cycle
+from tideate_core.workflows.inputs import InputDefinition
+from tideate_core.workflows.nearest import Nearest
+from tideate_core.workflows.positions import Finding, canonical
+from tideate_core.workflows.steps import KNOWN_AGENTS, STEP_KINDS, kind_problems
+from tideate_core.workflows.template_checks import StepTemplates, TemplateChecks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from tideate_core.workflows.positions import Loc
+
+__all__ = ["KnownNames", "check_definition"]
+
+LEADS_OUT: Final = "a `$ref` leads out of the schema"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """What steps may name; of what is None nothing is known, and no name is checked."""
+
+    handlers: Collection[str] | None = None
+    workflows: Collection[str] | None = None
+    machines: Collection[str] | None = None
+    """Those of `workflows` that are machines."""
+    agents: Collection[str] = KNOWN_AGENTS
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step as far as it can be read: keys in snake_case, values of any kind."""
+
+    index: int
+    values: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        found = self.values.get("id")
+        return found if isinstance(found, str) else ""
+
+    @property
+    def named(self) -> list[tuple[int, str]]:
+        """The dependencies that are texts, with their places in the list."""
+        found = self.values.get("dependencies")
+        listed = found if isinstance(found, list) else []
+        return [(place, name) for place, name in enumerate(listed) if isinstance(name, str)]
+
+    @property
+    def dependencies(self) -> list[str]:
+        return [name for _, name in self.named]
+
+    def at(self, *loc: str | int) -> Loc:
+        return ("steps", self.index, *loc)
+
+
+def check_definition(values: Mapping[str, Any], name: str, known: KnownNames) -> list[Finding]:
+    """Return all mistakes but those of shape; each in the order of its kind, not of the file.
+
+    :param values: the whole definition, as JSON.
+    :param name: what the workflow is called.
+    """
+    root = _spelled(values)
+    steps = [_Step(i, _spelled(step)) for i, step in enumerate(_listed(root)) if isinstance(step, Mapping)]
+    checks = _Checks(steps, name, known)
+    inputs = root.get("inputs")
+    return [
+        *_inputs(inputs if isinstance(inputs, Mapping) else {}),
+        *checks.ids(),
+        *checks.dependencies(),
+        *checks.kinds(),
+        *checks.templates(root),
+        *(finding for step in steps for finding in _schemas(step)),
+    ]
+
+
+def _spelled(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {canonical(key): value for key, value in values.items() if isinstance(key, str)}
+
+
+def _listed(root: Mapping[str, Any]) -> list[Any] | tuple[Any, ...]:
+    steps = root.get("steps")
+    return steps if isinstance(steps, list | tuple) else []
+
+
+class _Checks:
+    def __init__(self, steps: list[_Step], name: str, known: KnownNames) -> None:
+        self._steps = steps
+        self._name = name
+        self._known = known
+        self._by_id: dict[str, _Step] = {}
+        for step in steps:
+            if step.id:
+                self._by_id.setdefault(step.id, step)
+        self._nearest = Nearest()
+
+    def ids(self) -> Iterator[Finding]:
+        for step in self._steps:
+            first = self._by_id.get(step.id)
+            if first is not None and first is not step:
+                message = f"step {step.id!r} is listed twice"
+                yield Finding(step.at("id"), message, "give one of them another id", see=first.at("id"))
+
+    def dependencies(self) -> Iterator[Finding]:
+        for step in self._steps:
+            seen: set[str] = set()
+            for place, name in step.named:
+                at = step.at("dependencies", place)
+                if name not in self._by_id:
+                    message = f"step {step.id!r} depends on {name!r}, which is not a step of this workflow"
+                    yield Finding(at, message, self._nearest.hint(name, self._by_id))
+                elif name in seen:
+                    message = f"step {step.id!r} depends on {name!r} twice"
+                    yield Finding(at, message, "remove one of them", "warning")
+                seen.add(name)
+        yield from self._circles()
+
+    def _circles(self) -> Iterator[Finding]:
+        for cycle in cycles(self._stuck()):
+            first = self._by_id[cycle[0]]
+            place = next(place for place, name in first.named if name == cycle[1 % len(cycle)])
+            message = f"steps wait for each other: {shown_cycle(cycle)}"
+            if len(cycle) == 1:
+                message = f"step {cycle[0]!r} waits for itself"
+            yield Finding(first.at("dependencies", place), message, "remove one of these dependencies")
+
+    def _stuck(self) -> dict[str, list[str]]:
+        order = set(self._order())
+        return {name: step.dependencies for name, step in self._by_id.items() if name not in order}
+
+    def _order(self) -> list[str]:
+        """Return the steps that can run, each behind its dependencies; unknown ones are told elsewhere."""
+        missing = {}
+        dependents: dict[str, list[str]] = {name: [] for name in self._by_id}
+        for name, step in self._by_id.items():
+            needed = [one for one in step.dependencies if one in self._by_id]
+            missing[name] = len(needed)
+            for one in needed:
+                dependents[one].append(name)
+        order = [name for name, count in missing.items() if not count]
+        for name in order:  # it grows on the way
+            for dependent in dependents[name]:
+                missing[dependent] -= 1
+                if not missing[dependent]:
+                    order.append(dependent)
+        return order
+
+    def kinds(self) -> Iterator[Finding]:
+        for step in self._steps:
+            given = {key for key in (*STEP_KINDS, "task") if step.values.get(key) is not None}
+            for problem in kind_problems(given):
+                yield Finding(step.at(problem.key), problem.message, problem.hint, on_key=True)
+            yield from self._names(step, given)
+
+    def _names(self, step: _Step, given: set[str]) -> Iterator[Finding]:
+        agent, workflow = step.values.get("agent"), step.values.get("workflow")
+        at = step.at("workflow")
+        if isinstance(workflow, Mapping):
+            workflow, at = workflow.get("name"), step.at("workflow", "name")
+        if isinstance(agent, str) and agent:
+            yield from self._unknown("agent", agent, self._known.agents, step.at("agent"))
+        if isinstance(workflow, str) and workflow == self._name:
+            yield Finding(at, f"workflow {workflow!r} would run itself without end", "name another one")
+        elif isinstance(workflow, str) and workflow and not is_workflow_path(workflow):
+            yield from self._unknown("workflow", workflow, self._known.workflows, at)
+        yield from self._machine(step)
+        handler = step.values.get("handler")
+        if isinstance(handler, str) and handler:
+            yield from self._unknown("handler", handler, self._known.handlers, step.at("handler"))
+        elif step.id and not given and self._no_handler(step.id):
+            message = f"step {step.id!r} does nothing, and no handler is registered under its id"
+            yield Finding(step.at("id"), message, "give it a `task`, a `handler`, a `tool` or a `workflow`")
+
+    def _machine(self, step: _Step) -> Iterator[Finding]:
+        name, at = step.values.get("machine"), step.at("machine")
+        if not isinstance(name, str) or not name:
+            return
+        is_graph = name == self._name or name in (self._known.workflows or ())
+        if is_definition_path(name) or (is_graph and name not in (self._known.machines or ())):
+            message = f"{name!r} has steps and is no machine"
+            yield Finding(at, message, "name it in `workflow` instead of `machine`", on_key=True)
+        elif not is_workflow_path(name):
+            yield from self._unknown("machine", name, self._known.machines, at)
+
+    def _no_handler(self, name: str) -> bool:
+        return self._known.handlers is not None and name not in self._known.handlers
+
+    def _unknown(self, kind: str, name: str, known: Collection[str] | None, at: Loc) -> Iterator[Finding]:
+        if known is not None and name not in known:
+            there = ", ".join(sorted(known)[:10]) or "none"
+            hint = self._nearest.hint(name, known) or f"known: {there}"
+            yield Finding(at, f"no {kind} is called {name!r}", hint)
+
+    def templates(self, root: Mapping[str, Any]) -> Iterator[Finding]:
+        """Check what templates name against the steps that have ended when they are filled in."""
+        numbers = {name: number for number, name in enumerate(self._by_id)}
+        before: dict[str, int] = {}
+        for name in self._order():
+            mask = 0
+            for one in self._by_id[name].dependencies:
+                mask |= before.get(one, 0) | (1 << numbers[one] if one in numbers else 0)
+            before[name] = mask
+        checks = TemplateChecks(root, numbers, before, self._nearest)
+        for step in self._steps:
+            own = step.id if self._by_id.get(step.id) is step else ""
+            yield from checks.check(StepTemplates(own, step.at(), step.values))
+
+
+def _inputs(declared: Mapping[str, Any]) -> Iterator[Finding]:
+    """Check that defaults and listed values fit the type."""
+    for name, about in declared.items():
+        try:
+            of = InputDefinition.model_validate(about)
+        except ValidationError:
+            continue  # its shape is told by who reads the file
+        allowed = of.model_copy(update={"enum": None})
+        for place, value in enumerate(of.enum or ()):
+            if problem := allowed.problem_with(value):
+                message = f"a listed value of the input {name!r} {problem}"
+                yield Finding(("inputs", name, "enum", place), message, "change it, or the type")
+        if of.default is not None and (problem := of.problem_with(of.default)):
+            message = f"the default of the input {name!r} {problem}"
+            yield Finding(("inputs", name, "default"), message, "change it, or what the input may be")
+
+
+def _schemas(step: _Step) -> Iterator[Finding]:
+    schema = step.values.get("output_schema")
+    if not isinstance(schema, Mapping):
+        return
+    # here, because it is slow to load and few steps have a schema
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    meta = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    mistake = best_match(meta.iter_errors(schema))
+    if mistake is not None:
+        at = step.at("output_schema", *mistake.absolute_path)
+        yield Finding(at, f"this is no JSON Schema: {_brief(mistake.message)}", "correct it")
+    yield from _inside(schema, step.at("output_schema"))
+
+
+def _inside(schema: Any, at: Loc) -> Iterator[Finding]:
+    """Check what the schema of schemas leaves open: references and patterns."""
+    if isinstance(schema, list | tuple):
+        for index, item in enumerate(schema):
+            yield from _inside(item, (*at, index))
+    if not isinstance(schema, Mapping):
+        return
+    for key, item in schema.items():
+        here = (*at, key)
+        if key in {"$ref", "$dynamicRef"} and isinstance(item, str) and not item.startswith("#"):
+            yield Finding(here, f"{LEADS_OUT}: {item!r}", "nothing is fetched; put it under `$defs`")
+        elif key == "pattern" and isinstance(item, str) and (problem := _no_pattern(item)):
+            yield Finding(here, f"this is no pattern: {problem}", "correct it, or put it in single quotes")
+        elif key not in {"const", "default", "enum", "examples"}:
+            yield from _inside(item, here)
+
+
+def _no_pattern(pattern: str) -> str:
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return ""
+
+
+def _brief(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:100]} … {message[-90:]}"

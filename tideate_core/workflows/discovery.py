@@ -1,0 +1,102 @@
+"""Where files with workflows are looked for: machines, and definitions in YAML and JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import InvalidDefinition
+from tideate_core.project import DEFINITION_SUFFIXES, config_dir, inside, workflows_dir
+from tideate_core.workflows.machine_files import (
+    BUILTIN_MACHINES,
+    MACHINE_SUFFIX,
+    PLAIN_NAMES,
+    check_stem,
+    is_machine_name,
+    is_machine_path,
+    shown_path,
+)
+
+if TYPE_CHECKING:
+    from tideate_core.workflows.registry import Source
+
+__all__ = ["WorkflowFile", "find_files", "is_definition_name", "is_definition_path", "is_workflow_path"]
+
+RANK: Final = {suffix: rank for rank, suffix in enumerate((MACHINE_SUFFIX, *DEFINITION_SUFFIXES))}
+"""Of files of one name in a directory the first is used."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowFile:
+    """A file that was found; `problem` says why it is not used."""
+
+    path: Path
+    source: Source
+    problem: str = ""
+    is_directory: bool = False
+    """It is a directory of such files, which has a problem."""
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def is_definition(self) -> bool:
+        """It has steps, and no states."""
+        return is_definition_path(self.path.name)
+
+
+def is_definition_name(file: str) -> bool:
+    """Tell whether a file is a definition in YAML or JSON, by its name."""
+    return is_definition_path(file) and not file.startswith(".")
+
+
+def is_definition_path(path: str) -> bool:
+    """Tell whether a path is that of a definition in YAML or JSON, by its suffix."""
+    return PurePath(path).suffix.lower() in DEFINITION_SUFFIXES
+
+
+def is_workflow_path(name: str) -> bool:
+    """Tell whether this names a file; anything else is the name of a workflow."""
+    return is_machine_path(name) or is_definition_path(name)
+
+
+def find_files(root: Path | None) -> list[WorkflowFile]:
+    """List the files, those that win first: the project's, the person's, the built-in ones.
+
+    Nothing is read but the directories.
+    """
+    found = [] if root is None else _found(workflows_dir(root), "project", within=root)
+    found += _found(config_dir() / "workflows", "user")
+    return found + _found(BUILTIN_MACHINES, "builtin")
+
+
+def _found(directory: Path, source: Source, *, within: Path | None = None) -> list[WorkflowFile]:
+    """List a directory's files; one that cannot be listed is itself what has a problem."""
+    if within is not None and not inside(directory, within):
+        return [WorkflowFile(directory, source, _leads_out(directory), is_directory=True)]
+    try:
+        paths = sorted(directory.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        problem = f"{directory} cannot be read: {error.strerror}"
+        return [WorkflowFile(directory, source, problem, is_directory=True)]
+    files = [path for path in paths if is_machine_name(path.name) or is_definition_name(path.name)]
+    files.sort(key=lambda path: (path.name in PLAIN_NAMES, path.stem, RANK.get(path.suffix.lower(), 0)))
+    return [WorkflowFile(path, source, _problem(path, within)) for path in files]
+
+
+def _problem(path: Path, within: Path | None) -> str:
+    if within is not None and not inside(path, within):
+        return _leads_out(path)
+    try:
+        check_stem(path)
+    except InvalidDefinition as error:
+        return str(error)
+    return ""
+
+
+def _leads_out(path: Path) -> str:
+    return f"{shown_path(path)} was not used: it is a link out of the project"

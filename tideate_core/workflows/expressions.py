@@ -1,0 +1,182 @@
+"""The templates and expressions of a step: what they see, and what they give.
+
+They are Jinja, in the sandbox of `templates`. They see JSON values by name: `inputs`, `context`, `prompt`,
+`steps.ID.result`, `.error` and `.status`, and where a step runs `for_each`, `item` and `index`. Nothing else
+is known, and what is missing is an error, never an empty text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from jinja2 import StrictUndefined, TemplateError, Undefined, nodes
+from jinja2.exceptions import TemplateSyntaxError, UndefinedError
+
+from tideate_core.errors import InvalidDefinition, did_you_mean
+from tideate_core.workflows.steps import VALUE_NAMES
+from tideate_core.workflows.templates import LARGEST, MOST_TURNS, RENDER_ERRORS, Sandbox, rendered, restrict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ValueSandbox", "evaluate", "parsed", "render_task", "words_of"]
+
+RESULT: Final = "_result"
+JSON_TYPES: Final = (str, int, float, dict, list, type(None))
+
+
+def render_task(template: str, values: Mapping[str, Any]) -> str:
+    """Fill in a step's text; lists, mappings, true, false and null are written as JSON.
+
+    :raises InvalidDefinition: it is wrong, names what is not there, or takes too much time or room.
+    """
+    if "{" not in template:
+        return template
+    try:
+        return rendered(template, values, ValueSandbox(_room(values)))
+    except RENDER_ERRORS as error:
+        raise InvalidDefinition(
+            f"the template {_short(template)} cannot be filled in: {words_of(error)}"
+        ) from error
+
+
+def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
+    """Return the JSON value that an expression gives.
+
+    :raises InvalidDefinition: it is wrong, names what is not there, or takes too much time or room.
+    """
+    sandbox = ValueSandbox(_room(values))
+    given: list[Any] = []
+    sandbox.filters[RESULT] = given.append
+    try:
+        body = parsed(sandbox, expression, is_expression=True)
+        _run(sandbox, body, values)
+        return _plain(given[0])
+    except RENDER_ERRORS as error:
+        words = f"the expression {_short(expression)} has no value: {words_of(error)}"
+        raise InvalidDefinition(words) from error
+
+
+class _Missing(StrictUndefined):
+    """What is not there, told with what is."""
+
+    __slots__ = ()
+
+    @property
+    def _undefined_message(self) -> str:
+        if self._undefined_hint:
+            return self._undefined_hint
+        name = self._undefined_name
+        if isinstance(self._undefined_obj, Mapping):
+            known = [key for key in self._undefined_obj if isinstance(key, str)]
+            there = ", ".join(known[:20]) or "nothing"
+            return f"there is no {name!r}{did_you_mean(str(name), known)} (there is: {there})"
+        if isinstance(self._undefined_obj, JSON_TYPES):
+            kind = (
+                "null"
+                if self._undefined_obj is None
+                else f"a value of type {type(self._undefined_obj).__name__}"
+            )
+            return f"{kind} has no {name!r}"
+        return f"{name!r} is not known{did_you_mean(str(name), VALUE_NAMES)}"
+
+
+class ValueSandbox(Sandbox):
+    """For JSON values: a mapping has its keys, and no value has methods."""
+
+    def __init__(self, largest: int) -> None:
+        super().__init__(largest)
+        self.undefined = _Missing
+        self.finalize = _written
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, Mapping):
+            return obj[attribute] if attribute in obj else self.undefined(obj=obj, name=attribute)
+        if isinstance(obj, JSON_TYPES):
+            return self.undefined(obj=obj, name=attribute)
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        if isinstance(argument, str) and isinstance(obj, Mapping | str | list):
+            return self.getattr(obj, argument)
+        return super().getitem(obj, argument)
+
+
+def parsed(sandbox: Sandbox, source: str, *, is_expression: bool) -> nodes.Template:
+    """Parse a template; an expression becomes one whose only effect is to keep its value."""
+    if not is_expression:
+        return sandbox.parse(source)
+    from jinja2.parser import Parser
+
+    parser = Parser(sandbox, source, state="variable")
+    value = parser.parse_expression()
+    if not parser.stream.eos:
+        raise TemplateSyntaxError(
+            f"{str(parser.stream.current)!r} should not follow", parser.stream.current.lineno
+        )
+    output = nodes.Output([value], lineno=1)
+    tree = nodes.Template([output], lineno=1)
+    tree.set_environment(sandbox)
+    return tree
+
+
+def _run(sandbox: Sandbox, tree: nodes.Template, values: Mapping[str, Any]) -> None:
+    from jinja2 import Template
+
+    restrict(tree, sandbox)
+    for output in tree.find_all(nodes.Output):
+        kept = [nodes.Filter(node, RESULT, [], [], None, None, lineno=1) for node in output.nodes]
+        output.nodes = list(kept)
+    tree.set_environment(sandbox)
+    template = Template.from_code(sandbox, sandbox.compile(tree), sandbox.make_globals(None))
+    for _ in template.generate(values):
+        pass
+
+
+def _plain(value: Any) -> Any:
+    """Return a JSON value; ranges and what filters give become lists."""
+    if isinstance(value, Undefined):
+        str(value)  # raises what is missing
+    if isinstance(value, JSON_TYPES):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    items = list(islice(_iterator(value), MOST_TURNS + 1))
+    if len(items) > MOST_TURNS:
+        raise TemplateError(f"it gives a list of more than {MOST_TURNS} items")
+    return [_plain(item) for item in items]
+
+
+def _iterator(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple | range) or hasattr(value, "__next__"):
+        return iter(value)
+    raise TemplateError("it gives what is no JSON value")
+
+
+def _written(value: Any) -> Any:
+    """Write a value into a text; what a filter gives is written as the list it is."""
+    if isinstance(value, str | Undefined) or (isinstance(value, int | float) and not isinstance(value, bool)):
+        return value
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _room(values: Mapping[str, Any]) -> int:
+    # the results of all steps are not counted: that would take long, and no model reads so much
+    return LARGEST + sum(len(text) for text in values.values() if isinstance(text, str))
+
+
+def _short(source: str) -> str:
+    line = " ".join(source.split())
+    return repr(line if len(line) <= 60 else f"{line[:57]}…")
+
+
+def words_of(error: Exception) -> str:
+    """Return what one of `RENDER_ERRORS` says to a person."""
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if isinstance(error, UndefinedError | TemplateError) and error.message:
+        return error.message.rstrip(".").replace(" in a prompt", " here")
+    return str(error) or type(error).__name__

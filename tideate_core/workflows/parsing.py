@@ -1,0 +1,180 @@
+"""Reads workflows from YAML and JSON: all mistakes of a file at once, each with its place and a hint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
+from tideate_core.workflows.checking import KnownNames, check_definition
+from tideate_core.workflows.definitions import WorkflowDefinition, check_name
+from tideate_core.workflows.nearest import Nearest
+from tideate_core.workflows.positions import FileMistake, Finding, LineTable, Located, Problem, span_of
+from tideate_core.workflows.shape import spelled, validated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LARGEST_FILE", "FileFormat", "ParsedWorkflow", "WorkflowParser", "format_of"]
+
+FileFormat = Literal["yaml", "json"]
+
+LARGEST_FILE: Final = 1024 * 1024
+"""Bytes of a definition."""
+MOST_TOLD: Final = 200
+"""Mistakes of a file that are told; the rest is counted."""
+BOM: Final = "\ufeff"
+ANY_NAME: Final = "workflow"
+"""In place of a name that cannot be one, so that the rest is checked."""
+
+SUFFIXES: Final[dict[str, FileFormat]] = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+
+
+def format_of(path: str) -> FileFormat | None:
+    """Return what a file is written in by its name, None if it is no definition."""
+    return SUFFIXES.get(PurePath(path).suffix.lower())
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedWorkflow:
+    """What a text says; `definition` is None if it has an error, `mistakes` are in the text's order."""
+
+    definition: WorkflowDefinition | None
+    mistakes: list[FileMistake]
+    file: str
+    """How messages name it."""
+
+    def require(self) -> WorkflowDefinition:
+        """Return the definition.
+
+        :raises InvalidDefinitionFile: the text has mistakes; a line each: `file:line:column: message; hint`.
+        """
+        if self.definition is not None:
+            return self.definition
+        told = [mistake.told(self.file) for mistake in self.mistakes if mistake.severity == "error"]
+        raise InvalidDefinitionFile("\n".join(told), self.mistakes)
+
+
+class WorkflowParser:
+    """Reads definitions.
+
+    :param known: what steps may name; by default only agents are checked.
+    """
+
+    def __init__(self, known: KnownNames | None = None) -> None:
+        self._known = known or KnownNames()
+
+    def parse(
+        self,
+        text: str | bytes,
+        *,
+        format: FileFormat,  # noqa: A002 - what everybody calls it
+        name: str,
+        path: str | None = None,
+    ) -> ParsedWorkflow:
+        """Read a text; it never raises.
+
+        :param text: bytes are UTF-8; a byte order mark is left out.
+        :param name: how the workflow is called: a file's stem.
+        :param path: for messages; by default the name.
+        """
+        file = path or name
+        decoded = _decoded(text)
+        if isinstance(decoded, FileMistake):
+            return ParsedWorkflow(None, [decoded], file)
+        lines = LineTable(decoded)
+        root, problems = _read(decoded, format)
+        found = problems
+        definition = None
+        if root is not None:
+            definition, findings = self._understand(root, name)
+            found = [*problems, *(_problem(decoded, root, lines, finding) for finding in findings)]
+        mistakes = _sorted(lines.mistake(problem) for problem in found)
+        if any(mistake.severity == "error" for mistake in mistakes):
+            definition = None
+        return ParsedWorkflow(definition, mistakes, file)
+
+    def _understand(self, root: Located, name: str) -> tuple[WorkflowDefinition | None, list[Finding]]:
+        if not isinstance(root.value, dict):
+            hint = "begin with `steps:` and a list of steps"
+            return None, [Finding((), "a workflow is a mapping with `steps`", hint)]
+        findings = []
+        try:
+            check_name(name, after="")
+        except InvalidDefinition as error:
+            findings.append(Finding((), str(error), "rename the file"))
+            name = ANY_NAME
+        values, twice = spelled(root.value)
+        nearest = Nearest()
+        if "title" in values:
+            findings.append(
+                Finding(("title",), "unknown key 'title'", "the key is called `name`", on_key=True)
+            )
+        definition, wrong = validated(_called(values, name), nearest)
+        findings += [*twice, *map(_as_the_file_has_it, wrong)]
+        return definition, [*findings, *check_definition(values, name, self._known)]
+
+
+def _called(values: dict[str, Any], name: str) -> dict[str, Any]:
+    """Put a file's `name`, which is shown, where a definition has it: it is called as its file."""
+    given = {key: value for key, value in values.items() if key not in {"name", "title"}}
+    if "name" in values:
+        given["title"] = values["name"]
+    return {**given, "name": name}
+
+
+def _as_the_file_has_it(finding: Finding) -> Finding:
+    if finding.loc != ("title",):
+        return finding
+    return finding._replace(loc=("name",), message=finding.message.replace("`title`", "`name`"))
+
+
+def _decoded(text: str | bytes) -> str | FileMistake:
+    """Return the text, or why there is none."""
+    if len(text) > LARGEST_FILE:
+        message = f"the file is larger than {LARGEST_FILE >> 20} MiB"
+        return FileMistake(1, 1, 1, 1, "error", message, "that is no workflow; keep large data elsewhere")
+    if isinstance(text, str):
+        return text.removeprefix(BOM)
+    try:
+        return text.decode("utf-8").removeprefix(BOM)
+    except UnicodeDecodeError as error:
+        before = text[: error.start].decode("utf-8").removeprefix(BOM)
+        line, column = LineTable(before).place(len(before))
+        message = f"byte {error.start} (0x{text[error.start]:02x}) is not UTF-8"
+        return FileMistake(line, column, line, column + 1, "error", message, "save the file as UTF-8")
+
+
+def _read(text: str, kind: FileFormat) -> tuple[Located | None, list[Problem]]:
+    # here, because a run reads one kind at most
+    if kind == "json":
+        from tideate_core.workflows.json_reader import read_json
+
+        return read_json(text)
+    from tideate_core.workflows.yaml_reader import read_yaml
+
+    return read_yaml(text)
+
+
+def _problem(text: str, root: Located, lines: LineTable, finding: Finding) -> Problem:
+    """Place a finding."""
+    start, end = span_of(root, finding.loc, on_key=finding.on_key)
+    if finding.needle:
+        at = text.find(finding.needle, start, end)
+        start, end = (at, at + len(finding.needle)) if at >= 0 else (start, end)
+    hint = finding.hint
+    if finding.see is not None:
+        line, _ = lines.place(span_of(root, finding.see)[0])
+        hint = f"{hint} (the first is in line {line})"
+    return Problem(start, end, finding.message, hint, finding.severity)
+
+
+def _sorted(mistakes: Iterable[FileMistake]) -> list[FileMistake]:
+    told = sorted(set(mistakes), key=lambda one: (one.line, one.column, one.message))
+    if len(told) <= MOST_TOLD:
+        return told
+    # errors first: with none of them told it would not be seen that there is no definition
+    kept = sorted(told, key=lambda one: one.severity != "error")[:MOST_TOLD]
+    more = kept[-1]._replace(message=f"and {len(told) - MOST_TOLD} more mistakes", hint="correct these first")
+    return [*sorted(kept, key=lambda one: (one.line, one.column, one.message)), more]

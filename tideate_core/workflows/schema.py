@@ -1,0 +1,109 @@
+"""The JSON Schema of a definition file, for editors that complete and check by it."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+from pydantic.alias_generators import to_camel
+
+from tideate_core.workflows.definitions import WorkflowDefinition
+from tideate_core.workflows.inputs import InputDefinition
+from tideate_core.workflows.shape import file_keys
+from tideate_core.workflows.steps import (
+    KNOWN_AGENTS,
+    STEP_KINDS,
+    ForEach,
+    NestedWorkflow,
+    Part,
+    ToolCall,
+    WorkflowStep,
+)
+
+__all__ = ["definition_schema"]
+
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+PARTS: Final[tuple[type[Part], ...]] = (ForEach, InputDefinition, NestedWorkflow, ToolCall, WorkflowStep)
+
+
+def definition_schema() -> dict[str, Any]:
+    """Return the schema of a definition file, of draft 2020-12.
+
+    Keys are proposed in snake_case; their camelCase spellings fit, too.
+    """
+    definitions = {part.__name__: _part(part) for part in PARTS}
+    # it depends on the input's own default
+    del definitions["InputDefinition"]["properties"]["required"]["default"]
+    _short_forms(definitions["WorkflowStep"]["properties"])
+    definitions["WorkflowStep"] |= _one_kind()
+    root = _part(WorkflowDefinition)
+    root["properties"]["name"] = {
+        "description": "Shown to people; by default the file's name.",
+        "maxLength": 200,
+        "type": "string",
+    }
+    root["properties"]["inputs"]["additionalProperties"] = False
+    _spell(root)
+    for part in definitions.values():
+        _spell(part)
+    return {
+        "$schema": DIALECT,
+        "title": "A tideate workflow",
+        **root,
+        "$defs": definitions,
+    }
+
+
+def _part(part: type[Part]) -> dict[str, Any]:
+    """Return a model's schema, with its keys in snake_case."""
+    full = TypeAdapter(part).json_schema(by_alias=False, ref_template="#/$defs/{model}")
+    properties = {key: _plain(full["properties"][key]) for key in file_keys(part)}
+    required = [key for key in full.get("required", ()) if part is not WorkflowDefinition or key != "name"]
+    plain = {"type": "object", "properties": properties, "additionalProperties": False}
+    if part is not WorkflowDefinition:
+        plain["description"] = (part.__doc__ or "").split("\n\n")[0].replace("\n    ", " ")
+    return plain | ({"required": required} if required else {})
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the titles that pydantic makes of names, and defaults that say nothing."""
+    plain = {key: value for key, value in schema.items() if key != "title"}
+    if plain.get("default", ...) in (None, "", []):
+        del plain["default"]
+    return plain
+
+
+def _short_forms(properties: dict[str, Any]) -> None:
+    """Add what a step may write short, and who may be named."""
+    agents = {"enum": sorted(KNOWN_AGENTS), "type": "string"}
+    properties["agent"] = {**agents, "description": properties["agent"]["description"]}
+    for key, example in (("workflow", "name"), ("for_each", "items")):
+        full = properties[key]["anyOf"][0]
+        short = {"type": "string", "minLength": 1, "description": f"The `{example}` alone."}
+        properties[key]["anyOf"] = [short, full, {"type": "null"}]
+
+
+def _one_kind() -> dict[str, Any]:
+    """Return the rule that a step does one thing, and that an agent has a task."""
+    others = [kind for kind in STEP_KINDS if kind != "agent"]
+    return {
+        "dependentRequired": {"agent": ["task"], "agentId": ["task"]},
+        "dependentSchemas": {
+            kind: {
+                "properties": dict.fromkeys(
+                    (*(o for o in others if o != kind), "agent", "agentId", "task"), False
+                )
+            }
+            for kind in others
+        },
+    }
+
+
+def _spell(part: dict[str, Any]) -> None:
+    """Let keys be spelled in camelCase, without proposing it."""
+    properties = part["properties"]
+    for key in list(properties):
+        other = "agentId" if key == "agent" else to_camel(key)
+        if other != key:
+            # `doNotSuggest` is yaml-language-server's
+            properties[other] = {**properties[key], "doNotSuggest": True}

@@ -1,0 +1,221 @@
+"""Whether the parts of a definition have the right shape, said in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from tideate_core.workflows.definitions import WorkflowDefinition
+from tideate_core.workflows.inputs import InputDefinition, shown
+from tideate_core.workflows.positions import Finding, canonical
+from tideate_core.workflows.steps import ForEach, NestedWorkflow, Part, ToolCall, WorkflowStep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic_core import ErrorDetails
+
+    from tideate_core.workflows.nearest import Nearest
+    from tideate_core.workflows.positions import Loc
+
+__all__ = ["file_keys", "spelled", "validated"]
+
+PARTS: Final[Mapping[tuple[str, ...], type[Part]]] = {
+    (): WorkflowDefinition,
+    ("inputs", "*"): InputDefinition,
+    ("steps", "*"): WorkflowStep,
+    ("steps", "*", "for_each"): ForEach,
+    ("steps", "*", "tool"): ToolCall,
+    ("steps", "*", "workflow"): NestedWorkflow,
+}
+"""The models by where they stand; `*` is any name or index."""
+
+TOLD_ELSEWHERE: Final = frozenset({"step_kind", "step_twice"})
+"""What `checking` tells, with better places."""
+
+EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
+    "bool_type": ("true or false", "write true or false, without quotes"),
+    "dict_type": ("a mapping", "write `key: value` lines, indented"),
+    "int_type": ("a whole number", "write digits, without quotes"),
+    "list_type": ("a list", "begin each item with `- `, or write `[a, b]`"),
+    "model_type": ("a mapping", "write `key: value` lines, indented"),
+    "string_type": ("a text", "put it in quotes"),
+    "tuple_type": ("a list", "begin each item with `- `, or write `[a, b]`"),
+}
+"""By pydantic's kind of error: what is wanted, and how to write it."""
+
+NAMES: Final = "a name is a letter or _, then letters, digits, _ . -"
+INPUT_NAMES: Final = "a name of an input is a letter or _, then letters, digits, _"
+
+
+def file_keys(part: type[Part]) -> list[str]:
+    """Return the keys that a part has in a file, in snake_case."""
+    return [name for name in part.model_fields if (part, name) != (WorkflowDefinition, "title")]
+
+
+def spelled(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+    """Return a file's values with the keys of all parts in snake_case; two spellings of one are a mistake."""
+    found: list[Finding] = []
+    return _spelled(values, (), (), found), found
+
+
+def validated(values: Mapping[str, Any], nearest: Nearest) -> tuple[WorkflowDefinition | None, list[Finding]]:
+    """Make a definition, or say why not.
+
+    :param values: with keys in snake_case.
+    """
+    try:
+        return WorkflowDefinition.model_validate(values), []
+    except ValidationError as error:
+        errors = [one for one in error.errors(include_url=False) if not _told_elsewhere(one)]
+        return None, [finding for one in errors for finding in _told(one, nearest)]
+
+
+def _told_elsewhere(error: ErrorDetails) -> bool:
+    # pydantic counts only the items that are right
+    counted_wrong = error["type"] == "too_short" and len(error["input"]) >= error["ctx"]["min_length"]
+    return counted_wrong or error["type"] in TOLD_ELSEWHERE
+
+
+def _spelled(value: Any, path: tuple[str, ...], loc: Loc, found: list[Finding]) -> Any:
+    if isinstance(value, list):
+        if path != ("steps",):
+            return value
+        return [_spelled(item, ("steps", "*"), (*loc, i), found) for i, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    if path == ("inputs",):
+        return {key: _spelled(item, ("inputs", "*"), (*loc, key), found) for key, item in value.items()}
+    part = PARTS.get(path)
+    if part is None:
+        return value
+    known = file_keys(part)
+    plain: dict[str, Any] = {}
+    for key, item in value.items():
+        name = canonical(key) if canonical(key) in known else key
+        if name in plain:
+            message = f"the key {key!r} is given twice, in two spellings"
+            found.append(Finding((*loc, key), message, "keep one of them", on_key=True))
+            continue
+        plain[name] = _spelled(item, (*path, name), (*loc, key), found)
+    return plain
+
+
+def _told(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
+    loc, kind, value = error["loc"], error["type"], error["input"]
+    context = error.get("ctx", {})
+    if loc == ("name",):
+        return  # not the file's: how it is called is told by its name
+    what = _what(loc)
+    if kind in EXPECTED:
+        expected, hint = EXPECTED[kind]
+        message = f"{what} must be {expected}, not {shown(value)}"
+        yield Finding(loc, message, _better_hint(kind, value, loc) or hint)
+    elif kind == "extra_forbidden":
+        known = file_keys(_part_at(loc[:-1]))
+        hint = nearest.hint(canonical(str(loc[-1])), known) or f"known keys: {', '.join(known)}"
+        yield Finding(loc, f"unknown key {str(loc[-1])!r}", hint, on_key=True)
+    elif kind == "missing":
+        yield Finding(loc, f"{_whole(loc)} has no `{loc[-1]}`", "add it")
+    elif kind == "literal_error":
+        yield _literal(loc, what, value, nearest)
+    elif loc[-1:] == ("[key]",):
+        yield Finding(loc[:-1], f"an input cannot be called {value!r}", INPUT_NAMES, on_key=True)
+    else:
+        message, hint = _limit(kind, value, context)
+        yield Finding(loc, f"{what} {message or error['msg'].lower()}", hint)
+
+
+def _limit(kind: str, value: Any, context: Mapping[str, Any]) -> tuple[str, str]:
+    match kind:
+        case "string_too_short":
+            return "is empty", "write something, or remove the key"
+        case "string_too_long":
+            return (
+                f"has {len(value)} characters, and at most {context['max_length']} are allowed",
+                "shorten it",
+            )
+        case "too_short":
+            return f"has no items, and at least {context['min_length']} is needed", "add one"
+        case "string_pattern_mismatch":
+            return f"cannot be {value!r}", NAMES
+        case "greater_than":
+            return f"must be more than {context['gt']}, not {value}", "write a larger number"
+        case "greater_than_equal":
+            return f"must be at least {context['ge']}, not {value}", "write a larger number"
+        case "less_than_equal":
+            return f"must be at most {context['le']}, not {value}", "write a smaller number"
+        case "uuid_parsing" | "uuid_type":
+            return f"is no UUID: {value!r}", "make one with `uuidgen`, or remove the key"
+    return "", ""
+
+
+def _literal(loc: Loc, what: str, value: Any, nearest: Nearest) -> Finding:
+    part: Any = InputDefinition if loc[-1] == "type" else WorkflowDefinition
+    names = LITERALS[part]
+    told = f"{value!r}" if isinstance(value, str) else shown(value)
+    hint = nearest.hint(value, names) if isinstance(value, str) else ""
+    return Finding(loc, f"{what} must be one of {', '.join(names)}, not {told}", hint)
+
+
+def _better_hint(kind: str, value: Any, loc: Loc) -> str:
+    """Guess what was meant."""
+    if value is None:
+        return "write a value, or remove the key"
+    if kind == "bool_type" and isinstance(value, str) and (flag := SPOKEN.get(value.lower())):
+        return f"write {flag}"
+    if kind == "int_type" and isinstance(value, str) and (number := _milliseconds(value)):
+        return f"write {number}" + (", in milliseconds" if not value.isdigit() else ", without quotes")
+    if kind == "int_type" and isinstance(value, float):
+        return "write it without a fraction"
+    if kind == "tuple_type" and isinstance(value, str):
+        return f"write [{value}]"
+    if kind == "model_type" and loc[-1] == "for_each" and isinstance(value, list):
+        return "write the list as an expression in quotes, such as \"['a', 'b']\""
+    return ""
+
+
+def _milliseconds(value: str) -> int:
+    """Read `30s` or `5 min`; 0 if it is no time."""
+    digits = value.rstrip("abcdefghijklmnopqrstuvwxyz ")
+    unit = value[len(digits) :].strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and unit in UNITS):
+        return 0
+    return int(digits) * UNITS[unit]
+
+
+def _what(loc: Loc) -> str:
+    """Name a part by its key: `timeout`, `an item of dependencies`."""
+    if isinstance(loc[-1], str):
+        return f"`{canonical(loc[-1])}`" if loc[0] != "inputs" or len(loc) != 2 else f"the input {loc[-1]!r}"
+    return "a step" if loc[:-1] == ("steps",) else f"an item of `{canonical(str(loc[-2]))}`"
+
+
+def _whole(loc: Loc) -> str:
+    """Name what a key is missing in."""
+    if len(loc) == 1:
+        return "the workflow"
+    return "the step" if loc[0] == "steps" and len(loc) == 3 else _what(loc[:-1])
+
+
+def _part_at(loc: Loc) -> type[Part]:
+    # what follows an index or an input's name is a key again
+    path = tuple("*" if place == 1 else canonical(str(key)) for place, key in enumerate(loc))
+    return PARTS[path]
+
+
+LITERALS: Final = {
+    InputDefinition: ("string", "integer", "number", "boolean", "array", "object"),
+    WorkflowDefinition: ("prompt", "text", "lines", "place"),
+}
+SPOKEN: Final = {
+    **dict.fromkeys(("yes", "on", "y", "true", "1"), "true"),
+    **dict.fromkeys(("no", "off", "n", "false", "0"), "false"),
+}
+UNITS: Final = {
+    **dict.fromkeys(("", "ms"), 1),
+    **dict.fromkeys(("s", "sec", "seconds"), 1000),
+    **dict.fromkeys(("m", "min", "minutes"), 60_000),
+    **dict.fromkeys(("h", "hours"), 3_600_000),
+}

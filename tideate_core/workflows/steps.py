@@ -1,0 +1,225 @@
+"""One step of a graph: what it does, when it may start, and what may go wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = [
+    "DEFAULT_AGENT",
+    "KNOWN_AGENTS",
+    "LONGEST_NAME",
+    "LONGEST_TEXT",
+    "LONGEST_WAIT",
+    "NAME_PATTERN",
+    "STEP_FIELDS",
+    "STEP_KINDS",
+    "VALUE_NAMES",
+    "ForEach",
+    "Name",
+    "NestedWorkflow",
+    "Part",
+    "StepKind",
+    "ToolCall",
+    "WorkflowStep",
+    "kind_problems",
+]
+
+LONGEST_NAME: Final = 100
+NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
+LONGEST_TEXT: Final = 10_000
+"""Characters of a task, a question or an expression (document 5)."""
+LONGEST_WAIT: Final = 7 * 24 * 3_600_000
+"""Milliseconds of the longest time that a definition may name: a week."""
+
+DEFAULT_AGENT: Final = "assistant"
+KNOWN_AGENTS: Final = frozenset({DEFAULT_AGENT})
+"""Whom a step's `agent` may name; `checking` tells of others, so that a stored run can always be read."""
+
+VALUE_NAMES: Final = ("context", "index", "inputs", "item", "prompt", "steps")
+"""What templates and expressions see."""
+STEP_FIELDS: Final = ("error", "result", "status")
+"""What they see of a step."""
+
+StepKind = Literal["agent", "handler", "tool", "workflow", "machine"]
+STEP_KINDS: Final[tuple[StepKind, ...]] = ("agent", "handler", "tool", "workflow", "machine")
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
+Milliseconds = Annotated[int, Field(strict=True, gt=0, le=LONGEST_WAIT)]
+Flag = Annotated[bool, Field(strict=True)]
+
+
+class Part(BaseModel):
+    """What all parts of a definition share: keys in camelCase or snake_case, and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class ToolCall(Part):
+    """A tool of an MCP server; the server is looked for when the step runs."""
+
+    server: str = Field(min_length=1, max_length=100, description="Name of a configured MCP server.")
+    name: str = Field(min_length=1, max_length=200, description="Name of the server's tool.")
+    arguments: dict[str, Any] = Field(
+        default_factory=dict, description="Arguments of the tool; texts are templates."
+    )
+
+
+class NestedWorkflow(Part):
+    """Another workflow that runs as this step."""
+
+    name: str = Field(min_length=1, max_length=1000, description="A workflow's name, or the path of a file.")
+    prompt: str = Field(
+        default="", max_length=LONGEST_TEXT, description="Its prompt, a template; by default this run's."
+    )
+    inputs: dict[str, Any] = Field(default_factory=dict, description="Its inputs; texts are templates.")
+
+
+class ForEach(Part):
+    """Runs a step once for every item of a list."""
+
+    items: Text = Field(description="An expression that gives a list, such as `steps.plan.result.files`.")
+    max_parallel: Annotated[int, Field(strict=True, ge=1, le=64)] | None = Field(
+        default=None, description="How many items run at the same time; by default as many as the run allows."
+    )
+
+
+class KindProblem(NamedTuple):
+    """What is wrong with the choice of what a step does; `key` is where."""
+
+    key: str
+    message: str
+    hint: str
+
+
+def kind_problems(given: Collection[str]) -> list[KindProblem]:
+    """Check that a step says once what it does.
+
+    :param given: the keys of the step, in snake_case, that have a value.
+    """
+    kinds = [kind for kind in STEP_KINDS if kind in given]
+    found = [
+        KindProblem(
+            extra,
+            f"a step does one thing, and this one names {kinds[0]!r} and {extra!r}",
+            "keep one of them, or make two steps",
+        )
+        for extra in kinds[1:]
+    ]
+    if kinds[:1] == ["agent"] and "task" not in given:
+        found.append(
+            KindProblem("agent", "the step has an agent and no task", "say in `task` what it should do")
+        )
+    if kinds and "agent" not in kinds and "task" in given:
+        found.append(
+            KindProblem(
+                "task",
+                f"a task is for an agent, and this step is of the kind {kinds[0]!r}",
+                f"remove `task`, or `{kinds[0]}`",
+            )
+        )
+    return found
+
+
+class WorkflowStep(Part):
+    """One step; the limits are those of document 5's schema.
+
+    It does exactly one thing: an `agent` gets a `task`, or a `handler`, a `tool`, a `workflow` or a `machine`
+    runs. With a task alone the agent is the assistant; with none of them what runs is the handler that was
+    registered under the step's id.
+    """
+
+    id: Name = Field(description="What other steps and templates call this step.")
+    name: str = Field(default="", max_length=200, description="Shown to people; by default the id.")
+    agent: Annotated[str, Field(min_length=1, max_length=50)] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("agent", "agentId", "agent_id"),
+        serialization_alias="agentId",
+        description="Who does the task; by default the assistant.",
+    )
+    task: Text | None = Field(
+        default=None,
+        description="What the agent should do: a template with `inputs`, `context`, `prompt` and"
+        " `steps.ID.result` of the steps before.",
+    )
+    handler: Name | None = Field(default=None, description="Name of a registered function.")
+    tool: ToolCall | None = Field(default=None, description="A tool of an MCP server.")
+    workflow: NestedWorkflow | None = Field(default=None, description="Another workflow, by its name.")
+    machine: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        default=None, description="A machine, by its name or the path of its `.workflow` file."
+    )
+    dependencies: tuple[str, ...] = Field(default=(), description="Steps that have to end before this one.")
+    parallel: Flag = Field(default=True, description="Whether other steps may run at the same time.")
+    timeout: Milliseconds | None = Field(default=None, description="Milliseconds that one attempt may take.")
+    duration: Milliseconds | None = Field(
+        default=None, description="Milliseconds that it usually takes; long ways through the graph go first."
+    )
+    retries: Annotated[int, Field(strict=True, ge=0, le=10)] = Field(
+        default=0, description="How often it is tried again after it failed."
+    )
+    retry_delay: Annotated[int, Field(strict=True, ge=0, le=60_000)] = Field(
+        default=1000, description="Milliseconds before the first new attempt; doubled at each, at most 60000."
+    )
+    continue_on_error: Flag = Field(default=False, description="Whether the run goes on if this step fails.")
+    confirm: Text | None = Field(
+        default=None, description="A question, a template, that a person answers before the step starts."
+    )
+    when: Text | None = Field(
+        default=None, description="An expression; where it is false the step is skipped."
+    )
+    for_each: ForEach | None = Field(
+        default=None, description="Runs the step once for every `item` of a list; `index` counts from 0."
+    )
+    output_schema: dict[str, Any] | None = Field(
+        default=None, description="A JSON Schema that the result has to fit."
+    )
+    idempotent: Flag = Field(
+        default=True, description="Whether it may start again unasked after the process was killed."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, data: Any) -> Any:
+        """Put what may be written short, or left out, in its long form."""
+        if not isinstance(data, dict):
+            return data
+        data = dict(data)
+        if not data.get("name") and isinstance(data.get("id"), str):
+            data["name"] = data["id"]
+        if data.get("task") is not None and not _given(data) & set(STEP_KINDS):
+            data["agent"] = DEFAULT_AGENT
+        if isinstance(data.get("workflow"), str):
+            data["workflow"] = {"name": data["workflow"]}
+        for key in ("forEach", "for_each"):
+            if isinstance(data.get(key), str):
+                data[key] = {"items": data[key]}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = {key for key in (*STEP_KINDS, "task") if getattr(self, key) is not None}
+        for problem in kind_problems(given):
+            raise PydanticCustomError("step_kind", "{words}", {"words": f"{problem.message}; {problem.hint}"})
+        return self
+
+    @property
+    def kind(self) -> StepKind:
+        """What runs the step; `handler` where nothing is named."""
+        return next((kind for kind in STEP_KINDS if getattr(self, kind) is not None), "handler")
+
+    @property
+    def handler_name(self) -> str:
+        """The registered handler of a step of this kind: the one named, or that of the step's id."""
+        return self.handler or self.id
+
+
+def _given(data: dict[str, Any]) -> set[str]:
+    given = {key for key, value in data.items() if value is not None}
+    return given | {"agent"} if given & {"agentId", "agent_id"} else given

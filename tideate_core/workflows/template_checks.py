@@ -1,0 +1,206 @@
+"""What is wrong with the templates and expressions of steps, seen before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tideate_core.errors import InvalidDefinition
+from tideate_core.workflows.positions import Finding
+from tideate_core.workflows.steps import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS, VALUE_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tideate_core.workflows.nearest import Nearest
+    from tideate_core.workflows.positions import Loc
+    from tideate_core.workflows.references import References
+
+__all__ = ["StepTemplates", "TemplateChecks"]
+
+OF_THE_RUN: Final = ("filetype", "path", "selection", "text")
+"""What a run's `context` has of the text that it was started on."""
+
+
+class _Text(NamedTuple):
+    loc: Loc
+    source: str
+    is_expression: bool = False
+    in_loop: bool = False
+    """Filled in once for every item of `for_each`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTemplates:
+    """A step's values, with keys in snake_case; `id` is empty where it is not known which step it is."""
+
+    id: str
+    loc: Loc
+    values: Mapping[str, Any]
+
+    def texts(self) -> Iterator[_Text]:
+        """Return what is filled in or evaluated when the step runs."""
+        loops = self.values.get("for_each")
+        for key in ("when", "confirm"):
+            if isinstance(text := self.values.get(key), str):
+                yield _Text((*self.loc, key), text, is_expression=key == "when")
+        if isinstance(loops, str):
+            yield _Text((*self.loc, "for_each"), loops, is_expression=True)
+        elif isinstance(loops, Mapping) and isinstance(items := loops.get("items"), str):
+            yield _Text((*self.loc, "for_each", "items"), items, is_expression=True)
+        in_loop = loops is not None
+        for path in (("task",), ("workflow", "prompt"), ("workflow", "inputs"), ("tool", "arguments")):
+            yield from _within(self._at(path), (*self.loc, *path), in_loop)
+
+    def _at(self, path: tuple[str, ...]) -> Any:
+        value: Any = self.values
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value
+
+
+class TemplateChecks:
+    """Checks of one workflow.
+
+    :param root: the definition, with keys in snake_case.
+    :param numbers: of the steps, by id.
+    :param before: by id, the steps that have ended before it starts, each a bit by its number; a step that
+        waits for itself has none.
+    """
+
+    def __init__(
+        self, root: Mapping[str, Any], numbers: Mapping[str, int], before: Mapping[str, int], nearest: Nearest
+    ) -> None:
+        inputs, context = root.get("inputs"), root.get("context")
+        self._inputs = inputs if isinstance(inputs, Mapping) else {}
+        self._context = {*(context if isinstance(context, Mapping) else ()), *OF_THE_RUN}
+        self._numbers = numbers
+        self._before = before
+        self._nearest = nearest
+        self._read: dict[tuple[str, bool], References | str] = {}
+        self._beginnings: dict[str, str] | None = None
+
+    def check(self, step: StepTemplates) -> Iterator[Finding]:
+        """Return the mistakes of one step's templates and expressions."""
+        for text in step.texts():
+            # one that is too long is told by its length, or by who fills it in
+            if len(text.source) > LONGEST_TEXT or not (text.is_expression or "{" in text.source):
+                continue
+            found = self._references(text.source, text.is_expression)
+            if isinstance(found, str):
+                yield self._unreadable(text, found)
+                continue
+            yield from self._steps(step, text, found)
+            yield from self._values(text, found)
+            if text.loc[-1] in {"for_each", "items"} and text.is_expression:
+                yield from self._no_list(text, found)
+
+    def _references(self, source: str, is_expression: bool) -> References | str:
+        """Return what a text names, or why it cannot be read; aliases have a file repeat a text often."""
+        # here, because a workflow without templates needs no Jinja
+        from tideate_core.workflows.references import references
+
+        key = source, is_expression
+        if key not in self._read:
+            try:
+                self._read[key] = references(source, expression=is_expression)
+            except InvalidDefinition as error:
+                self._read[key] = str(error)
+        return self._read[key]
+
+    def _unreadable(self, text: _Text, words: str) -> Finding:
+        what = "expression" if text.is_expression else "template"
+        hint = ""
+        if text.is_expression and ("{{" in text.source or "{%" in text.source):
+            hint = "an expression stands without `{{ }}`"
+        return Finding(text.loc, f"the {what} cannot be read: {words}", hint)
+
+    def _steps(self, step: StepTemplates, text: _Text, found: References) -> Iterator[Finding]:
+        what = "expression" if text.is_expression else "template"
+        for name in sorted(found.steps):
+            if name not in self._numbers:
+                message = f"the {what} uses step {name!r}, which is not a step of this workflow"
+                yield Finding(text.loc, message, self._step_hint(name), needle=name)
+            elif name == step.id:
+                message = f"the {what} uses the result of its own step"
+                yield Finding(text.loc, message, "use a step that ended before", needle=name)
+            elif step.id in self._before and not self._before[step.id] >> self._numbers[name] & 1:
+                yield self._no_ancestor(step, text, name, what)
+        for name, asked in sorted(found.fields):
+            if name in self._numbers and asked not in STEP_FIELDS:
+                message = f"a step has no {asked!r} (it has: {', '.join(STEP_FIELDS)})"
+                hint = (
+                    self._nearest.hint(asked, STEP_FIELDS)
+                    or f"write `.result.{asked}` for a part of its result"
+                )
+                yield Finding(text.loc, message, hint, needle=asked)
+
+    def _no_ancestor(self, step: StepTemplates, text: _Text, name: str, what: str) -> Finding:
+        message = f"the {what} uses step {name!r}, which need not have ended before step {step.id!r} starts"
+        hint = f"add {name!r} to the dependencies of {step.id!r}"
+        if self._before.get(name, 0) >> self._numbers[step.id] & 1:
+            hint = f"{name!r} waits for {step.id!r}, so its result cannot be used here"
+        return Finding(text.loc, message, hint, needle=name)
+
+    def _step_hint(self, name: str) -> str:
+        if longer := self._longer(name):
+            return f"write `steps[{longer!r}]`: an id with `-` or `.` stands in brackets"
+        return self._nearest.hint(name, self._numbers)
+
+    def _longer(self, name: str) -> str:
+        """Return a step whose id Jinja takes for a subtraction, or for a step and its part."""
+        if name in self._numbers:
+            return ""
+        if self._beginnings is None:
+            self._beginnings = {
+                one[: cut.start()]: one
+                for one in reversed(list(self._numbers))
+                if len(one) <= LONGEST_NAME
+                for cut in re.finditer(r"[-.]", one)
+            }
+        return self._beginnings.get(name, "")
+
+    def _values(self, text: _Text, found: References) -> Iterator[Finding]:
+        for name in sorted(found.inputs.difference(self._inputs)):
+            hint = self._nearest.hint(name, self._inputs) or f"declare {name!r} under `inputs`"
+            yield Finding(text.loc, f"the input {name!r} is not declared", hint, needle=name)
+        for name in sorted(found.context.difference(self._context)):
+            hint = self._nearest.hint(name, self._context) or f"give {name!r} a value under `context`"
+            yield Finding(text.loc, f"the context has no {name!r}", hint, "warning", needle=name)
+        if not any(self._longer(name) for name in found.steps):
+            for name in sorted(found.names):
+                known = ", ".join(VALUE_NAMES)
+                hint = self._nearest.hint(name, VALUE_NAMES) or f"known are: {known}"
+                yield Finding(text.loc, f"{name!r} is not known here", hint, needle=name)
+        for name in sorted(found.used & {"item", "index"}):
+            if not text.in_loop:
+                message = f"`{name}` is known only where a step with `for_each` does its work"
+                yield Finding(text.loc, message, "it is not part of this", needle=name)
+
+    def _no_list(self, text: _Text, found: References) -> Iterator[Finding]:
+        """Check the items of an expression that is the same in every run."""
+        from tideate_core.workflows.expressions import evaluate
+
+        if found.names or found.used:
+            return
+        try:
+            value = evaluate(text.source, {})
+        except InvalidDefinition as error:
+            yield Finding(text.loc, str(error))
+            return
+        if not isinstance(value, list):
+            hint = "write an expression such as `inputs.files` or `['a', 'b']`"
+            yield Finding(text.loc, "`for_each` goes over a list, and this gives none", hint)
+
+
+def _within(value: Any, loc: Loc, in_loop: bool) -> Iterator[_Text]:
+    if isinstance(value, str):
+        yield _Text(loc, value, in_loop=in_loop)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _within(item, (*loc, key), in_loop)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _within(item, (*loc, index), in_loop)
