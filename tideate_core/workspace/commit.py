@@ -43,12 +43,18 @@ class Committed:
 
 
 class Committer:
-    """Writes the plans of one workspace and puts them back."""
+    """Writes the plans of one workspace and puts them back.
 
-    def __init__(self, root: Root, buffers: Buffers | None, journal: Journal) -> None:
+    :param step: of the run, that writes.
+    """
+
+    def __init__(
+        self, root: Root, buffers: Buffers | None, journal: Journal, step: str | None = None
+    ) -> None:
         self._root = root
         self._buffers = buffers
         self._journal = journal
+        self._step = step
 
     async def commit(self, plan: Plan, run: str) -> Committed:
         """Write everything, or raise and leave everything as it was.
@@ -124,7 +130,9 @@ class Committer:
             *((self._file_entry(item), item.before.data) for item in plan.files),
             *((MoveEntry(old=relative(old), new=relative(new)), b"") for old, new in plan.moves),
         ]
-        return self._journal.record(run, [entry for entry, _ in entries], [image for _, image in entries])
+        return self._journal.record(
+            run, [entry for entry, _ in entries], [image for _, image in entries], self._step
+        )
 
     def _file_entry(self, file: FileOperation) -> FileEntry:
         return FileEntry(

@@ -91,6 +91,8 @@ class Manifest(_Entry):
     """What one apply was about to change, written before it did."""
 
     version: Literal[1] = 1
+    step: str | None = None
+    """Of the run, that wanted it; None where nobody said."""
     entries: tuple[Entry, ...]
 
 
@@ -123,13 +125,15 @@ class Journal:
     def __init__(self, private: Path) -> None:
         self._directory = private / "journal"
 
-    def record(self, run: str, entries: Sequence[Entry], images: Sequence[bytes]) -> Record:
+    def record(
+        self, run: str, entries: Sequence[Entry], images: Sequence[bytes], step: str | None = None
+    ) -> Record:
         """Write an apply down; when this returns it is on disk.
 
         :param images: the pre-image of each entry, empty where there is none.
         :raises WorkspaceError: it cannot be written.
         """
-        manifest = Manifest(entries=_placed(entries, images))
+        manifest = Manifest(step=step, entries=_placed(entries, images))
         try:
             directory = self._new_directory(run)
             _write(directory / _BEFORE, b"".join(images))

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
-from tideate_core.workspace.journal import MoveEntry
+from tideate_core.workspace.journal import BufferEntry, FileEntry, MoveEntry
 from tideate_core.workspace.restoring import buffer_entries, clean_up, restore, unwind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.journal import BufferEntry, Journal, Record
+    from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.restoring import Unwound
 
@@ -32,13 +32,59 @@ class Rollback:
     async def run(self, execution_id: str) -> list[str]:
         """Restore everything that a run wrote; return what was restored."""
         records = await asyncio.to_thread(self._journal.records, execution_id)
-        loaded = await self._loaded(records)
-        unwound = await asyncio.to_thread(unwind, self._root, records, loaded)
-        conflicts = unwound.conflicts + await self._unsaved(records, unwound)
+        unwound, conflicts = await self._unwound(records)
         if conflicts:
             raise RollbackConflict(
                 f"changed since the run wrote to them, so nothing was restored: {', '.join(conflicts)}"
             )
+        return await self._restored(records, unwound)
+
+    async def unfinished(
+        self,
+        execution_id: str,
+        finished: Collection[str],
+        only: str | None = None,
+        on_left: Callable[[str], None] | None = None,
+    ) -> list[str]:
+        """Restore what steps wrote that did not finish, and forget that they did; return what was restored.
+
+        Where a step whose writes stay wrote after them, its text counts, and nothing is forgotten: a rollback
+        of the run goes back through both.
+
+        :param finished: steps whose writes stay, and items of others.
+        :param only: the one step that is looked at.
+        :param on_left: called with what was left as it is.
+        """
+        all_records = await asyncio.to_thread(self._journal.records, execution_id)
+        records = [record for record in all_records if _unfinished(record, finished, only)]
+        covered = _covered(all_records, records)
+        unwound, conflicts = await self._unwound(records)
+        over = frozenset[str]().union(*covered)
+        for name in [name for name in conflicts if name in over]:
+            conflicts.remove(name)
+            if on_left is not None:
+                on_left(name)
+        # without a name and with another text, it may be another buffer: the step finds out where it edits
+        unnamed = {f"buffer {entry.number}" for entry in buffer_entries(records) if not entry.path}
+        if left := [name for name in conflicts if name not in unnamed]:
+            steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
+            raise RollbackConflict(
+                f"changed since the unfinished step {steps} wrote to them, so nothing was put back: "
+                f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
+                f"again, or give the run up: `tideate cancel {execution_id}`"
+            )
+        names = await self._restored(records, unwound)
+        for record, names_over in reversed(list(zip(records, covered, strict=True))):
+            if not names_over:
+                await asyncio.to_thread(self._journal.drop, record)
+        return names
+
+    async def _unwound(self, records: Sequence[Record]) -> tuple[Unwound, list[str]]:
+        loaded = await self._loaded(records)
+        unwound = await asyncio.to_thread(unwind, self._root, records, loaded)
+        return unwound, unwound.conflicts + await self._unsaved(records, unwound)
+
+    async def _restored(self, records: Sequence[Record], unwound: Unwound) -> list[str]:
         if unwound.edits and self._buffers is not None and await self._buffers.replace(unwound.edits):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         try:
@@ -93,6 +139,40 @@ class Rollback:
             await self._buffers.moved(self._root.entry(move.new), self._root.entry(move.old))
         if unwound.files:
             await self._buffers.changed_on_disk([file.path for file in unwound.files])
+
+
+def _unfinished(record: Record, finished: Collection[str], only: str | None) -> bool:
+    step = record.manifest.step
+    if step is None:
+        return False
+    whole = step[: step.rindex("[")] if step.endswith("]") and "[" in step else step
+    return step not in finished and whole not in finished and only in (None, step, whole)
+
+
+def _covered(all_records: Sequence[Record], unfinished: Sequence[Record]) -> list[set[str]]:
+    """Return for each unfinished record what others wrote again after it."""
+    later: set[str] = set()
+    covered: list[set[str]] = []
+    left = list(unfinished)
+    for record in reversed(all_records):
+        if left and record is left[-1]:
+            left.pop()
+            covered.append(_names(record) & later)
+        else:
+            later |= _names(record)
+    return covered[::-1]
+
+
+def _names(record: Record) -> set[str]:
+    names: set[str] = set()
+    for entry in record.manifest.entries:
+        if isinstance(entry, FileEntry):
+            names.add(entry.path)
+        elif isinstance(entry, BufferEntry):
+            names |= {entry.path or f"buffer {entry.number}", entry.moved_to or entry.path}
+        elif isinstance(entry, MoveEntry):
+            names |= {entry.old, entry.new}
+    return names - {""}
 
 
 def _moves(records: Sequence[Record]) -> list[MoveEntry]:

@@ -122,6 +122,8 @@ class Stager:
         self._buffer(change, current)
 
     async def _by_path(self, change: FileChange) -> None:
+        if not change.path and change.action == "modify":
+            raise EditConflict("the buffer without a name that the edit is for is gone; nothing was written")
         follow = change.action in {"create", "modify"}
         path = self._root.resolve(change.path) if follow else self._root.entry(change.path)
         self._claim(path, change.path)

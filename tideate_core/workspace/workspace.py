@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.project import private_dir
+from tideate_core.project import private_dir, real
 from tideate_core.workspace.commit import Committer, to_the_end
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import snapshot
@@ -18,8 +20,7 @@ from tideate_core.workspace.rollback import Rollback
 from tideate_core.workspace.staging import Stager
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers
     from tideate_core.workspace.commit import Committed
@@ -81,6 +82,13 @@ class Workspace:
         self._buffers = buffers
         self._private = private
         self._max_bytes = max_bytes
+        self._step: str | None = None
+
+    def of_step(self, step: str) -> Workspace:
+        """Return the same workspace for a step of a run: what is written through it counts as the step's."""
+        same = copy.copy(self)
+        same._step = step
+        return same
 
     @property
     def root(self) -> Path | None:
@@ -167,11 +175,52 @@ class Workspace:
             raise asyncio.CancelledError
         return names
 
+    async def put_back_unfinished(
+        self,
+        execution_id: str,
+        finished: Collection[str],
+        *,
+        only: str | None = None,
+        on_left: Callable[[str], None] | None = None,
+    ) -> _Names:
+        """Undo what steps of a run wrote that did not finish, so that they can start again.
+
+        What was restored is no longer a part of the run: a rollback does not look at it.
+
+        :param finished: the steps whose writes stay, and items (`step[0]`) of other steps.
+        :param only: the one step that is looked at.
+        :param on_left: called with what stays because a step whose writes stay wrote there after it.
+        :returns: what was restored; empty if everything is as it was.
+        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+        """
+        rollback = Rollback(self._root, self._buffers, self._journal())
+        names, cancelled = await to_the_end(rollback.unfinished(execution_id, finished, only, on_left))
+        if cancelled:
+            raise asyncio.CancelledError
+        return names
+
+    async def find_again(self, path: str, number: int | None, text: str) -> tuple[int, int] | None:
+        """Return the number and changedtick of a buffer that an editor may have loaded anew since.
+
+        :param path: absolute; a buffer without a name is the same one only where it still has its text.
+        :returns: None where it is not loaded.
+        """
+        if self._buffers is None:
+            return None
+        if path:
+            buffer = await self._buffers.find(real(Path(path)))
+        else:
+            buffer = None if number is None else await self._buffers.read(number)
+            if buffer is not None and (buffer.path or buffer.text != text):
+                buffer = None
+        return None if buffer is None else (buffer.number, buffer.tick)
+
     def _journal(self) -> Journal:
         return Journal(self._private or private_dir(self._root.path))
 
     def _committer(self) -> Committer:
-        return Committer(self._root, self._buffers, self._journal())
+        return Committer(self._root, self._buffers, self._journal(), self._step)
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:

@@ -1,0 +1,199 @@
+"""A step that a crash cut off can start again: what it had written is put back first."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import tree
+from tests.workspace.test_apply import EVERYTHING
+from tideate_core.errors import EditConflict, RollbackConflict
+from tideate_core.workspace import FileChange, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.workspace.project import Editor
+
+CHILD = """
+import asyncio, os, pathlib, signal, sys
+from tests.workspace.test_apply import EVERYTHING
+from tideate_core.workspace import Workspace
+
+work, root, private, kill_at = sys.argv[1:]
+left = int(kill_at)
+
+def counted(real):
+    def call(*args, **named):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **named)
+    return call
+
+workspace = Workspace(pathlib.Path(root), private=pathlib.Path(private))
+for name in ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod"):
+    setattr(os, name, counted(getattr(os, name)))
+asyncio.run(
+    workspace.of_step("write").apply(EVERYTHING, execution_id="run")
+    if work == "apply"
+    else workspace.put_back_unfinished("run", [])
+)
+"""
+REPOSITORY = Path(__file__).parents[2]
+ONE = "src/one.py"
+
+
+def change(before: str, after: str, *, buffer: int | None = None) -> FileChange:
+    return FileChange(path=ONE, action="modify", before=before, after=after, buffer=buffer)
+
+
+def killed(work: str, root: Path, private: Path, *, step: int) -> Iterator[int]:
+    """Do the work again and again, killed ever later; ends with the first time that it comes through."""
+    moment = 1
+    while True:
+        command = [sys.executable, "-c", CHILD, work, str(root), str(private), str(moment)]
+        done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
+        if done.returncode == 0:
+            return
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        yield moment
+        moment += step
+
+
+async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
+    root: Path, private: Path
+) -> None:
+    before = tree(root)
+    half_done = 0
+    for _ in killed("apply", root, private, step=9):
+        half_done += tree(root) != before
+        again = Workspace(root, private=private)
+        await again.put_back_unfinished("run", [])
+        assert tree(root) == before
+        await again.of_step("write").apply(EVERYTHING, execution_id="run")
+        after = tree(root)
+        await again.rollback("run")
+        assert tree(root) == before
+    assert half_done > 2
+    assert tree(root) == after
+
+
+async def test_putting_back_killed_at_any_moment_goes_on_where_it_stopped(
+    root: Path, private: Path, workspace: Workspace
+) -> None:
+    before = tree(root)
+    await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
+    for _ in killed("put back", root, private, step=13):
+        await workspace.put_back_unfinished("run", [])
+        assert tree(root) == before
+        await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
+    assert tree(root) == before
+
+
+async def test_what_finished_steps_and_others_wrote_stays(root: Path, workspace: Workspace) -> None:
+    await workspace.of_step("first").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
+    await workspace.apply([FileChange("new.txt", "create", None, "kept")], execution_id="run")
+    await workspace.of_step("second").apply([change("a = 2", "a = 3")], execution_id="run")
+    assert await workspace.put_back_unfinished("run", {"first"}) == [ONE]
+    assert (root / ONE).read_text() == "a = 2\n"
+    assert (root / "new.txt").exists()
+
+
+async def test_items_of_a_step_are_put_back_each_for_itself(root: Path, workspace: Workspace) -> None:
+    for step in ("each[0]", "each[1]", "whole[0]", "other"):
+        change_of = FileChange(f"{step}.txt", "create", None, step)
+        await workspace.of_step(step).apply([change_of], execution_id="run")
+    names = await workspace.put_back_unfinished("run", {"each[0]", "whole"}, only="each")
+    assert names == ["each[1].txt"]
+    assert await workspace.put_back_unfinished("run", {"each[0]", "whole"}) == ["other.txt"]
+    assert (root / "each[0].txt").exists()
+    assert (root / "whole[0].txt").exists()
+
+
+async def test_what_a_finished_step_wrote_over_is_left_and_still_rolled_back(
+    root: Path, workspace: Workspace
+) -> None:
+    before = tree(root)
+    both = [change("a = 1\nb = 2\nc = 3", "a = 2"), FileChange("new.txt", "create", None, "new")]
+    await workspace.of_step("first").apply(both, execution_id="run")
+    await workspace.of_step("second").apply([change("a = 2", "a = 3")], execution_id="run")
+    left: list[str] = []
+    names = await workspace.put_back_unfinished("run", {"second"}, on_left=left.append)
+    assert (left, names) == ([ONE], ["new.txt"])
+    assert (root / ONE).read_text() == "a = 3\n"
+    await workspace.of_step("first").apply([change("a = 3", "a = 4")], execution_id="run")
+    await workspace.rollback("run")
+    assert tree(root) == before
+
+
+async def test_without_anything_unfinished_nothing_happens(root: Path, workspace: Workspace) -> None:
+    before = tree(root)
+    assert await workspace.put_back_unfinished("run", []) == []
+    assert tree(root) == before
+
+
+async def test_what_was_put_back_is_no_part_of_the_run_any_more(root: Path, workspace: Workspace) -> None:
+    """Or a later rollback would take what the person did in between for a conflict."""
+    await workspace.of_step("write").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
+    await workspace.put_back_unfinished("run", [])
+    (root / ONE).write_text("the person's\n")
+    await workspace.of_step("write").apply([change("the person's", "ours")], execution_id="run")
+    assert await workspace.rollback("run") == [ONE]
+    assert (root / ONE).read_text() == "the person's\n"
+
+
+async def test_what_the_person_changed_since_is_not_touched_and_told(
+    root: Path, workspace: Workspace
+) -> None:
+    wanted = [change("a = 1\nb = 2\nc = 3", "a = 2"), FileChange("new.txt", "create", None, "new")]
+    await workspace.of_step("write").apply(wanted, execution_id="run")
+    (root / ONE).write_text("the person's\n")
+    with pytest.raises(RollbackConflict, match=r"unfinished step write .*src/one\.py.*tideate cancel run"):
+        await workspace.put_back_unfinished("run", [])
+    assert (root / ONE).read_text() == "the person's\n"
+    assert (root / "new.txt").exists()
+
+
+async def test_a_buffer_of_an_editor_that_lives_is_put_back(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    number = editor.load(root / ONE, "a = 1")
+    await edited.of_step("write").apply([change("a = 1", "a = 2", buffer=number)], execution_id="run")
+    await edited.put_back_unfinished("run", [])
+    assert editor.text(number) == "a = 1"
+
+
+async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, editor: Editor) -> None:
+    """An editor that was started again gives the number to whatever comes first."""
+    number = editor.load(None, "old")
+    unnamed = FileChange("", "modify", "old", "new", buffer=number)
+    await edited.of_step("write").apply([unnamed], execution_id="run")
+    editor.types(number, "what the person writes now")
+    assert await edited.put_back_unfinished("run", []) == []
+    assert editor.text(number) == "what the person writes now"
+
+
+async def test_a_buffer_is_found_again_by_its_path(root: Path, edited: Workspace, editor: Editor) -> None:
+    editor.load(None, "")
+    number = editor.load(root / ONE, "anything")
+    assert await edited.find_again(str(root / ONE), 1, "a = 1") == (number, 1)
+    assert await edited.find_again(str(root / "other.py"), number, "") is None
+
+
+async def test_a_buffer_without_a_name_is_found_again_by_its_text(edited: Workspace, editor: Editor) -> None:
+    number = editor.load(None, "a draft")
+    assert await edited.find_again("", number, "a draft") == (number, 1)
+    assert await edited.find_again("", number, "another draft") is None
+    assert await edited.find_again("", None, "a draft") is None
+
+
+async def test_an_edit_of_a_nameless_buffer_that_is_gone_says_so(workspace: Workspace) -> None:
+    with pytest.raises(EditConflict, match="without a name"):
+        await workspace.apply([FileChange("", "modify", "a", "b")], execution_id="run")
