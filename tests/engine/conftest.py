@@ -22,6 +22,7 @@ from tideate_core.engine import (
     register_builtin,
 )
 from tideate_core.machines.language import parse
+from tideate_core.store import Store
 from tideate_core.workflows import (
     BufferContext,
     Decision,
@@ -89,7 +90,9 @@ class Front:
             await asyncio.wait_for(event.wait(), LIMIT)
 
     def names(self) -> list[str]:
-        return [event.name.value.removeprefix("SD_EVENT_") for event in self.events]
+        """Return what was told, without the checkpoint after every step."""
+        names = (event.name for event in self.events if event.name is not EventName.CHECKPOINT_CREATED)
+        return [name.value.removeprefix("SD_EVENT_") for name in names]
 
     def data(self, name: EventName) -> list[dict[str, Any]]:
         return [event.data for event in self.events if event.name is name]
@@ -113,15 +116,33 @@ class Bench:
             {"adapter": "fake", "adapters": {"fake": {"base_url": server.base_url, "model": "scripted"}}}
         )
         self.pool = AdapterPool(self.config)
+        self.runners: list[WorkflowRunner] = []
         self.runner = self.make_runner(self.config)
 
-    def make_runner(self, config: Config) -> WorkflowRunner:
-        return WorkflowRunner(
-            self.registry, self.pool, config, self.front, lambda _request: self.workspace(), PromptLibrary()
+    def make_runner(self, config: Config, prompts: PromptLibrary | None = None) -> WorkflowRunner:
+        runner = WorkflowRunner(
+            self.registry,
+            self.pool,
+            config,
+            self.front,
+            lambda _request: self.workspace(),
+            prompts or PromptLibrary(),
+            lambda: Store.open(self.private),
         )
+        self.runners.append(runner)
+        return runner
+
+    async def aclose(self) -> None:
+        for runner in self.runners:
+            await runner.aclose()
+        await self.pool.aclose()
+
+    @property
+    def private(self) -> Path:
+        return self.root / ".tideate"
 
     def workspace(self) -> Workspace:
-        return Workspace(self.root, private=self.root / ".tideate")
+        return Workspace(self.root, private=self.private)
 
     def register(
         self, name: str, handlers: dict[str, Any], *, steps: list[str] | None = None, **rest: Any
@@ -173,4 +194,4 @@ async def bench(tmp_path: Path, server: ModelServer) -> AsyncIterator[Bench]:
     root.mkdir()
     bench = Bench(root, server)
     yield bench
-    await bench.pool.aclose()
+    await bench.aclose()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -300,3 +302,16 @@ async def test_a_plan_that_leaves_the_project_is_never_carried_out(bench: Bench,
     assert not result.ok
     assert "no usable plan" in str(result.error)
     assert bench.fingerprint() == {}
+
+
+def test_registering_the_built_in_workflows_loads_nothing_that_edits() -> None:
+    program = (
+        "import sys\n"
+        "from tideate_core.engine import register_builtin\n"
+        "from tideate_core.workflows import WorkflowRegistry\n"
+        "register_builtin(WorkflowRegistry())\n"
+        "slow = {'tideate_core.agents', 'tideate_core.gates', 'jinja2', 'pydantic_ai'}\n"
+        "print(sorted(slow & sys.modules.keys()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -15,7 +16,8 @@ from tideate_core.engine.events import EventName
 from tideate_core.engine.graph_driver import GraphDriver
 from tideate_core.engine.machine_driver import MachineDriver
 from tideate_core.engine.machine_states import choice_among, exit_word
-from tideate_core.errors import InvalidDefinition, MissingStepHandler, MoveLimitReached
+from tideate_core.engine.work import Settled, Work
+from tideate_core.errors import InvalidDefinition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
 from tideate_core.workflows import (
     MachineWorkflow,
@@ -27,7 +29,7 @@ from tideate_core.workflows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from pydantic import BaseModel
 
@@ -50,6 +52,9 @@ class Chooser:
 
     def notice(self, message: str, **_: Any) -> None:
         self.notices.append(message)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await produce()
 
     async def ask(self, prompt: Prompt, *, schema: type[BaseModel], quiet: bool) -> Reply:
         assert quiet
@@ -78,8 +83,8 @@ def drive(driver: Driver, step: Any) -> None:
     async def all_of_it() -> None:
         driver.prepare()
         while driver.has_more:
-            work = driver.next()
-            assert driver.next() == work or driver.next().step == work.step
+            (work,) = driver.ready()
+            assert driver.ready() == []  # each is given once
             driver.begin(work)
             context = cast("StepContext", step)
             await driver.take(work, await work.handler(context), context)
@@ -136,16 +141,18 @@ def test_any_valid_choices_end_where_the_definition_says(
     assert limited or driver.at_last
 
 
-def test_a_machines_driver_is_ready_after_it_was_prepared() -> None:
+def test_a_machines_driver_says_that_it_was_prepared() -> None:
     driver, _ = machine([(BOUNDARY, "a")])
-    assert not driver.ready
+    assert not driver.prepared
     driver.prepare()
-    assert (driver.ready, driver.has_steps, driver.has_more) == (True, True, True)
+    assert (driver.prepared, driver.has_steps, driver.has_more) == (True, True, True)
+    assert cast("Driver", driver).graph() is None
+    assert driver.unstarted() == []
 
 
 def test_nothing_moves_before_the_work_begins() -> None:
     driver, events = machine([(BOUNDARY, "a"), ("a", BOUNDARY)])
-    work = driver.next()
+    (work,) = driver.ready()
     assert (work.step, work.place) == ("a", {"step": "a", "state": "a", "index": 1, "total": 0})
     assert (driver.path, events) == ([], [])
     driver.begin(work)
@@ -180,36 +187,152 @@ def test_a_choice_is_one_of_its_names() -> None:
         kind.model_validate({"next": "c"})
 
 
-def graph(**dependencies: tuple[str, ...]) -> GraphDriver:
-    async def handler(step: StepContext) -> Any:
-        return {"response": "of the last"}
+async def test_a_machine_goes_on_where_it_was_without_its_works_being_done_again() -> None:
+    edges = [(BOUNDARY, "a"), (BOUNDARY, "b"), ("a", "c"), ("a", "d"), ("d", BOUNDARY)]
 
-    steps = tuple(WorkflowStep(id=name, dependencies=needs) for name, needs in dependencies.items())
-    return GraphDriver(
-        WorkflowDefinition(name="g", steps=steps), dict.fromkeys(list(dependencies)[1:], handler)
-    )
+    class Remembering(Chooser):
+        async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+            assert key == "way"
+            state, *names = json.loads(digest)
+            return {"next": names[0] if state == BOUNDARY else names[1], "reason": f"from {state}"}
 
-
-async def test_a_graphs_steps_come_after_what_they_depend_on() -> None:
-    driver = graph(c=("b",), a=(), b=("a",))
-    assert not driver.ready
-    driver.prepare()
-    order = []
-    while driver.has_more:
-        work = driver.next()
-        order.append((work.step, work.index, work.total, driver.at_last))
+    driver, events = machine(edges)
+    step = cast("StepContext", Remembering(iter([])))
+    for value in (None, "Said in a."):
+        (work,) = driver.ready()
         driver.begin(work)
-        await driver.take(work, {"response": work.step}, cast("StepContext", None))
-    assert order == [("a", 1, 3, False), ("b", 2, 3, False), ("c", 3, 3, True)]
-    assert driver.outline() == {"kind": "graph", "steps": ["a", "b", "c"]}
-    assert driver.response() == "b"  # of the last step that the definition lists
-    assert driver.path is None
+        await driver.take(work, value, step)
+    (work,) = driver.ready()
+    assert (work.step, driver.has_more, driver.unfinished()) == ("d", True, "Said in a.")
+    assert [data["to"] for _, data in events] == ["a"]
 
 
-def test_a_step_without_a_handler_is_missing_when_it_comes() -> None:
-    driver = graph(a=())
+def chain_of(**dependencies: tuple[str, ...]) -> tuple[WorkflowStep, ...]:
+    return tuple(WorkflowStep(id=name, dependencies=needs) for name, needs in dependencies.items())
+
+
+def graph(steps: tuple[WorkflowStep, ...]) -> GraphDriver:
+    async def handler(step: StepContext) -> Any:
+        raise AssertionError("a driver calls no handler")
+
+    driver = GraphDriver(WorkflowDefinition(name="g", steps=steps), lambda _step: handler)
+    assert not driver.prepared
     driver.prepare()
-    step = Chooser(iter([]))
-    step.step = "a"  # type: ignore[attr-defined]
-    with pytest.raises(MissingStepHandler, match="Missing step handler: a"):
-        drive(driver, step)
+    return driver
+
+
+async def take(driver: GraphDriver, work: Work, value: Any = None) -> None:
+    driver.begin(work)
+    await driver.take(work, value, cast("StepContext", None))
+
+
+def names(works: list[Work]) -> list[str]:
+    return [work.step for work in works]
+
+
+async def test_a_graphs_steps_come_as_soon_as_what_they_depend_on_has_ended() -> None:
+    driver = graph(chain_of(end=("b", "c"), a=(), b=("a",), c=(), d=("c",)))
+    a, c = driver.ready()
+    assert (names([a, c]), driver.ready()) == (["a", "c"], [])
+    await take(driver, c, {"response": "c"})
+    (d,) = driver.ready()  # though `a`, of the same batch, has not ended
+    await take(driver, a)
+    (b,) = driver.ready()
+    await take(driver, b, "b")
+    (end,) = driver.ready()
+    await take(driver, end, {"response": "the last that is listed"})
+    assert (driver.has_more, driver.at_last) == (True, False)
+    await take(driver, d, "d")
+    assert (driver.has_more, driver.at_last, driver.ready()) == (False, True, [])
+    assert driver.response() == "d"
+    assert driver.path is None
+    assert cast("Driver", driver).unfinished() is None
+
+
+async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> None:
+    steps = (
+        WorkflowStep(id="a", duration=30, parallel=False, idempotent=False),
+        WorkflowStep(id="b", name="The b", dependencies=("a",), duration=200),
+        WorkflowStep(id="c", dependencies=("a",)),
+        WorkflowStep(id="d", task="Say d.", dependencies=("b", "c")),
+    )
+    driver = graph(steps)
+    assert driver.outline() == {"kind": "graph", "steps": ["a", "b", "c", "d"]}
+    found = driver.graph()
+    assert found is not None
+    assert found.execution_order == (("a",), ("b", "c"), ("d",))
+    (a,) = driver.ready()
+    assert (a.priority, a.exclusive, a.idempotent, a.place) == (
+        231.0,
+        True,
+        False,
+        {"step": "a", "index": 1, "total": 4},
+    )
+    await take(driver, a)
+    b, c = driver.ready()
+    assert [(w.name, w.priority, w.index, w.dependencies) for w in (b, c)] == [
+        ("The b", 201.0, 2, ("a",)),
+        ("c", 2.0, 3, ("a",)),
+    ]
+    (d,) = driver.unstarted()
+    assert (d.agent, d.task, b.agent) == ("assistant", "Say d.", "handler")
+
+
+async def test_a_failed_step_ends_the_run_unless_it_may_go_on_without() -> None:
+    steps = (
+        WorkflowStep(id="a", continue_on_error=True),
+        WorkflowStep(id="b", dependencies=("a",)),
+        WorkflowStep(id="c", dependencies=("b",)),
+    )
+    driver = graph(steps)
+    (a,) = driver.ready()
+    driver.begin(a)
+    assert await driver.fail(a, Settled("a", "failed", error="no"))
+    (b,) = driver.ready()
+    driver.begin(b)
+    assert not await driver.fail(b, Settled("b", "failed", error="no"))
+    assert (driver.ready(), names(driver.unstarted())) == ([], ["c"])
+
+
+async def test_steps_after_nothing_but_skipped_ones_cannot_run_and_branches_meet_again() -> None:
+    driver = graph(chain_of(left=(), right=(), after_left=("left",), meet=("after_left", "right")))
+    left, right = driver.ready()
+    driver.skip(left)
+    (after,) = driver.ready()
+    assert after.impossible == "all steps that it depends on were skipped"
+    assert right.impossible == ""
+    driver.skip(after)
+    await take(driver, right)
+    (meet,) = driver.ready()
+    assert meet.impossible == ""
+    await take(driver, meet)
+    assert not driver.has_more
+
+
+async def test_the_response_is_that_of_the_last_listed_step_that_was_completed() -> None:
+    driver = graph(chain_of(a=(), b=(), c=()))
+    a, b, c = driver.ready()
+    driver.skip(c)
+    await take(driver, b, "of b")
+    await take(driver, a, "of a")
+    assert driver.response() == "of b"
+    empty = graph(chain_of(a=()))
+    empty.skip(empty.ready()[0])
+    assert empty.response() is None
+
+
+async def test_a_graph_of_many_steps_costs_each_the_same() -> None:
+    """A fan-out and a chain of ten thousand; quadratic work would take minutes."""
+    count = 10_000
+    fan = {
+        "first": (),
+        **{f"s{i}": ("first",) for i in range(count)},
+        "last": tuple(f"s{i}" for i in range(count)),
+    }
+    chain = {"s0": (), **{f"s{i}": (f"s{i - 1}",) for i in range(1, count)}}
+    for shape in (fan, chain):
+        driver = graph(chain_of(**shape))
+        while works := driver.ready():
+            for work in works:
+                await take(driver, work)
+        assert not driver.has_more

@@ -12,6 +12,8 @@ from tideate_core.machines.language import Transition
 from tideate_core.workflows import PromptLibrary, RunContext
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from pydantic import BaseModel
 
     from tideate_core.workflows import StepContext
@@ -39,6 +41,9 @@ class Listener:
     def notice(self, message: str, **_: Any) -> None:
         self.notices.append(message)
 
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await produce()
+
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
     ) -> Reply:
@@ -56,7 +61,8 @@ class Conversation:
         """Have a text said in a state; returns what was asked."""
         self.step.text = text
         moves = [{"to": f"s{n}"} for n in range(path)]
-        await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)
+        said = await self.talk.follow(cast("StepContext", self.step), state, "Go.", moves)
+        self.talk.heard(state, said)
         return self.step.prompts[-1].user
 
     async def choose(self, state: str, when: str = "", guidance: str = "Back  to\nwork.") -> str:

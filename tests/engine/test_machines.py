@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +12,7 @@ from tests.engine.conftest import Bench, no
 from tideate_core.config import Config
 from tideate_core.engine import EventName
 from tideate_core.errors import UnknownWorkflow
-from tideate_core.workflows import MachineWorkflow
+from tideate_core.workflows import MachineWorkflow, WorkflowRegistry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,11 +51,12 @@ coffee to *
 """
 
 
-@dataclass
-class Files:
+class Files(WorkflowRegistry):
     """Finds workflows by what stands for their files' paths."""
 
-    found: dict[str, Registration]
+    def __init__(self, found: dict[str, Registration]) -> None:
+        super().__init__()
+        self.found = found
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration:
         if name not in self.found:

@@ -139,7 +139,7 @@ async def test_an_untrusted_prompt_is_told_of_once_in_a_run(
         return str(prompt.user)
 
     bench.register("mine", {"first": twice, "second": twice})
-    monkeypatch.setattr(bench.runner, "_prompts", PromptLibrary(project=bench.root))
+    bench.runner = bench.make_runner(bench.config, PromptLibrary(project=bench.root))
     result = await bench.run("mine")
     assert result.response == "why"
     (notice,) = bench.front.data(EventName.NOTICE)

@@ -1,12 +1,18 @@
 """Runs workflows: lifecycle, steps, events, confirmation, cancellation."""
 
 from tideate_core.engine.builtin import register_builtin
+from tideate_core.engine.checkpoints import CheckpointManager
 from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd, PolicyFrontEnd
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
+from tideate_core.engine.executor import TaskExecutor
+from tideate_core.engine.hooks import WorkflowHooks
+from tideate_core.engine.queue import TaskQueue
 from tideate_core.engine.runner import WorkflowRunner
+from tideate_core.engine.state import StateManager
 
 __all__ = [
+    "CheckpointManager",
     "ConfirmationRequest",
     "Event",
     "EventName",
@@ -14,6 +20,10 @@ __all__ = [
     "FrontEnd",
     "PolicyFrontEnd",
     "RunRequest",
+    "StateManager",
+    "TaskExecutor",
+    "TaskQueue",
+    "WorkflowHooks",
     "WorkflowResult",
     "WorkflowRunner",
     "register_builtin",

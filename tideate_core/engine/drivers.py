@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.graph_driver import GraphDriver
 from tideate_core.engine.machine_questions import states_to_confirm
+from tideate_core.engine.steps import handler_for
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from tideate_core.config import Config
     from tideate_core.engine.execution import RunRequest
-    from tideate_core.engine.work import Driver, Emit
-    from tideate_core.workflows import Registration
+    from tideate_core.engine.steps import Services
+    from tideate_core.engine.work import Driver
+    from tideate_core.workflows import Registration, StepHandler, WorkflowStep
 
 __all__ = ["driver_for"]
 
 
-def driver_for(registration: Registration, request: RunRequest, config: Config, emit: Emit) -> Driver:
+def driver_for(registration: Registration, request: RunRequest, config: Config, services: Services) -> Driver:
     """Return what drives one run of a workflow.
 
     :raises InvalidDefinition: a machine that cannot start.
@@ -33,9 +36,15 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
                 f"workflows.{definition.name}.confirm: {definition.name} has steps, no states to confirm; "
                 "remove the key (its steps ask by themselves)"
             )
-        return GraphDriver(definition, registration.handlers)
+        return GraphDriver(definition, partial(_handler, registration, services))
     # the language is loaded where it is needed
     from tideate_core.engine.machine_driver import MachineDriver
 
     confirm = states_to_confirm(definition, wanted or (), {**request.options, **request.inputs})
-    return MachineDriver(definition, confirm=confirm, limits=config.limits, prompt=request.prompt, emit=emit)
+    return MachineDriver(
+        definition, confirm=confirm, limits=config.limits, prompt=request.prompt, emit=services.emit
+    )
+
+
+def _handler(registration: Registration, services: Services, step: WorkflowStep) -> StepHandler:
+    return handler_for(step, registered=registration.handlers.get(step.handler_name), services=services)

@@ -2,23 +2,66 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.adapters import Usage
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import WorkflowResult, usage_json
-from tideate_core.errors import TideateError
+from tideate_core.engine.reports import summary_of, write_summary
+from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
-from tideate_core.workflows import Declined
+from tideate_core.store.records import Ending, Tokens
+from tideate_core.workflows import Declined, WorkflowDefinition
 
 if TYPE_CHECKING:
-    import asyncio
+    from pathlib import Path
 
     from tideate_core.engine.execution import Execution
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.work import Settled
+    from tideate_core.store.reader import Reader
+    from tideate_core.store.records import RunRow
 
-__all__ = ["conclude", "words_of"]
+__all__ = ["CannotGoOn", "RecordedFailure", "conclude", "ending_of", "leave_summary", "result_of", "words_of"]
 
 log = logging.getLogger(__name__)
+
+INTERRUPTED: Final = "interrupted"
+"""The reason of a run that its process left and that can be resumed."""
+
+
+class CannotGoOn(StoreError):
+    """A run within a step cannot go on now: neither it nor the run around it has ended, both can be resumed.
+
+    :param code: of what is in its way.
+    """
+
+    def __init__(self, message: str, code: str | None) -> None:
+        super().__init__(message)
+        self._code = code
+
+    @property
+    def code(self) -> str:
+        return self._code or super().code
+
+
+class RecordedFailure(WorkflowError):
+    """What a step failed with in an earlier process.
+
+    :param settled: the store's record of it.
+    """
+
+    def __init__(self, settled: Settled) -> None:
+        super().__init__(settled.error or f"the step {settled.step!r} failed")
+        self.step = settled.step
+        self._code = settled.error_code
+
+    @property
+    def code(self) -> str:
+        return self._code or super().code
 
 
 def conclude(execution: Execution, task: asyncio.Task[None]) -> tuple[Event, WorkflowResult]:
@@ -27,14 +70,69 @@ def conclude(execution: Execution, task: asyncio.Task[None]) -> tuple[Event, Wor
     :param task: the run's, done.
     """
     if task.cancelled():
-        return _cancelled(execution, "cancelled", "")
+        if execution.stopped_by is not None:
+            return _failed(execution, execution.stopped_by)
+        return _interrupted(execution) if execution.left else _cancelled(execution, "cancelled", "")
     error = task.exception()
     if isinstance(error, Declined):
         return _cancelled(execution, "declined", str(error))
     return _completed(execution) if error is None else _failed(execution, error)
 
 
-def words_of(error: BaseException) -> dict[str, str]:
+def ending_of(execution: Execution, result: WorkflowResult) -> Ending:
+    """Return a run's end as the store has it."""
+    steps = [settled.status for settled in execution.settled.values()]
+    usage = result.usage
+    return Ending(
+        "completed" if result.ok else "cancelled" if result.cancelled else "failed",
+        time.time_ns() // 1_000_000,
+        result.duration_ms,
+        result.response,
+        result.error,
+        result.error_code,
+        Tokens(usage.input_tokens, usage.output_tokens, usage.cost),
+        tuple(result.files),
+        steps.count("completed"),
+        steps.count("failed"),
+        result.reason,
+    )
+
+
+def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
+    """Return how a run ended that ended in an earlier process; blocking.
+
+    :raises StoreError: it cannot be read.
+    """
+    tokens = run.tokens
+    results = {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"}
+    return WorkflowResult(
+        run.id,
+        run.name,
+        ok=run.status == "completed",
+        response=reader.response(run.id),
+        results=results,
+        error=run.error,
+        error_code=run.error_code,
+        cancelled=run.status == "cancelled",
+        reason=run.reason,
+        files=list(run.files),
+        usage=Usage(tokens.input, tokens.output, tokens.cost),
+        duration_ms=run.duration_ms or 0,
+    )
+
+
+async def leave_summary(execution: Execution, ending: Ending, recorder: Recorder, private: Path) -> None:
+    """Write the run's summary for other tools; where that fails the run has ended all the same."""
+    definition = execution.definition
+    total = len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0
+    summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)
+    try:
+        await asyncio.to_thread(write_summary, private, summary)
+    except StoreError:
+        log.exception("run %s has no summary", execution.id)
+
+
+def words_of(error: BaseException) -> dict[str, Any]:
     """Return an error as results and events carry it."""
     if isinstance(error, TideateError):
         return {"error": str(error), "error_code": error.code}
@@ -54,6 +152,12 @@ def _cancelled(execution: Execution, reason: str, words: str) -> tuple[Event, Wo
     data = {"reason": reason, "message": words, "step": execution.step}
     ending = _result(execution, **_unfinished(execution), cancelled=True, reason=reason)
     return _event(execution, EventName.WORKFLOW_CANCELLED, data), ending
+
+
+def _interrupted(execution: Execution) -> tuple[Event, WorkflowResult]:
+    data = {"step": execution.step, "reason": INTERRUPTED}
+    ending = _result(execution, **_unfinished(execution), cancelled=True, reason=INTERRUPTED)
+    return _event(execution, EventName.WORKFLOW_PAUSED, data), ending
 
 
 def _failed(execution: Execution, error: BaseException) -> tuple[Event, WorkflowResult]:

@@ -19,10 +19,14 @@ class EventName(StrEnum):
     WORKFLOW_CANCELLED = "SD_EVENT_WORKFLOW_CANCELLED"
     WORKFLOW_PAUSED = "SD_EVENT_WORKFLOW_PAUSED"
     WORKFLOW_RESUMED = "SD_EVENT_WORKFLOW_RESUMED"
+    WORKFLOW_RESTORED = "SD_EVENT_WORKFLOW_RESTORED"
     STEP_STARTED = "SD_EVENT_STEP_STARTED"
     STEP_COMPLETED = "SD_EVENT_STEP_COMPLETED"
     STEP_FAILED = "SD_EVENT_STEP_FAILED"
+    STEP_SKIPPED = "SD_EVENT_STEP_SKIPPED"
+    STEP_RETRYING = "SD_EVENT_STEP_RETRYING"
     STEP_EXECUTED = "SD_EVENT_STEP_EXECUTED"
+    CHECKPOINT_CREATED = "SD_EVENT_CHECKPOINT_CREATED"
     TRANSITION = "SD_EVENT_TRANSITION"
     TOKEN = "SD_EVENT_TOKEN"  # noqa: S105 a piece of streamed text, no secret
     MODEL_ANSWERED = "SD_EVENT_MODEL_ANSWERED"
@@ -42,6 +46,9 @@ class Event:
     data: dict[str, Any] = field(default_factory=dict)
     at: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     """Milliseconds since the epoch."""
+    sequence: int | None = None
+    """Its place among the run's events in the store, from 1; None of a token, which is not kept."""
 
     def as_json(self) -> dict[str, Any]:
-        return {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}
+        shape = {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}
+        return shape if self.sequence is None else {**shape, "sequence": self.sequence}

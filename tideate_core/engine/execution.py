@@ -6,23 +6,27 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
-from tideate_core.machines import ExecutionEvent, ExecutionMachine
+from tideate_core.machines import ExecutionMachine
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
-    from tideate_core.engine.work import Driver
+    from tideate_core.engine.work import Driver, Settled
+    from tideate_core.errors import TideateError
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
 T = TypeVar("T")
 
-__all__ = ["Execution", "RunRequest", "WorkflowResult"]
+__all__ = ["TAKE_OVER_AFTER", "Execution", "RunRequest", "WorkflowResult"]
+
+TAKE_OVER_AFTER: Final = 10.0
+"""Seconds without a heartbeat after which a run of another process may be taken over."""
 
 
 class RunRequest(BaseModel):
@@ -96,23 +100,50 @@ def usage_json(usage: Usage) -> dict[str, Any]:
 
 
 class Execution:
-    """A run while it lasts. Its lifecycle is the execution table's; nobody else keeps one."""
+    """A run while it lasts. Its lifecycle is the execution table's; nobody else keeps one.
+
+    :param inputs: the request's, checked against what the workflow declares, with its defaults.
+    :param around: the run that this one is a step of.
+    """
 
     def __init__(
-        self, request: RunRequest, definition: WorkflowDefinition | MachineWorkflow, driver: Driver
+        self,
+        request: RunRequest,
+        definition: WorkflowDefinition | MachineWorkflow,
+        driver: Driver,
+        inputs: Mapping[str, Any] | None = None,
+        around: Execution | None = None,
     ) -> None:
         self.request = request
         self.id = request.execution_id
         self.definition = definition
         self.driver = driver
+        self.inputs: Mapping[str, Any] = inputs if inputs is not None else request.inputs
         self.results: dict[str, Any] = {}
+        """What came of the steps; of a failed one that the run goes on without, its error."""
+        self.settled: dict[str, Settled] = {}
+        """How every step that ended did, in that order."""
         self.failed: set[str] = set()
+        """Steps that the run does not go on without."""
         self.files: list[str] = []
         self.usage = Usage()
         self.warned: set[str] = set()
         """What was said already and is not said again at every step."""
         self.step: str | None = None
         self.task: asyncio.Task[Any] | None = None
+        self.stopped_by: TideateError | None = None
+        """Why its task was cancelled, where that was nobody's wish to cancel the run."""
+        self.cancel_wanted = False
+        self.left = False
+        """Its process leaves it, to be resumed by another."""
+        self.elapsed_before = 0
+        """Milliseconds that it took in processes that had it before this one."""
+        self.takeover_after = TAKE_OVER_AFTER
+        """What counts for the runs within it as it did for itself."""
+        self.on_resume: Callable[[], None] | None = None
+        """Called when a pause is taken back while steps are under way."""
+        self._around = around
+        self._within: set[Execution] = set()
         self._children: set[asyncio.Task[Any]] = set()
         self._started = time.monotonic()
         self._pause_wanted = False
@@ -120,7 +151,7 @@ class Execution:
         self.machine = ExecutionMachine(
             {
                 "has_steps": lambda: driver.has_steps,
-                "has_graph": lambda: driver.ready,
+                "has_graph": lambda: driver.prepared,
                 "has_more_batches": lambda: driver.has_more,
                 "has_fatal_failure": lambda: bool(self.failed),
                 "all_settled": lambda: not driver.has_more,
@@ -129,21 +160,51 @@ class Execution:
 
     @property
     def elapsed_ms(self) -> int:
-        return round((time.monotonic() - self._started) * 1000)
+        return self.elapsed_before + round((time.monotonic() - self._started) * 1000)
 
     @property
     def pause_wanted(self) -> bool:
         return self._pause_wanted
 
+    def begin(self, task: asyncio.Task[Any]) -> None:
+        """The task drives it from now on; it pauses and goes on with the run around it."""
+        self.task = task
+        if self._around is not None:
+            self._around._within.add(self)
+            if self._around.pause_wanted:
+                self.pause()
+
+    def cancel(self) -> None:
+        """Cancel everything that is under way."""
+        self.cancel_wanted = True
+        if self.task is not None:
+            self.task.cancel()
+
     def pause(self) -> None:
-        """Stop before the next step; the step that runs is finished first."""
+        """Stop before the next step, in the runs within it, too; the steps that run are finished first."""
         self._pause_wanted = True
         self._go_on.clear()
+        for execution in self._within:
+            execution.pause()
 
     def resume(self) -> None:
         """Go on, now or, where the pause has not come yet, without it."""
         self._pause_wanted = False
         self._go_on.set()
+        if self.on_resume is not None:
+            self.on_resume()
+        for execution in self._within:
+            execution.resume()
+
+    def settle(self, settled: Settled) -> None:
+        """Keep how a step ended for those after it."""
+        self.settled[settled.step] = settled
+        if settled.status == "completed":
+            self.results[settled.step] = settled.value
+
+    def go_on_without(self, settled: Settled) -> None:
+        """Give those after a failed step its error as its result (spec/README, 5)."""
+        self.results[settled.step] = {"error": settled.error, "error_code": settled.error_code}
 
     async def own(self, work: Coroutine[Any, Any, T]) -> T:
         """Do work that ends with the run at the latest."""
@@ -154,12 +215,12 @@ class Execution:
 
     async def close(self) -> None:
         """End what a handler left behind."""
+        if self._around is not None:
+            self._around._within.discard(self)
         for task in self._children:
             task.cancel()
         await asyncio.gather(*self._children, return_exceptions=True)
 
-    async def paused(self) -> None:
-        """Wait until the run is resumed."""
-        self.machine.require(ExecutionEvent.PAUSE_WORKFLOW)
+    async def resumed(self) -> None:
+        """Wait until a paused run is resumed."""
         await self._go_on.wait()
-        self.machine.require(ExecutionEvent.RESUME_WORKFLOW)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import InvalidInput, NotText
+from tideate_core.errors import InvalidInput, NotText, did_you_mean
+from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tideate_core.config import Limits
     from tideate_core.engine.execution import RunRequest
-    from tideate_core.workflows import BufferContext, MachineWorkflow, WorkflowDefinition
+    from tideate_core.workflows import BufferContext, MachineWorkflow
+    from tideate_core.workflows.inputs import InputDefinition
 
-__all__ = ["check_inputs"]
+__all__ = ["check_inputs", "typed_inputs"]
 
 USES_TEXT = frozenset({"text", "lines", "place"})
 """Needs of workflows that show a model something of the buffer also where nothing is selected."""
@@ -41,6 +46,54 @@ def check_inputs(
     if "lines" in definition.needs and buffer is not None and not buffer.modifiable:
         where = buffer.path or "the buffer"
         raise InvalidInput(f"{where} cannot be changed ('nomodifiable' or 'readonly'); nothing was asked")
+
+
+def typed_inputs(
+    definition: WorkflowDefinition | MachineWorkflow, given: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return a run's inputs as the workflow declares them: of their types, with the defaults of the rest.
+
+    A workflow that declares none is given what it is given.
+
+    :raises InvalidInput: with every mistake: an input is missing, unknown, or of another type.
+    """
+    if not isinstance(definition, WorkflowDefinition) or not definition.inputs:
+        return given
+    declared = definition.inputs
+    mistakes = [
+        f"{definition.name} has no input {name!r}{did_you_mean(name, declared)}"
+        for name in given
+        if name not in declared
+    ]
+    values = {}
+    for name, about in declared.items():
+        if name not in given:
+            values[name] = about.default
+            if about.required:
+                mistakes.append(f"{definition.name} needs the input {name!r}{_what_for(about)}")
+            continue
+        values[name] = _read(about, given[name])
+        if values[name] is None and not about.required:
+            continue
+        if problem := about.problem_with(values[name]):
+            mistakes.append(f"{definition.name}: the input {name!r} {problem}{_what_for(about)}")
+    if mistakes:
+        raise InvalidInput("\n".join(mistakes))
+    return values
+
+
+def _read(about: InputDefinition, value: Any) -> Any:
+    """Return the value that a text means: a shell knows nothing but texts."""
+    if about.type == "string" or not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _what_for(about: InputDefinition) -> str:
+    return f" ({about.description})" if about.description else ""
 
 
 def _check_text(buffer: BufferContext) -> None:

@@ -11,14 +11,14 @@ from tideate_core.engine.events import EventName
 from tideate_core.engine.machine_questions import question_before
 from tideate_core.engine.machine_states import Talk
 from tideate_core.engine.work import Work
-from tideate_core.errors import InvalidDefinition, MoveLimitReached
+from tideate_core.errors import InvalidDefinition, InvalidTransition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from tideate_core.config import Limits
-    from tideate_core.engine.work import Emit
+    from tideate_core.engine.work import Emit, Settled
     from tideate_core.machines.language import Transition
     from tideate_core.workflows import StepContext
     from tideate_core.workflows.machine_workflow import MachineWorkflow
@@ -69,7 +69,8 @@ class MachineDriver:
         self._path: list[dict[str, str]] = []
         self._visits: Counter[str] = Counter()
         self._works = 0
-        self._ready = False
+        self._prepared = False
+        self._given = False
         self._ended = False
         self._chosen = self._only(BOUNDARY)
 
@@ -78,8 +79,8 @@ class MachineDriver:
         return bool(self._states)
 
     @property
-    def ready(self) -> bool:
-        return self._ready
+    def prepared(self) -> bool:
+        return self._prepared
 
     @property
     def has_more(self) -> bool:
@@ -95,24 +96,20 @@ class MachineDriver:
         return list(self._path)
 
     def prepare(self) -> None:
-        self._ready = True
+        self._prepared = True
 
     def outline(self) -> dict[str, Any]:
         return {"kind": "machine", "steps": [], "states": list(self._states), "prompt": self._prompt}
 
-    def next(self) -> Work:
-        index = self._works + 1
-        if self._chosen is None:  # several ways lead in: choosing one is a step of its own
-            return Work(BOUNDARY, self._enter, index, 0, more={"state": BOUNDARY})
-        way = self._chosen.transition
-        state = way.target
-        self._check_limits(state)
-        visits = self._visits[state] + 1
-        question = None
-        if state in self._confirm:
-            question = question_before(self._name, way, self._guidance(way), self._chosen.reason)
-        step = state if visits == 1 else f"{state}#{visits}"
-        return Work(step, partial(self._visit, way), index, 0, question, {"state": state})
+    def graph(self) -> None:
+        """None: where a machine goes is known when it is there."""
+
+    def ready(self) -> list[Work]:
+        if self._given or self._ended:
+            return []
+        work = self._next()
+        self._given = True
+        return [work]
 
     def begin(self, work: Work) -> None:
         self._works += 1
@@ -122,19 +119,51 @@ class MachineDriver:
             self._chosen = None
 
     async def take(self, work: Work, value: Any, step: StepContext) -> None:
-        if work.step != BOUNDARY:  # the entry's choice was its step
+        """Find the way on; a choice that was made and remembered is not made again."""
+        if work.step == BOUNDARY:
+            self._chosen = self._chosen or await self._choose(step, BOUNDARY)
+        else:
+            self._talk.heard(work.more["state"], value)
             await self._find_way(step, self._machine.state)
         if self._chosen is None:
             self._ended = True
         elif self._chosen.transition.target == BOUNDARY:
             self._move(self._chosen)
             self._ended = True
+        self._given = False
+
+    async def fail(self, work: Work, settled: Settled) -> bool:
+        """False: no state is left without its work done."""
+        return False
+
+    def skip(self, work: Work) -> None:
+        raise InvalidTransition(f"{self._name}: the state {work.step!r} cannot be skipped")
+
+    def unstarted(self) -> list[Work]:
+        return []
 
     def response(self) -> str:
         return self._talk.last
 
     def unfinished(self) -> str | None:
         return self._talk.last or None
+
+    def _next(self) -> Work:
+        index = self._works + 1
+        if self._chosen is None:  # several ways lead in: choosing one is a step of its own
+            return Work(BOUNDARY, self._enter, index, 0, more={"state": BOUNDARY}, agent="machine")
+        way = self._chosen.transition
+        state = way.target
+        self._check_limits(state)
+        visits = self._visits[state] + 1
+        guidance = self._guidance(way)
+        question = None
+        if state in self._confirm:
+            question = question_before(self._name, way, guidance, self._chosen.reason)
+        step = state if visits == 1 else f"{state}#{visits}"
+        more = {"state": state}
+        handler = partial(self._visit, way)
+        return Work(step, handler, index, 0, question, more, agent="machine", task=guidance)
 
     async def _enter(self, step: StepContext) -> None:
         self._chosen = await self._choose(step, BOUNDARY)

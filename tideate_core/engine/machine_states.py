@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,9 +98,12 @@ class Talk:
         reply = await step.ask(brief(step, step.render("machine_state", **values)))
         if reply.truncated:
             step.notice("the answer was cut off at the model's length limit", level="warn")
-        text = reply.text.strip()
-        self._said.append(_Said(state, text))
-        return text
+        return reply.text.strip()
+
+    def heard(self, state: str, text: str | None) -> None:
+        """Remember what was said in a state; nothing was where it has no guidance."""
+        if text is not None:
+            self._said.append(_Said(state, text))
 
     async def choose(
         self, step: StepContext, state: str, ways: Sequence[tuple[Transition, str]]
@@ -129,10 +133,15 @@ class Talk:
             "fence": fence_for(text),
         }
         prompt = brief(step, step.render("machine_choice", **values))
-        reply = await step.ask(prompt, schema=choice_among(list(by_name)), quiet=True)
-        choice = reply.parsed
-        assert isinstance(choice, Choice)  # noqa: S101 the adapter validated it
-        return by_name[choice.next], choice.reason
+
+        async def asked() -> dict[str, str]:
+            reply = await step.ask(prompt, schema=choice_among(list(by_name)), quiet=True)
+            choice = reply.parsed
+            assert isinstance(choice, Choice)  # noqa: S101 the adapter validated it
+            return {"next": choice.next, "reason": choice.reason}
+
+        made = await step.choose_once("way", json.dumps([state, *by_name]), asked)
+        return by_name[made["next"]], made["reason"]
 
     def _warn_once(self, step: StepContext, message: str) -> None:
         if message not in self._warned:

@@ -1,46 +1,49 @@
-"""Runs workflows: starts, steps, gates, pauses, cancels, and always reports an end."""
+"""Runs workflows: starts them, takes them up again, cancels and pauses, and always reports an end."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.ending import conclude, words_of
+from tideate_core.engine.ending import CannotGoOn, result_of, words_of
 from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
-from tideate_core.engine.inputs import check_inputs
-from tideate_core.engine.step import StepRun
-from tideate_core.errors import InvalidInput, RunNotFound, StepFailed, TideateError
-from tideate_core.machines import ExecutionEvent
-from tideate_core.workflows import Confirm, Declined
+from tideate_core.engine.execution import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
+from tideate_core.engine.inputs import check_inputs, typed_inputs
+from tideate_core.engine.live import LiveRun
+from tideate_core.engine.opening import LazyStore, Tools, inherited, outlast
+from tideate_core.engine.recording import now_ms
+from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
+from tideate_core.engine.steps import Services
+from tideate_core.engine.stored_definition import definition_for, stored_definition
+from tideate_core.errors import InvalidInput, RunNotFound, TideateError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
-    from tideate_core.adapters import Adapter, AdapterPool, Reply
+    from tideate_core.adapters import AdapterPool, Reply
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.work import Work
+    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.live import Within
+    from tideate_core.engine.resuming import Past
+    from tideate_core.engine.steps import ToolCaller
+    from tideate_core.engine.stored_definition import Changed, Workflows
+    from tideate_core.store import Store
+    from tideate_core.store.records import CheckpointRow, RunRow
     from tideate_core.workflows import PromptLibrary, Registration
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
 
 
-class Workflows(Protocol):
-    """Where workflows are found by name: a `WorkflowRegistry`, or a `Catalog` with files beside it."""
-
-    def get(self, name: str, *, obfuscate: bool = False) -> Registration: ...
-
-
 class WorkflowRunner:
     """Several runs at once, each with its own lifecycle, task and result.
 
     :param workspace: called once for a run.
+    :param store: opens the runs' database; called in a thread, when the first run begins.
+    :param tools: calls tools of MCP servers, None where there are none.
     """
 
     def __init__(
@@ -51,44 +54,74 @@ class WorkflowRunner:
         front: FrontEnd,
         workspace: Callable[[RunRequest], Workspace],
         prompts: PromptLibrary,
+        store: Callable[[], Store],
+        *,
+        hooks: WorkflowHooks | None = None,
+        tools: ToolCaller | None = None,
     ) -> None:
         self.registry = registry
-        self._adapters = adapters
-        self._config = config
         self._front = front
-        self._workspace = workspace
-        self._prompts = prompts
-        self._running: dict[str, Execution] = {}
+        self._tools = Tools(adapters, config, front, workspace, prompts, hooks)
+        self._tool_caller = tools
+        self._store = LazyStore(store)
+        self._running: dict[str, LiveRun] = {}
 
     @property
     def running(self) -> list[Execution]:
         """The runs under way, newest first."""
-        return list(reversed(self._running.values()))
+        return [live.execution for live in reversed(self._running.values())]
+
+    async def store(self) -> Store:
+        """Return the runs' database, opened if it was not.
+
+        :raises StoreError: it cannot be used; says why.
+        """
+        return await self._store.get()
 
     async def run(self, request: RunRequest) -> WorkflowResult:
         """Run a workflow to its end. Failures are results, not exceptions.
 
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        begun, name = time.monotonic(), request.name
-        try:
-            registration = self.registry.get(name, obfuscate=request.obfuscate)
-            name = registration.definition.name
-            execution = self._prepared(request, registration)
-        except TideateError as error:
-            return self._refused(request, name, error, begun)
-        task = asyncio.create_task(self._drive(execution), name=f"run {execution.id}")
-        execution.task = task
-        self._running[execution.id] = execution
-        cancelled = await _outlast(task)
-        try:
-            await execution.close()
-        finally:
-            del self._running[execution.id]
-            event, result = conclude(execution, task)
-            self._front.emit(event)
-        if cancelled:
-            raise asyncio.CancelledError
+        return await self._run(request, None)
+
+    async def resume_run(
+        self, execution_id: str, *, takeover_after: float = TAKE_OVER_AFTER, changed: Changed = "ask"
+    ) -> WorkflowResult:
+        """Continue a run where its last commit left it, to its end.
+
+        Completed steps are not run again; steps that were running start again.
+
+        :param takeover_after: seconds without a heartbeat after which a run of another process is taken over.
+        :param changed: what counts where the workflow's file is another one than the run began with.
+        :raises RunNotFound: no run has this id.
+        :raises RunIsOwned: a living process is running it.
+        :raises RunEnded: there is nothing left to do.
+        :raises DefinitionChanged: the person has to say which definition counts.
+        :raises TideateError: it cannot go on as it was; says why.
+        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        """
+        return await self._resume(execution_id, None, takeover_after, changed)
+
+    async def run_child(self, parent: LiveRun, step: str, request: RunRequest) -> WorkflowResult:
+        """Run a workflow as a step of another: begin it, take it up again, or return how it ended before.
+
+        What it takes counts to its parent, too; what the request leaves open is as in the parent.
+
+        :raises CannotGoOn: it has not ended, but does not go on now.
+        """
+        known = await self._known_child(parent, request)
+        if known is None:
+            result = await self._run(inherited(request, parent.execution.request), (parent, step))
+        elif known.ended:
+            result = await asyncio.to_thread(result_of, (await self._store.get()).reader(), known)
+        else:
+            after = parent.execution.takeover_after
+            try:
+                result = await self._resume(known.id, (parent, step), after, "stored")
+            except TideateError as error:
+                raise CannotGoOn(str(error), error.code) from error
+        parent.spend(step, result)
         return result
 
     def cancel(self, execution_id: str | None = None) -> list[str]:
@@ -97,29 +130,41 @@ class WorkflowRunner:
         :raises RunNotFound: nothing of this id is running.
         """
         runs = [self._get(execution_id)] if execution_id else list(self._running.values())
-        for execution in runs:
-            if execution.task:
-                execution.task.cancel()
-        return [execution.id for execution in runs]
+        for live in runs:
+            live.cancel()
+        return [live.execution.id for live in runs]
 
     def pause(self, execution_id: str) -> None:
         """Stop a run before its next step.
 
         :raises RunNotFound: nothing of this id is running.
         """
-        execution = self._get(execution_id)
-        execution.pause()
-        words = (
-            "no step is left to pause before" if execution.driver.at_last else "pauses before the next step"
-        )
-        self._emit(execution, EventName.NOTICE, step=execution.step, message=words, level="info")
+        self._get(execution_id).pause()
 
     def resume(self, execution_id: str) -> None:
         """Let a paused run go on.
 
         :raises RunNotFound: nothing of this id is running.
         """
-        self._get(execution_id).resume()
+        self._get(execution_id).execution.resume()
+
+    def leave(self) -> list[str]:
+        """Stop all runs without ending them, so that another process can resume them; returns the ids."""
+        for live in self._running.values():
+            live.leave()
+        return list(self._running)
+
+    async def checkpoint(self, execution_id: str) -> CheckpointRow:
+        """Make a checkpoint of a run where it stands.
+
+        :raises RunNotFound: nothing of this id is running.
+        :raises StoreError: it cannot be written.
+        """
+        live = self._get(execution_id)
+        store = await self._store.get()
+        row = await store.checkpoint(execution_id, at=now_ms())
+        live.checkpointed(row)
+        return row
 
     async def ask(self, execution_id: str, step: str, prompt: str, system: str = "") -> Reply:
         """Ask a run's adapter for a handler that lives in the front end.
@@ -128,21 +173,118 @@ class WorkflowRunner:
         """
         from tideate_core.adapters import Prompt
 
-        execution = self._get(execution_id)
-        return await execution.own(self._step(execution, step).ask(Prompt(prompt, system)))
+        live = self._get(execution_id)
+        return await live.execution.own(live.context_beside(step).ask(Prompt(prompt, system)))
 
-    def _prepared(self, request: RunRequest, registration: Registration) -> Execution:
+    async def aclose(self) -> None:
+        """Close the store; no run may be under way."""
+        await self._store.close()
+
+    async def _run(self, request: RunRequest, within: Within) -> WorkflowResult:
+        begun, name = time.monotonic(), request.name
+        try:
+            registration = self.registry.get(name, obfuscate=request.obfuscate)
+            name = registration.definition.name
+            live = self._prepared(request, registration, within)
+        except TideateError as error:
+            return self._refused(request, name, error, begun)
+
+        async def drive() -> None:
+            live.adapter  # noqa: B018 a run that nobody can answer is not begun
+            store = await self._store.get()
+            await live.begin(store, stored_definition(registration))
+            await live.drive()
+
+        return await self._live(live, drive())
+
+    async def _resume(
+        self, execution_id: str, within: Within, takeover_after: float, changed: Changed
+    ) -> WorkflowResult:
+        self._refuse_twice(execution_id)
+        store = await self._store.get()
+        log = await store.adopt(execution_id, takeover_after=takeover_after)
+        try:
+            request, stored, past = await load_past(store, execution_id)
+            request = request.model_copy(update={"execution_id": execution_id})
+            hide, front = request.obfuscate, self._front
+            registration = await definition_for(
+                execution_id, stored, self.registry, changed=changed, front=front, obfuscate=hide
+            )
+            workspace = self._tools.workspace(request)
+            request = await found_again(request, workspace)
+            live = self._prepared(request, registration, within, past)
+            live.execution.takeover_after = takeover_after
+            live.adapter  # noqa: B018 a run that nobody can answer stays as it is
+            await keep_definition(store, stored, registration, live.execution)
+            left = await put_back(workspace, execution_id, past, registration.definition)
+        except BaseException:
+            await log.release()
+            raise
+        live.attach(log, store)
+        for name in left:
+            live.emit(EventName.NOTICE, still_there(name))
+        return await self._live(live, live.drive())
+
+    async def _live(self, live: LiveRun, drive: Coroutine[Any, Any, None]) -> WorkflowResult:
+        execution = live.execution
+        task = asyncio.create_task(drive, name=f"run {execution.id}")
+        execution.begin(task)
+        self._running[execution.id] = live
+        cancelled = await outlast(task, live.cancel_with_caller)
+        try:
+            await execution.close()
+        finally:
+            del self._running[execution.id]
+            ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
+            cancelled = await outlast(ending) or cancelled
+        if cancelled:
+            raise asyncio.CancelledError
+        result = ending.result()
+        if live.parent and (execution.left or execution.stopped_by) and not result.cancelled:
+            raise CannotGoOn(str(result.error), result.error_code)
+        return result
+
+    def _prepared(
+        self, request: RunRequest, registration: Registration, within: Within, past: Past | None = None
+    ) -> LiveRun:
         """Return a run that can start, as far as can be told before it does.
 
         :raises TideateError: it cannot; says why.
         """
-        if request.execution_id in self._running:
-            raise InvalidInput(f"a run with the id {request.execution_id!r} is under way")
-        check_inputs(registration.definition, request, self._config.limits)
-        driver = driver_for(registration, request, self._config, partial(self._send, request.execution_id))
-        return Execution(request, registration.definition, driver)
+        live: LiveRun
+        self._refuse_twice(request.execution_id)
+        definition, config = registration.definition, self._tools.config
+        check_inputs(definition, request, config.limits)
+        inputs = typed_inputs(definition, request.inputs)
+        services = Services(
+            definition.name,
+            lambda name, data: live.emit(name, data),
+            lambda step, child: self.run_child(live, step, child),
+            self.registry,
+            self._tool_caller,
+            lambda: live.gated,
+        )
+        driver = driver_for(registration, request, config, services)
+        driver.prepare()
+        execution = Execution(request, definition, driver, inputs, within[0].execution if within else None)
+        live = LiveRun(execution, self._tools, past, within)
+        return live
 
-    def _get(self, execution_id: str) -> Execution:
+    def _refuse_twice(self, execution_id: str) -> None:
+        if execution_id in self._running:
+            raise InvalidInput(f"a run with the id {execution_id!r} is under way")
+
+    async def _known_child(self, parent: LiveRun, request: RunRequest) -> RunRow | None:
+        """Return what an earlier process made of a child."""
+        if not parent.resumed:
+            return None
+        try:
+            reader = (await self._store.get()).reader()
+            return await asyncio.to_thread(reader.run, request.execution_id)
+        except RunNotFound:
+            return None
+
+    def _get(self, execution_id: str) -> LiveRun:
         try:
             return self._running[execution_id]
         except KeyError:
@@ -150,147 +292,6 @@ class WorkflowRunner:
 
     def _refused(self, request: RunRequest, name: str, error: TideateError, begun: float) -> WorkflowResult:
         duration = round((time.monotonic() - begun) * 1000)
-        data = {"name": name, "error": str(error), "error_code": error.code, "duration_ms": duration}
+        data = {"name": name, **words_of(error), "duration_ms": duration}
         self._front.emit(Event(EventName.WORKFLOW_FAILED, request.execution_id, data))
-        return WorkflowResult(
-            request.execution_id,
-            name,
-            ok=False,
-            error=str(error),
-            error_code=error.code,
-            duration_ms=duration,
-        )
-
-    async def _drive(self, execution: Execution) -> None:
-        machine, driver = execution.machine, execution.driver
-        adapter = self._adapter(execution)
-        machine.require(ExecutionEvent.INITIATE_WORKFLOW)
-        machine.require(ExecutionEvent.WORKFLOW_PARSED)
-        machine.require(ExecutionEvent.WORKFLOW_VALID)
-        driver.prepare()
-        machine.require(ExecutionEvent.GRAPH_BUILT)
-        machine.require(ExecutionEvent.STEPS_SCHEDULED)
-        started = {
-            "name": execution.definition.name,
-            "adapter": adapter.name,
-            "demonstration": adapter.demonstration,
-            "prompt": execution.request.prompt,
-            **driver.outline(),
-        }
-        self._emit(execution, EventName.WORKFLOW_STARTED, **started)
-        while driver.has_more:
-            work = driver.next()
-            await self._pause(execution, work)
-            machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
-            execution.step = work.step
-            await self._permit(execution, work)
-            driver.begin(work)
-            await self._run_step(execution, work)
-            await driver.take(work, execution.results[work.step], self._step(execution, work.step))
-            machine.require(ExecutionEvent.BATCH_COMPLETED)
-        machine.require(ExecutionEvent.RESULTS_AGGREGATED)
-
-    async def _pause(self, execution: Execution, work: Work) -> None:
-        if execution.pause_wanted:
-            self._emit(execution, EventName.WORKFLOW_PAUSED, step=work.step)
-            await execution.paused()
-            self._emit(execution, EventName.WORKFLOW_RESUMED, step=work.step)
-
-    async def _permit(self, execution: Execution, work: Work) -> None:
-        """Ask the person before the work starts, where that is wanted."""
-        question = work.question
-        if question is None or not self._gated(execution):
-            return
-        decision = await self._step(execution, work.step).confirm(
-            "gate", question.message, details=question.details, payload=question.payload
-        )
-        if not decision.accepted:
-            raise Declined(decision.reason)
-
-    async def _run_step(self, execution: Execution, work: Work) -> None:
-        begun = time.monotonic()
-        self._emit(execution, EventName.STEP_STARTED, **work.place)
-        try:
-            value = await self._handle(execution, work)
-        except Exception as error:
-            declined = isinstance(error, Declined)
-            if not declined:
-                execution.failed.add(work.step)
-                execution.machine.require(ExecutionEvent.STEP_FAILED)
-                self._emit(execution, EventName.STEP_FAILED, **work.place, **words_of(error))
-            self._executed(execution, work, begun, success=False, declined=declined)
-            raise
-        duration = round((time.monotonic() - begun) * 1000)
-        execution.results[work.step] = value
-        execution.machine.require(ExecutionEvent.STEP_COMPLETED)
-        self._emit(execution, EventName.STEP_COMPLETED, **work.place, duration_ms=duration, result=value)
-        self._executed(execution, work, begun, success=True)
-
-    def _executed(self, execution: Execution, work: Work, begun: float, **how: bool) -> None:
-        duration = round((time.monotonic() - begun) * 1000)
-        self._emit(execution, EventName.STEP_EXECUTED, step=work.step, duration_ms=duration, **how)
-
-    async def _handle(self, execution: Execution, work: Work) -> Any:
-        context = self._step(execution, work.step)
-        outcome = await work.handler(context)
-        _check_json(work.step, outcome.value if isinstance(outcome, Confirm) else outcome)
-        if not isinstance(outcome, Confirm):
-            return outcome
-        if not self._gated(execution):
-            return outcome.value
-        decision = await context.confirm(
-            outcome.kind, outcome.message, details=outcome.details, payload=outcome.payload
-        )
-        if not decision.accepted:
-            raise Declined(decision.reason)
-        return outcome.value if decision.value is None else decision.value
-
-    def _gated(self, execution: Execution) -> bool:
-        configured = self._config.workflows.get(execution.definition.name)
-        wishes = (
-            execution.request.require_confirmation,
-            configured.require_confirmation if configured else None,
-            execution.definition.require_confirmation,
-        )
-        return next(wish for wish in wishes if wish is not None)
-
-    def _adapter(self, execution: Execution) -> Adapter:
-        name = execution.request.adapter or self._config.adapter_for(execution.definition.name)
-        return self._adapters.get(name)
-
-    def _step(self, execution: Execution, step: str) -> StepRun:
-        return StepRun(
-            execution,
-            step,
-            adapter=self._adapter(execution),
-            front=self._front,
-            workspace=self._workspace(execution.request),
-            prompts=self._prompts,
-            limits=self._config.limits,
-        )
-
-    def _emit(self, execution: Execution, event: EventName, /, **data: Any) -> None:
-        self._send(execution.id, event, data)
-
-    def _send(self, execution_id: str, event: EventName, data: dict[str, Any]) -> None:
-        self._front.emit(Event(event, execution_id, data))
-
-
-async def _outlast(task: asyncio.Task[None]) -> bool:
-    """Wait for a task's end; cancel it, and go on waiting, as often as the caller is cancelled."""
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-            task.cancel()
-    return cancelled
-
-
-def _check_json(step: str, value: Any) -> None:
-    """Refuse what cannot be stored or sent (a step's output must be serializable)."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise StepFailed(f"step {step!r} returned what is no JSON value: {error}") from error
+        return WorkflowResult(request.execution_id, name, ok=False, **words_of(error), duration_ms=duration)

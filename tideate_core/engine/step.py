@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
+from tideate_core.adapters import Reply, Usage
 from tideate_core.engine.confirmation import ConfirmationRequest
-from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.events import EventName
 from tideate_core.engine.execution import usage_json
+from tideate_core.engine.memory import MISSING, REPLY, digest_of
+from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.text import SurrogateJoiner, mended
 from tideate_core.errors import InvalidReply
+from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Adapter, Prompt, Reply
+    from tideate_core.adapters import Adapter, Prompt
     from tideate_core.config import Limits
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.execution import Execution
-    from tideate_core.workflows import Decision, PromptLibrary
+    from tideate_core.engine.memory import Memory
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.workflows import PromptLibrary, WorkflowStep
     from tideate_core.workflows.handler import DecisionKind
     from tideate_core.workspace import Workspace
 
@@ -28,7 +35,12 @@ __all__ = ["StepRun"]
 
 
 class StepRun:
-    """The `StepContext` of one step of one execution."""
+    """The `StepContext` of one attempt of a step.
+
+    What a model or a person answered is remembered with the run: in an attempt that a crash cut off, who is
+    asked the same again is given the same answer, and nobody is asked. Such an answer streams nothing, tells
+    no event and takes no tokens.
+    """
 
     def __init__(
         self,
@@ -40,6 +52,10 @@ class StepRun:
         workspace: Workspace,
         prompts: PromptLibrary,
         limits: Limits,
+        memory: Memory,
+        recorder: Recorder,
+        attempt: int = 1,
+        definition: WorkflowStep | None = None,
     ) -> None:
         request = execution.request
         self.execution_id = execution.id
@@ -47,8 +63,14 @@ class StepRun:
         self.prompt = request.prompt
         self.context = request.context
         self.options: Mapping[str, Any] = {**request.options, **request.inputs}
-        self.results: Mapping[str, Any] = dict(execution.results)
-        self.workspace = workspace
+        self.inputs = execution.inputs
+        self.results: Mapping[str, Any] = MappingProxyType(execution.results)
+        self.workspace = workspace.of_step(step)
+        self.attempt = attempt
+        self.feedback = memory.feedback(step) if attempt > 1 else ""
+        self.definition = definition
+        self.files: list[str] = []
+        """What this attempt changed."""
         self.demonstration = adapter.demonstration
         self.attempts = limits.attempts
         self.concurrency = limits.concurrency
@@ -57,6 +79,34 @@ class StepRun:
         self._adapter = adapter
         self._front = front
         self._prompts = prompts
+        self._memory = memory
+        self._recorder = recorder
+
+    @property
+    def usage(self) -> Usage:
+        """What models took for this step, in all its attempts."""
+        return self._memory.spent(self.step)
+
+    def values(self) -> dict[str, Any]:
+        definition = self._execution.definition
+        own = definition.context if isinstance(definition, WorkflowDefinition) else {}
+        context = {**about(self.context), **own}
+        return StateManager(self.inputs, context, self._execution.settled, self.prompt).values()
+
+    def recall(self, key: str) -> Any:
+        return self._memory.recall(self.step, f"own:{key}")
+
+    async def remember(self, key: str, value: Any) -> None:
+        """Keep a value over a crash; what the step wrote is put back all the same before it goes on."""
+        await self._memory.remember(self.step, f"own:{key}", value)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        kept = self._memory.recall(self.step, f"choice:{key}")
+        if kept is not MISSING and kept["digest"] == digest:
+            return kept["value"]
+        value = await produce()
+        await self._memory.remember(self.step, f"choice:{key}", {"digest": digest, "value": value})
+        return value
 
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
@@ -66,6 +116,20 @@ class StepRun:
         :raises InvalidReply: the answer is empty.
         :raises AdapterError: the adapter failed.
         """
+        shape = schema.model_json_schema() if schema else None
+        digest = digest_of(asdict(prompt), shape)
+        key = self._memory.numbered(self.step, f"{self.attempt}{REPLY}{digest}")
+        kept = self._memory.recall(self.step, key)
+        if kept is not MISSING:
+            return _reply_of(kept, schema)
+        reply = await self._ask(prompt, schema, quiet)
+        if not reply.text.strip() and reply.parsed is None:
+            raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
+        late = self.step in self._execution.settled
+        self._memory.note(self.step, key, {**_json_of(reply), "late": late}, keep=False)
+        return reply
+
+    async def _ask(self, prompt: Prompt, schema: type[BaseModel] | None, quiet: bool) -> Reply:
         joiner = SurrogateJoiner()
 
         def on_token(piece: str) -> None:
@@ -75,9 +139,8 @@ class StepRun:
         reply = await self._adapter.ask(prompt, on_token=None if quiet else on_token, schema=schema)
         reply = replace(reply, text=mended(reply.text))
         self._execution.usage += reply.usage
+        self._memory.spend(self.step, reply.usage)
         self._emit(EventName.MODEL_ANSWERED, model=reply.model, usage=usage_json(reply.usage))
-        if not reply.text.strip() and reply.parsed is None:
-            raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         return reply
 
     def render(self, name: str, **values: Any) -> Prompt:
@@ -96,8 +159,15 @@ class StepRun:
             payload,
             self.demonstration,
         )
+        digest = digest_of(kind, message, details, _lasting(payload))
+        key = self._memory.numbered(self.step, f"{self.attempt}.confirm:{digest}")
+        kept = self._memory.recall(self.step, key)
+        if kept is not MISSING:
+            return Decision.of_json(kept)
         self._emit(EventName.CONFIRMATION_REQUIRED, kind=kind, message=message)
         decision = await self._front.confirm(request)
+        # before anything depends on it
+        await self._memory.remember(self.step, key, decision.as_json(), keep=False)
         self._emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
         return decision
 
@@ -108,7 +178,8 @@ class StepRun:
         self._emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
 
     def changed(self, paths: list[str]) -> None:
-        self._execution.files += [path for path in paths if path not in self._execution.files]
+        for files in (self._execution.files, self.files):
+            files += [path for path in paths if path not in files]
 
     async def present(self, text: str, filetype: str) -> None:
         await self._front.present(text, filetype)
@@ -119,4 +190,39 @@ class StepRun:
             self.notice(message, level="warn")
 
     def _emit(self, event: EventName, /, **data: Any) -> None:
-        self._front.emit(Event(event, self.execution_id, {"step": self.step, **data}))
+        self._recorder.event(event, {"step": self.step, **data})
+
+
+def _json_of(reply: Reply) -> dict[str, Any]:
+    return {
+        "text": reply.text,
+        "model": reply.model,
+        "parsed": reply.parsed.model_dump(mode="json") if reply.parsed else None,
+        "usage": asdict(reply.usage),
+        "truncated": reply.truncated,
+    }
+
+
+def _reply_of(kept: Mapping[str, Any], schema: type[BaseModel] | None) -> Reply:
+    parsed = schema.model_validate(kept["parsed"]) if schema else None
+    return Reply(kept["text"], kept["model"], parsed, Usage(**kept["usage"]), kept["truncated"])
+
+
+def _lasting(payload: Any) -> Any:
+    """Return what makes a review's question the same after a restart of the editor.
+
+    A buffer has another number and changedtick then. Of a modified file its hunks are the question, of
+    another one the digest of its text.
+    """
+    if not isinstance(payload, dict) or not isinstance(payload.get("files"), list):
+        return payload
+    return {**payload, "files": [_lasting_file(file) for file in payload["files"]]}
+
+
+def _lasting_file(file: Any) -> Any:
+    if not isinstance(file, dict):
+        return file
+    passing = {"buffer", "tick"} if "digest" in file else set()
+    if file.get("action") == "modify":
+        passing = {"buffer", "tick", "before", "digest"}
+    return {key: value for key, value in file.items() if key not in passing}

@@ -1,19 +1,36 @@
-"""What the runner does next, and who says so: the seam between a run and the kind of its workflow."""
+"""What a run does next, and who says so: the seam between a run and the kind of its workflow."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from tideate_core.adapters import Usage
 
 if TYPE_CHECKING:
     from tideate_core.engine.events import EventName
-    from tideate_core.workflows import StepContext, StepHandler
+    from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
 
-__all__ = ["Driver", "Emit", "Question", "Work"]
+__all__ = ["Driver", "Emit", "Question", "Settled", "Work"]
 
 Emit = Callable[["EventName", dict[str, Any]], None]
 """Sends an event of one run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How a step ended; what a resumed run is given back."""
+
+    step: str
+    status: Literal["completed", "failed", "skipped"]
+    value: Any = None
+    error: str | None = None
+    error_code: str | None = None
+    duration_ms: int = 0
+    usage: Usage = field(default_factory=Usage)
+    files: tuple[str, ...] = ()
+    """What it changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +50,32 @@ class Work:
     """Unique in the run."""
     handler: StepHandler
     index: int
-    """From 1."""
+    """From 1: of a graph its place in the order of execution, of a machine the count of its works."""
     total: int
     """0 where nobody knows how many there will be."""
     question: Question | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
     """What the step's events say beside that."""
+    agent: str = "handler"
+    """What does it: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
+    task: str = ""
+    """What it is told, as the definition words it."""
+    dependencies: tuple[str, ...] = ()
+    idempotent: bool = True
+    """It may start again after a crash without a question."""
+    exclusive: bool = False
+    """Nothing else of the run works beside it."""
+    priority: float = 0.0
+    """Milliseconds of the longest path from its start to the end of the run; the greatest goes first."""
+    impossible: str = ""
+    """Why it can never run and is skipped at once; empty where it can."""
+    step_definition: WorkflowStep | None = None
+    """None of a machine's state."""
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return (self.step_definition.name if self.step_definition else "") or self.step
 
     @property
     def place(self) -> dict[str, Any]:
@@ -46,7 +83,7 @@ class Work:
 
 
 class Driver(Protocol):
-    """Gives the next work, is told when it begins, and takes its result. Lives as long as one run."""
+    """Gives work, is told when it begins and how it ends. Lives as long as one run."""
 
     @property
     def has_steps(self) -> bool:
@@ -54,13 +91,13 @@ class Driver(Protocol):
         ...
 
     @property
-    def ready(self) -> bool:
-        """It was prepared."""
+    def prepared(self) -> bool:
+        """`prepare` was called."""
         ...
 
     @property
     def has_more(self) -> bool:
-        """There is work after what was taken."""
+        """Not everything has ended yet."""
         ...
 
     @property
@@ -84,8 +121,12 @@ class Driver(Protocol):
         """Return what the run's first event says about the workflow."""
         ...
 
-    def next(self) -> Work:
-        """Return the work that comes now; the same until it is taken.
+    def graph(self) -> DependencyGraph | None:
+        """Return the order of the steps once it is prepared, None of a machine."""
+        ...
+
+    def ready(self) -> list[Work]:
+        """Return the works that may start now; each is given once.
 
         :raises MoveLimitReached: it would be one too many.
         """
@@ -96,10 +137,22 @@ class Driver(Protocol):
         ...
 
     async def take(self, work: Work, value: Any, step: StepContext) -> None:
-        """The work is done and told, and `value` came of it; find what comes next.
+        """The work is done and written down, and `value` came of it; find what comes next.
 
         :param step: the work's, to ask with.
         """
+        ...
+
+    async def fail(self, work: Work, settled: Settled) -> bool:
+        """The work failed and that is written down; returns whether the run goes on without it."""
+        ...
+
+    def skip(self, work: Work) -> None:
+        """The work was not wanted or not possible, and that is written down."""
+        ...
+
+    def unstarted(self) -> list[Work]:
+        """Return what was never given: a run that failed skips it."""
         ...
 
     def response(self) -> Any:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.builtin import files, lines, texts
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.workflows import StepHandler, WorkflowRegistry
+    from tideate_core.workflows import StepContext, StepHandler, WorkflowRegistry
 
 __all__ = ["BUILTIN", "register_builtin"]
 
 _chain = WorkflowDefinition.chain
+
+
+def _later(module: str, name: str) -> StepHandler:
+    """Return a handler whose module is loaded when it is called: what it needs is slow to load."""
+
+    async def handler(step: StepContext) -> Any:
+        return await getattr(import_module(f"{__name__}.{module}"), name)(step)
+
+    return handler
+
 
 BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
     definition.name: (definition, handlers)
@@ -23,7 +33,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
             _chain(
                 "ask", ["query"], description="Ask a question, about the selection if any", needs=("prompt",)
             ),
-            {"query": texts.query},
+            {"query": _later("texts", "query")},
         ),
         (
             _chain(
@@ -32,7 +42,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Summarize the selection or the buffer",
                 needs=("text",),
             ),
-            {"summarize": texts.summarize},
+            {"summarize": _later("texts", "summarize")},
         ),
         (
             _chain(
@@ -41,7 +51,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Change the selected code, analysis first",
                 needs=("prompt", "lines"),
             ),
-            {"analyze": lines.analyze, "refactor": lines.refactor},
+            {"analyze": _later("lines", "analyze"), "refactor": _later("lines", "refactor")},
         ),
         (
             _chain(
@@ -50,7 +60,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Write new code at the cursor",
                 needs=("prompt", "place"),
             ),
-            {"generate": lines.generate},
+            {"generate": _later("lines", "generate")},
         ),
         (
             _chain(
@@ -59,7 +69,11 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Plan and make changes in several files",
                 needs=("prompt",),
             ),
-            {"plan": files.plan, "confirm": files.confirm, "execute": files.execute},
+            {
+                "plan": _later("files", "plan"),
+                "confirm": _later("files", "confirm"),
+                "execute": _later("files", "execute"),
+            },
         ),
     )
 }

@@ -10,6 +10,7 @@ from tideate_core.errors import StepFailed
 from tideate_core.gates import language_of, new_errors
 from tideate_core.workflows import Declined
 from tideate_core.workspace import apply_hunks
+from tideate_core.workspace.files import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -136,7 +137,8 @@ def _shown(change: FileChange) -> dict[str, Any]:
     if change.move_to:
         shape["move_to"] = change.move_to
     if change.buffer is not None:
-        shape |= {"buffer": change.buffer, "tick": change.tick}
+        digest = text_digest(change.before or "")
+        shape |= {"buffer": change.buffer, "tick": change.tick, "digest": digest}
     else:
         shape["before"] = change.before or ""
     whole = change.action in {"delete", "move"}

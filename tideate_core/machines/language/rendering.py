@@ -50,7 +50,8 @@ def explain_all(diagnostics: Sequence[Diagnostic], text: str, label: str) -> lis
 def _explain(diagnostic: Diagnostic, lines: list[str], label: str) -> str:
     line, column = diagnostic.position
     message = _UNSAFE.sub("\ufffd", diagnostic.message)
-    head = f"{label}:{line}:{column}: {diagnostic.severity}: {message} [{diagnostic.code}]"
+    code = f" [{diagnostic.code}]" if diagnostic.code else ""
+    head = f"{label}:{line}:{column}: {diagnostic.severity}: {message}{code}"
     if not 1 <= line <= len(lines):
         return head
     source = lines[line - 1]

@@ -10,7 +10,7 @@ from tideate_core.machines.language.diagrams.words import cut, one_line
 if TYPE_CHECKING:
     from tideate_core.machines.language.model import MachineDefinition
 
-__all__ = ["draw_dot"]
+__all__ = ["draw_dot", "quoted"]
 
 LONGEST: Final = 60
 """Longer labels push the states apart; the whole text is the tooltip."""
@@ -20,7 +20,7 @@ def draw_dot(definition: MachineDefinition, current: str | None) -> str:
     """Draw as a `digraph`: the entry is a point, the exit a double circle."""
     ids = {name: f"s{at}" for at, name in enumerate(definition.states)}
     lines = [
-        f"digraph {_quoted(definition.name)} {{",
+        f"digraph {quoted(definition.name)} {{",
         "    rankdir=TB;",
         '    node [shape=box, style=rounded, fontname="sans-serif"];',
         '    edge [fontname="sans-serif", fontsize=10];',
@@ -34,8 +34,8 @@ def draw_dot(definition: MachineDefinition, current: str | None) -> str:
     for name in definition.states:
         look = ', style="rounded,dashed"' if name in lost else ""
         look += ", penwidth=3" if name == current else ""
-        tip = f", tooltip={_quoted(definition.states[name].guidance or name)}"
-        lines.append(f"    {ids[name]} [label={_quoted(name)}{look}{tip}];")
+        tip = f", tooltip={quoted(definition.states[name].guidance or name)}"
+        lines.append(f"    {ids[name]} [label={quoted(name)}{look}{tip}];")
     for source, transitions in definition.outgoing.items():
         for transition in transitions:
             start, end = ids.get(source, "entry"), ids.get(transition.target, "exit")
@@ -47,9 +47,10 @@ def _label(when: str) -> str:
     when = one_line(when)
     if not when:
         return ""
-    return f" [label={_quoted(cut(when, LONGEST))}, tooltip={_quoted(when)}]"
+    return f" [label={quoted(cut(when, LONGEST))}, tooltip={quoted(when)}]"
 
 
-def _quoted(text: str) -> str:
-    escaped = one_line(text).replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def quoted(text: str) -> str:
+    """Return a text as a string of DOT."""
+    plain = one_line(text).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{plain}"'

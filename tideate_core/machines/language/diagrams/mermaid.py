@@ -11,7 +11,7 @@ from tideate_core.machines.language.model import BOUNDARY
 if TYPE_CHECKING:
     from tideate_core.machines.language.model import MachineDefinition
 
-__all__ = ["draw_mermaid"]
+__all__ = ["draw_mermaid", "escaped"]
 
 LONGEST: Final = 60
 """Longer labels make the drawing unreadable."""
@@ -28,10 +28,10 @@ def draw_mermaid(definition: MachineDefinition, current: str | None) -> str:
     """Draw as `stateDiagram-v2`; states have aliases, as a state may be called `end`."""
     ids = {name: f"s{at}" for at, name in enumerate(definition.states)} | {BOUNDARY: "[*]"}
     lines = ["stateDiagram-v2"]
-    lines += [f'    state "{_escaped(name)}" as {ids[name]}' for name in definition.states]
+    lines += [f'    state "{escaped(name)}" as {ids[name]}' for name in definition.states]
     for source, transitions in definition.outgoing.items():
         for transition in transitions:
-            label = _escaped(cut(one_line(transition.when), LONGEST))
+            label = escaped(cut(one_line(transition.when), LONGEST))
             arrow = f"    {ids[source]} --> {ids[transition.target]}"
             lines.append(f"{arrow} : {label}" if label else arrow)
     if current is not None and current != BOUNDARY:
@@ -39,5 +39,6 @@ def draw_mermaid(definition: MachineDefinition, current: str | None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return a text as a label of Mermaid's has it."""
     return _UNSAFE.sub(lambda match: f"#{ord(match[0])};", one_line(text))

@@ -1,0 +1,86 @@
+"""A run's log in memory, for tests of what is written down, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.store.records import CheckpointRow
+
+if TYPE_CHECKING:
+    from tideate_core.engine import ConfirmationRequest, Event
+    from tideate_core.store.records import Ending, StepOutcome, StepStart
+    from tideate_core.workflows import Decision
+
+RUN = "0" * 31 + "1"
+
+
+@dataclass
+class Logbook:
+    """Takes what a `RunLog` takes; `lines` says what came, in order, and `durable` how far it is safe."""
+
+    run_id: str = RUN
+    lines: list[tuple[Any, ...]] = field(default_factory=list)
+    durable: int = 0
+    memos: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def event(self, name: str, at: int, data: dict[str, Any]) -> int:
+        self.lines.append(("event", name.removeprefix("SD_EVENT_"), data))
+        return sum(line[0] == "event" for line in self.lines)
+
+    def status(self, status: str, step: str | None) -> None:
+        self.lines.append(("status", status, step))
+
+    def started(self, start: StepStart) -> None:
+        self.lines.append(("started", start))
+
+    async def finished(self, outcome: StepOutcome) -> CheckpointRow | None:
+        self.lines.append(("finished", outcome))
+        await self.flush()
+        if outcome.status != "completed":
+            return None
+        return CheckpointRow(f"after {outcome.step}", RUN, outcome.step, 1, outcome.completed_at)
+
+    def note(self, step: str, key: str, value: Any) -> None:
+        self.lines.append(("note", step, key, value))
+        self.memos.setdefault(step, {})[key] = value
+
+    async def remember(self, step: str, key: str, value: Any) -> None:
+        self.note(step, key, value)
+        await self.flush()
+
+    async def ended(self, ending: Ending) -> None:
+        self.lines.append(("ended", ending))
+        await self.flush()
+
+    async def paused_here(self) -> None:
+        self.lines.append(("paused",))
+        await self.flush()
+
+    async def flush(self) -> None:
+        self.durable = len(self.lines)
+
+    def kinds(self) -> list[str]:
+        return [line[0] for line in self.lines]
+
+
+@dataclass
+class Watcher:
+    """A front end that keeps what it is told and answers what the test says, in that order."""
+
+    answers: list[Decision] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    requests: list[ConfirmationRequest] = field(default_factory=list)
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        self.requests.append(request)
+        return self.answers.pop(0)
+
+    def emit(self, event: Event) -> None:
+        self.events.append(event)
+
+    async def present(self, text: str, filetype: str) -> None:
+        raise AssertionError("nothing is presented here")
+
+    def names(self) -> list[str]:
+        return [event.name.value.removeprefix("SD_EVENT_") for event in self.events]

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.engine.logbook import RUN
+from tideate_core.engine import RunRequest
+from tideate_core.engine.checkpoints import CheckpointManager
+from tideate_core.engine.resuming import load_past
+from tideate_core.engine.stored_definition import stored_definition
+from tideate_core.errors import CheckpointNotFound, RunNotFound, StoreError
+from tideate_core.store import RunLog, Store
+from tideate_core.store.records import Graph, NewRun, StepOutcome, StepStart
+from tideate_core.workflows import Registration, WorkflowDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tideate_core.store.records import CheckpointRow
+
+STEPS = ("a", "b", "c")
+REQUEST = RunRequest(name="w", prompt="do it", inputs={"n": 1}, execution_id=RUN)
+ENDED = 1_700_000_000_042
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    return tmp_path / "private"
+
+
+@pytest.fixture
+def store(private: Path) -> Iterator[Store]:
+    store = Store.open(private)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def manager(store: Store, private: Path) -> CheckpointManager:
+    return CheckpointManager(store, private)
+
+
+async def ran(
+    store: Store, *steps: str, goes_on: bool = False, result: Any = None
+) -> tuple[RunLog, list[CheckpointRow]]:
+    steps_told = [{"id": step, "continue_on_error": goes_on} for step in STEPS]
+    definition = WorkflowDefinition.model_validate(
+        {"name": "w", "steps": steps_told, "context": {"tone": "dry"}}
+    )
+    log = await store.begin(
+        NewRun(
+            RUN,
+            stored_definition(Registration(definition, {}, "builtin")),
+            REQUEST.model_dump(mode="json"),
+            len(STEPS),
+            1000,
+            Graph(STEPS, (("a", "b"), ("b", "c")), tuple((step,) for step in STEPS)),
+            steps=tuple((step, step, "assistant") for step in STEPS),
+        )
+    )
+    rows = []
+    for step in steps:
+        log.started(StepStart(step, step, "assistant", "", 1, 1000))
+        outcome = StepOutcome(step, "completed", ENDED, 7, result or {"said": step}, files=(f"{step}.py",))
+        row = await log.finished(outcome)
+        assert row is not None
+        rows.append(row)
+    return log, rows
+
+
+async def test_a_checkpoint_is_told_as_the_document_wants_it(
+    store: Store, manager: CheckpointManager
+) -> None:
+    _, rows = await ran(store, "a", "b")
+    told = json.loads((await manager.load(rows[0].id)).model_dump_json(by_alias=True))
+    usage = told["metadata"].pop("memoryUsage")
+    assert usage > 1_000_000
+    assert told == {
+        "checkpointId": rows[0].id,
+        "workflowId": RUN,
+        "stepId": "a",
+        "timestamp": "2023-11-14T22:13:20.042Z",
+        "state": {
+            "currentStepIndex": 0,
+            "completedSteps": ["a"],
+            "pendingSteps": ["b", "c"],
+            "artifacts": ["a.py"],
+            "context": {
+                "inputs": {"n": 1},
+                "context": {"tone": "dry"},
+                "steps": {"a": {"result": {"said": "a"}, "error": None, "status": "completed"}},
+                "prompt": "do it",
+            },
+        },
+        "metadata": {"agentId": "assistant", "duration": 7},
+    }
+
+
+async def test_a_later_checkpoint_has_more(store: Store, manager: CheckpointManager) -> None:
+    _, rows = await ran(store, "a", "b")
+    state = (await manager.load(rows[1].id)).state
+    assert (state.current_step_index, state.completed_steps, state.pending_steps) == (1, ["a", "b"], ["c"])
+    assert state.artifacts == ["a.py", "b.py"]
+
+
+async def test_a_checkpoint_of_ones_own_stands_where_the_run_does(
+    store: Store, manager: CheckpointManager
+) -> None:
+    await ran(store, "a")
+    row = await manager.create(RUN)
+    assert row.manual
+    assert (await manager.load(row.id)).state.completed_steps == ["a"]
+    assert row.id in {known.id for known in await manager.list(RUN)}
+
+
+async def test_what_does_not_exist_is_told(store: Store, manager: CheckpointManager) -> None:
+    with pytest.raises(RunNotFound):
+        await manager.create("f" * 32)
+    for do in (manager.load, manager.restore, manager.export):
+        with pytest.raises(CheckpointNotFound):
+            await do("nothing")
+
+
+async def test_restoring_makes_a_run_that_has_done_what_the_checkpoint_has(
+    store: Store, manager: CheckpointManager
+) -> None:
+    _, rows = await ran(store, "a", "b")
+    restored = await manager.restore(rows[0].id)
+    assert restored.restored
+    assert restored.workflow_id != RUN
+    assert restored.state.completed_steps == ["a"]
+    _, _, past = await load_past(store, restored.workflow_id)
+    assert list(past.settled) == ["a"]
+    _, _, old = await load_past(store, RUN)
+    assert list(old.settled) == ["a", "b"]
+    row = store.reader().run(restored.workflow_id)
+    assert (row.status, row.restored_from) == ("paused", rows[0].id)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_run_from_where_another_failed_tries_again_what_that_one_could_not_go_on_without(
+    store: Store, manager: CheckpointManager, goes_on: bool
+) -> None:
+    log, _ = await ran(store, "a", goes_on=goes_on)
+    await log.finished(StepOutcome("b", "failed", ENDED, error="broken", files=("b.py",)))
+    await log.finished(StepOutcome("c", "skipped", ENDED, error="the run failed in the step 'b'"))
+    restored = await manager.restore((await manager.create(RUN)).id)
+    _, _, past = await load_past(store, restored.workflow_id)
+    assert list(past.settled) == (["a", "b", "c"] if goes_on else ["a"])
+    assert restored.state.pending_steps == ([] if goes_on else ["b", "c"])
+    assert restored.state.artifacts == (["a.py", "b.py"] if goes_on else ["a.py"])
+    assert list(restored.state.context["steps"]) == list(past.settled)
+
+
+async def test_an_export_is_a_file_named_by_the_time(
+    store: Store, manager: CheckpointManager, private: Path
+) -> None:
+    _, rows = await ran(store, "a")
+    path = await manager.export(rows[0].id)
+    assert path == private / "checkpoints" / "checkpoint_20231114T221320042Z.json"
+    assert json.loads(path.read_text())["checkpointId"] == rows[0].id
+
+
+async def test_exporting_twice_replaces_and_another_of_the_same_millisecond_does_not(
+    store: Store, manager: CheckpointManager
+) -> None:
+    _, rows = await ran(store, "a", "b")
+    first = await manager.export(rows[0].id)
+    assert await manager.export(rows[0].id) == first
+    second = await manager.export(rows[1].id)
+    assert second != first
+    assert {known(path) for path in first.parent.iterdir()} == {rows[0].id, rows[1].id}
+
+
+def known(path: Path) -> Any:
+    return json.loads(path.read_text())["checkpointId"]
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = ["end"]
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("result", [{"name": "caf\udce9"}, nested(250)], ids=["no UTF-8", "deep"])
+async def test_whatever_a_step_gave_can_be_exported(
+    store: Store, manager: CheckpointManager, result: Any
+) -> None:
+    _, rows = await ran(store, "a", result=result)
+    path = await manager.export(rows[0].id)
+    assert json.loads(path.read_text("ascii"))["state"]["context"]["steps"]["a"]["result"] == result
+
+
+async def test_what_json_has_no_word_for_is_not_exported(store: Store, manager: CheckpointManager) -> None:
+    _, rows = await ran(store, "a", result=[float("nan")])
+    with pytest.raises(StoreError, match="cannot be written as JSON"):
+        await manager.export(rows[0].id)
+
+
+async def test_what_stands_in_the_way_of_an_export_is_told_and_not_replaced(
+    store: Store, manager: CheckpointManager, private: Path
+) -> None:
+    _, rows = await ran(store, "a")
+    (private / "checkpoints").write_text("not a directory")
+    with pytest.raises(StoreError, match="cannot be written"):
+        await manager.export(rows[0].id)
+    assert (private / "checkpoints").read_text() == "not a directory"

@@ -1,0 +1,73 @@
+"""Killed while it writes, a run goes on to the same end: nobody is asked twice, and no file is half done."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.logbook import RUN
+from tests.engine.test_builtin import planned
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+
+CHILD = """
+import asyncio, os, pathlib, signal, sys
+from types import SimpleNamespace
+from tests.engine.conftest import Bench
+from tests.engine.logbook import RUN
+
+root, url, name, kill_at = sys.argv[1:]
+left = int(kill_at)
+real = getattr(os, name)
+
+def counted(*args, **named):
+    global left
+    done = real(*args, **named)
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return done
+
+async def main():
+    bench = Bench(pathlib.Path(root), SimpleNamespace(base_url=url))
+    setattr(os, name, counted)
+    await bench.run("multi_file", "move f into a library", execution_id=RUN)
+    await bench.aclose()
+
+asyncio.run(main())
+"""
+REPOSITORY = Path(__file__).parents[2]
+AFTERWARDS = {
+    "a.py": b"from lib.b import f\n\nf()\n",
+    "lib/b.py": b"def f():\n    return 1\n",
+    "lib/m.py": b"M = 1\n",
+}
+
+
+@pytest.mark.parametrize(("call", "times"), [("replace", 1), ("unlink", 1)])
+async def test_an_apply_cut_in_half_is_whole_after_the_run_went_on(
+    bench: Bench, call: str, times: int
+) -> None:
+    planned(bench)
+    command = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, call, str(times)]
+    killed = await asyncio.to_thread(
+        subprocess.run, command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    asked = len(bench.server.requests)
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
+    assert result.ok, result.error
+    assert bench.fingerprint() == AFTERWARDS
+    assert bench.front.requests == []  # the plan and the review were agreed to before
+    assert len(bench.server.requests) == asked
+    assert "MODEL_ANSWERED" not in bench.front.names()
+    assert result.usage.input_tokens > 0
+    await bench.workspace().rollback(RUN)
+    assert sorted(bench.fingerprint()) == ["a.py", "m.py", "old.py"]

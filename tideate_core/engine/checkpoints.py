@@ -1,0 +1,217 @@
+"""Checkpoints: points of a run that it can be taken up from, and document 4's file of one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.recording import now_ms
+from tideate_core.engine.reports import Report, iso_time, write_report
+from tideate_core.engine.resuming import settled_of
+from tideate_core.engine.state import StateManager, about
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.store import Store
+    from tideate_core.store.reader import Reader
+    from tideate_core.store.records import CheckpointRow, Definition, StepRow
+
+__all__ = [
+    "CheckpointDTO",
+    "CheckpointManager",
+    "CheckpointMetadata",
+    "CheckpointRestoreDTO",
+    "CheckpointState",
+]
+
+
+class CheckpointState(Report):
+    """How far the run had come."""
+
+    current_step_index: int
+    """From 0: the place of the checkpoint's step among those that had ended."""
+    completed_steps: list[str]
+    pending_steps: list[str]
+    """Steps that a run which is taken up from here runs: of a machine those that the run visited later."""
+    artifacts: list[str]
+    """Files that were changed until then."""
+    context: dict[str, Any]
+    """What the next step's templates would have seen: `inputs`, `context`, `steps`, `prompt`."""
+
+
+class CheckpointMetadata(Report):
+    """About the step after which it was made."""
+
+    agent_id: str
+    duration: int
+    """Milliseconds that the step took."""
+    memory_usage: int
+    """Bytes that the process which writes this has used at most."""
+
+
+class CheckpointDTO(Report):
+    """A checkpoint as other tools read it."""
+
+    checkpoint_id: str
+    workflow_id: str
+    """The run's id."""
+    step_id: str
+    timestamp: str
+    """When it was made: ISO 8601, UTC."""
+    state: CheckpointState
+    metadata: CheckpointMetadata
+
+
+class CheckpointRestoreDTO(Report):
+    """What became of a checkpoint that was restored."""
+
+    checkpoint_id: str
+    workflow_id: str
+    """The id of the new run, which is paused and can be resumed."""
+    restored: bool
+    state: CheckpointState
+    timestamp: str
+
+
+class CheckpointManager:
+    """Makes checkpoints, lists and reads them, takes runs up from them, and exports them.
+
+    Automatic ones are made by the run itself, with every completed step.
+
+    :param private: the directory beside whose database `checkpoints/` is.
+    """
+
+    def __init__(self, store: Store, private: Path) -> None:
+        self._store = store
+        self._directory = private / "checkpoints"
+
+    async def create(self, run_id: str) -> CheckpointRow:
+        """Make a checkpoint where a run stands; retention spares it.
+
+        :raises RunNotFound: no run has this id.
+        """
+        return await self._store.checkpoint(run_id, at=now_ms())
+
+    async def list(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:
+        """Return the checkpoints of a run, or of all of them.
+
+        :raises RunNotFound: no run has this id.
+        """
+        return await asyncio.to_thread(self._store.reader().checkpoints, run_id, limit=limit)
+
+    async def load(self, checkpoint_id: str) -> CheckpointDTO:
+        """Return a checkpoint with the state of its run at that time.
+
+        :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
+        """
+        checkpoint, _ = await asyncio.to_thread(_load, self._store.reader(), checkpoint_id)
+        return checkpoint
+
+    async def restore(self, checkpoint_id: str) -> CheckpointRestoreDTO:
+        """Make a new run that stands where the checkpoint was made; the old run stays as it is.
+
+        A step that the old run failed in is run again, and so is what was skipped for it.
+
+        :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
+        """
+        checkpoint, again = await asyncio.to_thread(_load, self._store.reader(), checkpoint_id)
+        new_id, at = uuid.uuid4().hex, now_ms()
+        await self._store.fork(checkpoint.checkpoint_id, new_id, at, again=again)
+        return CheckpointRestoreDTO(
+            checkpoint_id=checkpoint.checkpoint_id,
+            workflow_id=new_id,
+            restored=True,
+            state=checkpoint.state,
+            timestamp=iso_time(at),
+        )
+
+    async def export(self, checkpoint_id: str) -> Path:
+        """Write a checkpoint to `checkpoints/checkpoint_{timestamp}.json`; returns the file.
+
+        :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
+        :raises StoreError: the file cannot be written.
+        """
+        checkpoint = await self.load(checkpoint_id)
+        return await asyncio.to_thread(self._write, checkpoint)
+
+    def _write(self, checkpoint: CheckpointDTO) -> Path:
+        stamp = "".join(sign for sign in checkpoint.timestamp if sign not in "-:.")
+        path = self._directory / f"checkpoint_{stamp}.json"
+        if _is_of_another(path, checkpoint.checkpoint_id):  # steps that ended in the same millisecond
+            path = self._directory / f"checkpoint_{stamp}_{checkpoint.checkpoint_id}.json"
+        write_report(path, checkpoint)
+        return path
+
+
+def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]:
+    """Return a checkpoint, and the steps that a run which is taken up from it runs though they had ended."""
+    row = reader.checkpoint(checkpoint_id)
+    steps, definition = reader.steps(row.run), reader.definition(row.run)
+    ended = sorted(
+        (step for step in steps if step.order is not None and step.order <= row.cursor),
+        key=lambda step: step.order or 0,
+    )
+    again = _again(ended, definition)
+    kept = [step for step in ended if step.step not in again]
+    has = {step.step for step in kept}
+    at = next((step for step in ended if step.step == row.step), None)
+    request = RunRequest.model_validate(reader.request(row.run))
+    checkpoint = CheckpointDTO(
+        checkpoint_id=row.id,
+        workflow_id=row.run,
+        step_id=row.step,
+        timestamp=iso_time(row.created_at),
+        state=CheckpointState(
+            current_step_index=max(0, len(kept) - 1),
+            completed_steps=[step.step for step in kept if step.status == "completed"],
+            pending_steps=[step.step for step in steps if step.step not in has],
+            artifacts=list(dict.fromkeys(path for step in kept for path in step.files)),
+            context=_context(request, definition, kept),
+        ),
+        metadata=CheckpointMetadata(
+            agent_id=at.agent if at else "",
+            duration=(at.duration_ms or 0) if at else 0,
+            memory_usage=_memory_usage(),
+        ),
+    )
+    return checkpoint, list(again)
+
+
+def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
+    """Return the steps that the run failed in, and those that were skipped because it did."""
+    steps = json.loads(definition.text).get("steps", []) if definition.kind == "graph" else []
+    goes_on = {step["id"] for step in steps if step.get("continueOnError")}
+    again: dict[str, None] = {}
+    for step in ended:
+        failed = step.status == "failed" and step.step not in goes_on
+        if failed or (again and step.status == "skipped"):
+            again[step.step] = None
+    return again
+
+
+def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) -> dict[str, Any]:
+    own = json.loads(definition.text).get("context", {}) if definition.kind == "graph" else {}
+    settled = {step.step: settled_of(step) for step in ended}
+    context = {**about(request.context), **own}
+    return StateManager(request.inputs, context, settled, request.prompt).snapshot()
+
+
+def _memory_usage() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def _is_of_another(path: Path, checkpoint_id: str) -> bool:
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True  # not ours to replace
+    return not isinstance(found, dict) or found.get("checkpointId") != checkpoint_id

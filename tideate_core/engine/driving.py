@@ -1,0 +1,250 @@
+"""The loop of one run: gives it back its past, runs its steps side by side, pauses, ends."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.ending import RecordedFailure
+from tideate_core.engine.events import EventName
+from tideate_core.engine.opening import outlast
+from tideate_core.engine.queue import TaskQueue
+from tideate_core.errors import StoreError, WorkflowError
+from tideate_core.machines import ExecutionEvent
+from tideate_core.workflows import Declined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tideate_core.engine.execution import Execution
+    from tideate_core.engine.memory import Memory
+    from tideate_core.engine.performing import Performer
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.resuming import Past
+    from tideate_core.engine.work import Settled, Work
+
+__all__ = ["Driving"]
+
+
+class Driving:
+    """Drives one execution to the end of its steps.
+
+    :param concurrency: how many steps run at once.
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        recorder: Recorder,
+        memory: Memory,
+        performer: Performer,
+        *,
+        concurrency: int,
+    ) -> None:
+        self._execution = execution
+        self._driver = execution.driver
+        self._recorder = recorder
+        self._memory = memory
+        self._performer = performer
+        self._queue = TaskQueue(concurrency)
+        self._impossible: list[Work] = []
+        self._group: asyncio.TaskGroup | None = None
+        self._active = 0
+        """Tasks of the group that have begun and not ended."""
+        self._broken = False
+        """One of them did not end well: the group takes no more."""
+
+    async def run(self, past: Past | None = None) -> None:
+        """Run what is left of the run.
+
+        :param past: what earlier processes did of it, None where it begins.
+        :raises Declined: the person said no.
+        :raises Exception: what a step failed with.
+        """
+        if past is None:
+            self._admit(self._driver.ready())
+        else:
+            await self._replay(past)
+        machine = self._execution.machine
+        while self._driver.has_more:
+            await self._pause()
+            machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
+            await self._work_off()
+            machine.require(ExecutionEvent.BATCH_COMPLETED)
+        if machine.can_transition(ExecutionEvent.EXECUTE_STEP_BATCH):  # all was done in earlier processes
+            machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
+            machine.require(ExecutionEvent.BATCH_COMPLETED)
+        machine.require(ExecutionEvent.RESULTS_AGGREGATED)
+
+    async def _replay(self, past: Past) -> None:
+        """Give the driver back how steps ended, without running them and without a word.
+
+        :raises RecordedFailure: of a step that the run does not go on without.
+        """
+        left = len(past.settled)
+        failure: RecordedFailure | None = None
+        while works := self._driver.ready():
+            for work in works:
+                settled = past.settled.get(work.step)
+                if settled is None:
+                    self._admit([work])
+                    continue
+                left -= 1
+                try:
+                    # a choice after the last of them was perhaps never made
+                    await self._repeat(work, settled, told=left > 0 or bool(past.running))
+                except RecordedFailure as error:
+                    failure = failure or error
+        if failure is not None:  # what else was ready is skipped, as far as it was not before the crash
+            self._execution.step = failure.step
+            await self._give_up_the_rest(past.settled)
+            raise failure
+
+    async def _repeat(self, work: Work, settled: Settled, *, told: bool) -> None:
+        """Give the driver back how one step ended.
+
+        :param told: what follows from it was told, too.
+        """
+        self._execution.step = work.step
+        self._execution.settle(settled)
+        if settled.status != "skipped":
+            self._performer.begin(work, told=True)
+        with self._performer.silently(told):
+            await self._hand_on(work, settled, None)
+
+    def _admit(self, works: list[Work]) -> None:
+        for work in works:
+            if work.impossible:
+                self._impossible.append(work)
+            else:
+                self._queue.put(work)
+
+    async def _pause(self) -> None:
+        first = self._queue.first
+        if first is None or not self._execution.pause_wanted:
+            return
+        machine = self._execution.machine
+        machine.require(ExecutionEvent.PAUSE_WORKFLOW)
+        self._recorder.event(EventName.WORKFLOW_PAUSED, {"step": first.step})
+        await self._recorder.paused()
+        await self._execution.resumed()
+        machine.require(ExecutionEvent.RESUME_WORKFLOW)
+        await self._recorder.resumed()
+        self._recorder.event(EventName.WORKFLOW_RESUMED, {"step": first.step})
+
+    async def _work_off(self) -> None:
+        """Run steps until nothing runs; there may be more to come after a pause."""
+        if not self._queue and not self._impossible:
+            name = self._execution.definition.name
+            raise WorkflowError(f"{name}: no step can start, though not all of them have ended")
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                self._execution.on_resume = self._go_on
+                self._fill()
+        except BaseExceptionGroup as errors:
+            if self._execution.cancel_wanted:  # whatever the steps made of being cancelled
+                raise asyncio.CancelledError from errors
+            if self._execution.failed:
+                await self._give_up_the_rest({})
+            raise errors.exceptions[0] from None
+        finally:
+            self._execution.on_resume = None
+
+    def _go_on(self) -> None:
+        """Start what a pause held back that was taken back before all steps had ended."""
+        if self._active and not self._broken and not self._execution.cancel_wanted:
+            self._fill()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Know of a task of the group while it lasts."""
+        self._active += 1
+        try:
+            yield
+        except BaseException:
+            self._broken = True
+            raise
+        finally:
+            self._active -= 1
+
+    def _fill(self) -> None:
+        """Start what may start now."""
+        group = self._group
+        assert group is not None  # noqa: S101 this is called within one
+        while self._impossible:
+            group.create_task(self._skip(self._impossible.pop()))
+        if self._execution.pause_wanted:
+            return
+        while work := self._queue.take():
+            self._execution.step = work.step
+            group.create_task(self._step(work), name=f"step {work.step}")
+
+    async def _step(self, work: Work) -> None:
+        with self._counted():
+            try:
+                settled, error = await self._performer.perform(work)
+            except Declined:
+                self._execution.step = work.step
+                raise
+            except StoreError:
+                self._execution.left = True
+                raise
+            finally:
+                self._queue.done(work)
+            self._fill()  # what waits for a place need not wait for the disk
+            await self._settle(work, settled, error)
+
+    async def _skip(self, work: Work) -> None:
+        with self._counted():
+            await self._settle(work, self._performer.skip(work, work.impossible), None)
+
+    async def _settle(self, work: Work, settled: Settled, error: Exception | None) -> None:
+        """Write down how a step ended, then start what waited for it."""
+        recording = asyncio.create_task(self._recorder.settled(work, settled))
+        cancelled = await outlast(recording)  # what is written down must count, whatever comes meanwhile
+        try:
+            recording.result()
+        except StoreError:
+            self._execution.left = True  # it has not ended, nor have the runs within it
+            raise
+        self._execution.settle(settled)
+        if cancelled:
+            raise asyncio.CancelledError
+        await self._hand_on(work, settled, error)
+        self._admit(self._driver.ready())
+        self._fill()
+
+    async def _hand_on(self, work: Work, settled: Settled, error: Exception | None) -> None:
+        """Give the driver what became of a step.
+
+        :param error: of a failed one.
+        """
+        if settled.status == "skipped":
+            self._driver.skip(work)
+        elif settled.status == "completed":
+            await self._driver.take(work, settled.value, self._performer.context_after(work))
+        elif await self._driver.fail(work, settled):
+            self._execution.go_on_without(settled)
+        else:
+            self._execution.step = work.step
+            self._execution.failed.add(work.step)
+            raise error or RecordedFailure(settled)
+        self._memory.release(work.step)
+        self._performer.release(work)
+
+    async def _give_up_the_rest(self, ended: Mapping[str, Settled]) -> None:
+        """Skip what can never run, because the run failed.
+
+        :param ended: what had ended in an earlier process.
+        """
+        rest = [*self._impossible, *self._queue.drain(), *self._driver.unstarted()]
+        works = [work for work in rest if work.step not in ended]
+        for work in rest:
+            if work.step in ended:
+                self._execution.settle(ended[work.step])
+        reason = f"the run failed in the step {self._execution.step!r}"
+        settled = [(work, self._performer.skip(work, reason)) for work in works]
+        await asyncio.gather(*(self._recorder.settled(work, ending) for work, ending in settled))
+        for _, ending in settled:
+            self._execution.settle(ending)

@@ -1,0 +1,114 @@
+"""What the steps of a run remember, so that one that starts again after a crash asks nobody twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.adapters import Usage
+from tideate_core.workflows.handler import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tideate_core.store import RunLog
+
+__all__ = ["FAILED", "MISSING", "REPLY", "Memory", "digest_of", "spent_on"]
+
+REPLY: Final = ".ask:"
+"""Stands in the keys of a model's replies, after the attempt's number."""
+FAILED: Final = "failed"
+"""The key of what is known of a step's failed attempts."""
+
+_NOTHING: Final = Usage()
+
+
+def digest_of(*parts: Any) -> str:
+    """Return what a question is recognised by.
+
+    :param parts: JSON.
+    """
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def spent_on(memos: Mapping[str, Any], *, late: bool = False) -> Usage:
+    """Return what the replies among a step's memos took.
+
+    :param late: only those that came after the step had ended, and so are not in its record.
+    """
+    replies = (value for key, value in memos.items() if REPLY in key)
+    return _sum(Usage(**reply["usage"]) for reply in replies if reply["late"] or not late)
+
+
+class Memory:
+    """One run's memos: what is written here is there again in the process that resumes the run.
+
+    :param memos: what earlier processes wrote, by step and key.
+    """
+
+    def __init__(self, log: RunLog, memos: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        self._log = log
+        self._known = {step: dict(kept) for step, kept in (memos or {}).items()}
+        self._spent = {step: spent_on(kept) for step, kept in self._known.items()}
+        self._asked: dict[str, Counter[str]] = {}
+
+    def recall(self, step: str, key: str) -> Any:
+        """Return what was remembered, `MISSING` where nothing was."""
+        return self._known.get(step, {}).get(key, MISSING)
+
+    def note(self, step: str, key: str, value: Any, *, keep: bool = True) -> None:
+        """Write a JSON value down with the next commit.
+
+        :param keep: it may be recalled in this process, too.
+        """
+        if keep:
+            self._known.setdefault(step, {})[key] = value
+        self._log.note(step, key, value)
+
+    async def remember(self, step: str, key: str, value: Any, *, keep: bool = True) -> None:
+        """Write a JSON value down; durable when it returns."""
+        if keep:
+            self._known.setdefault(step, {})[key] = value
+        await self._log.remember(step, key, value)
+
+    def numbered(self, step: str, key: str) -> str:
+        """Return the key of this occurrence: one thing may be asked again, and is another question then.
+
+        In the next process the count begins anew, so that what is asked again there finds the answers.
+        """
+        asked = self._asked.setdefault(step, Counter())
+        asked[key] += 1
+        count = asked[key]
+        return key if count == 1 else f"{key}#{count}"
+
+    def failed(self, step: str, attempt: int, words: str) -> None:
+        """An attempt failed and there will be another.
+
+        :param words: what the next one is told of it.
+        """
+        self.note(step, FAILED, {"attempt": attempt, "words": words})
+
+    def feedback(self, step: str) -> str:
+        """Return what the next attempt is told of the one that failed last, empty without any."""
+        kept = self.recall(step, FAILED)
+        return "" if kept is MISSING else str(kept["words"])
+
+    def spend(self, step: str, usage: Usage) -> None:
+        """A reply took this."""
+        self._spent[step] = self.spent(step) + usage
+
+    def spent(self, step: str) -> Usage:
+        """Return what all replies to a step took, of all its attempts, those before a crash too."""
+        return self._spent.get(step, _NOTHING)
+
+    def release(self, step: str) -> None:
+        """The step has ended: nothing of it is recalled any more in this process."""
+        self._known.pop(step, None)
+        self._asked.pop(step, None)
+
+
+def _sum(usages: Iterable[Usage]) -> Usage:
+    return sum(usages, Usage())

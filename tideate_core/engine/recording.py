@@ -1,0 +1,134 @@
+"""One run's writing down: what happens goes into the store and to whoever watches."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.engine.events import Event, EventName
+from tideate_core.machines import ExecutionState
+from tideate_core.store.records import StepOutcome, StepStart, Tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tideate_core.adapters import Usage
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.work import Settled, Work
+    from tideate_core.store import RunLog
+    from tideate_core.store.records import Ending
+
+__all__ = ["Recorder", "now_ms", "tokens_of"]
+
+_STORED_ELSEWHERE: Final[Mapping[EventName, frozenset[str]]] = {
+    EventName.STEP_COMPLETED: frozenset({"result"}),
+    EventName.WORKFLOW_COMPLETED: frozenset({"response"}),
+}
+"""What the store has in the record of the step or the run and does not keep twice."""
+
+
+def now_ms() -> int:
+    """Return milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def tokens_of(usage: Usage) -> Tokens:
+    """Return what models took as the store has it."""
+    return Tokens(usage.input_tokens, usage.output_tokens, usage.cost)
+
+
+class Recorder:
+    """Writes one run down, in order, and tells the front end and the hooks.
+
+    :param agents: what did the steps that ended in earlier processes.
+    :param checkpoints: ids of those that were made there.
+    """
+
+    def __init__(
+        self,
+        log: RunLog,
+        front: FrontEnd,
+        *,
+        hooks: WorkflowHooks | None = None,
+        agents: Iterable[str] = (),
+        checkpoints: Iterable[str] = (),
+    ) -> None:
+        self.execution_id = log.run_id
+        self.replaying = False
+        """What happens now was written down and told before: it is not again."""
+        self.agents = dict.fromkeys(agents)
+        """What did the steps, in the order of their first."""
+        self.checkpoints = list(checkpoints)
+        self._log = log
+        self._front = front
+        self._hooks = hooks
+
+    def event(self, name: EventName, data: dict[str, Any]) -> None:
+        """Log an event with the next commit and tell it; a token is only told."""
+        if self.replaying:
+            return
+        at = now_ms()
+        sequence = None
+        if name is not EventName.TOKEN:
+            left_out = _STORED_ELSEWHERE.get(name)
+            kept = {key: value for key, value in data.items() if key not in left_out} if left_out else data
+            sequence = self._log.event(name.value, at, kept)
+        event = Event(name, self.execution_id, data, at, sequence)
+        self._front.emit(event)
+        if self._hooks is not None:
+            self._hooks.tell(event)
+
+    def status(self, state: ExecutionState, step: str | None) -> None:
+        """Write down, with the next commit, where the run stands."""
+        if not self.replaying:
+            self._log.status(state.value, step)
+
+    async def started(self, work: Work, attempt: int) -> None:
+        """Write down that a step starts.
+
+        Of one that must not start twice it is durable when this returns.
+        """
+        if self.replaying:
+            return
+        self.agents[work.agent] = None
+        start = StepStart(
+            work.step, work.name, work.agent, work.task, attempt, now_ms(), tuple(work.dependencies)
+        )
+        self._log.started(start)
+        if not work.idempotent:
+            await self._log.flush()
+
+    async def settled(self, work: Work, settled: Settled) -> None:
+        """Write down how a step ended; durable when it returns."""
+        if self.replaying:
+            return
+        outcome = StepOutcome(
+            settled.step,
+            settled.status,
+            now_ms(),
+            settled.duration_ms,
+            settled.value,
+            settled.error,
+            settled.error_code,
+            tokens_of(settled.usage),
+            settled.files,
+        )
+        row = await self._log.finished(outcome)
+        if row is not None:
+            self.checkpoints.append(row.id)
+            made = {"checkpoint_id": row.id, "step": work.step, "cursor": row.cursor, "manual": row.manual}
+            self.event(EventName.CHECKPOINT_CREATED, made)
+
+    async def ended(self, ending: Ending) -> None:
+        """Write down how the run ended; durable when it returns, and the run is nobody's."""
+        await self._log.ended(ending)
+
+    async def paused(self) -> None:
+        """Write down that the run pauses, so that it is paused after a restart, too."""
+        await self._log.paused_here()
+
+    async def resumed(self) -> None:
+        """Write down that it goes on."""
+        self._log.status(ExecutionState.EXECUTING_STEPS.value, None)
+        await self._log.flush()

@@ -1,0 +1,168 @@
+"""What a run leaves in a file for other tools: document 4's summary, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+from tideate_core.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.store.records import Ending
+
+__all__ = [
+    "Report",
+    "StepCounts",
+    "SummaryStatus",
+    "WorkflowSummaryDTO",
+    "iso_time",
+    "summary_of",
+    "summary_path",
+    "write_report",
+    "write_summary",
+]
+
+SummaryStatus = Literal["completed", "failed", "partial"]
+
+_STATUS: Final[Mapping[str, SummaryStatus]] = {
+    "completed": "completed",
+    "failed": "failed",
+    "cancelled": "partial",
+}
+"""By how the run ended; document 4 knows no cancelled one."""
+
+
+class Report(BaseModel):
+    """What is written for other tools: keys in camelCase."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class StepCounts(Report):
+    """How many steps there are and how they ended."""
+
+    total: int
+    completed: int
+    failed: int
+
+
+class WorkflowSummaryDTO(Report):
+    """How a run ended."""
+
+    workflow_id: str
+    """The run's id."""
+    plan_id: str
+    """The name of the workflow."""
+    status: SummaryStatus
+    """`partial` of a cancelled run."""
+    duration: int
+    """Milliseconds."""
+    agents: list[str]
+    artifacts: list[str]
+    """Files that were changed."""
+    checkpoints: list[str]
+    """Ids, the oldest first."""
+    steps: StepCounts
+    success: bool
+    """The run completed; steps that it goes on without may have failed."""
+    timestamp: str
+    """When it ended: ISO 8601, UTC."""
+
+
+def iso_time(at: int) -> str:
+    """Return a time as other tools read it.
+
+    :param at: milliseconds since the epoch.
+    """
+    whole = datetime.fromtimestamp(at // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{whole}.{at % 1000:03}Z"
+
+
+def summary_of(ending: Ending, *, workflow: str, total_steps: int, recorder: Recorder) -> WorkflowSummaryDTO:
+    """Return the summary of a run that ended.
+
+    :param total_steps: 0 of a machine; then those that ended count.
+    """
+    ended = ending.completed_steps + ending.failed_steps
+    return WorkflowSummaryDTO(
+        workflow_id=recorder.execution_id,
+        plan_id=workflow,
+        status=_STATUS[ending.status],
+        duration=ending.duration_ms,
+        agents=list(recorder.agents),
+        artifacts=list(ending.files),
+        checkpoints=list(recorder.checkpoints),
+        steps=StepCounts(
+            total=total_steps or ended, completed=ending.completed_steps, failed=ending.failed_steps
+        ),
+        success=ending.status == "completed",
+        timestamp=iso_time(ending.completed_at),
+    )
+
+
+def summary_path(private: Path) -> Path:
+    """Return where the last run's summary is."""
+    return private / "workflow" / "reports" / "run-summary.json"
+
+
+def write_summary(private: Path, summary: WorkflowSummaryDTO) -> Path:
+    """Replace the last run's summary; blocking.
+
+    :raises StoreError: it cannot be written; the run itself is in the store.
+    """
+    path = summary_path(private)
+    write_report(path, summary)
+    return path
+
+
+def write_report(path: Path, report: Report) -> None:
+    """Write a report so that others see it whole or not at all, also after a power loss; blocking.
+
+    :raises StoreError: it cannot be written.
+    """
+    text = _text_of(report)
+    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with temp.open("x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temp.replace(path)
+        except BaseException:
+            temp.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}; the run itself is kept in the database"
+        ) from error
+
+
+def _text_of(report: Report) -> str:
+    """Return it as JSON in ASCII: a value may have what UTF-8 cannot say, a name of a file for one.
+
+    :raises StoreError: JSON has no word for a value, or it is nested too deep.
+    """
+    try:
+        return json.dumps(_plain(report), indent=2, allow_nan=False) + "\n"
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"this cannot be written as JSON, other tools could not read it: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Return a report as dictionaries, whatever is in its values."""
+    if not isinstance(value, Report):
+        return value
+    fields = type(value).model_fields
+    return {field.alias or name: _plain(getattr(value, name)) for name, field in fields.items()}

@@ -1,0 +1,97 @@
+"""What a run's templates and expressions see."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.workflows.handler import MISSING
+
+if TYPE_CHECKING:
+    from tideate_core.engine.work import Settled
+    from tideate_core.workflows import RunContext
+
+__all__ = ["StateManager", "about"]
+
+
+class _Steps(Mapping[str, dict[str, Any]]):
+    """The steps that ended, each as `result`, `error` and `status`; a view, so that no step copies all."""
+
+    def __init__(self, settled: Mapping[str, Settled]) -> None:
+        self._settled = settled
+
+    def __getitem__(self, step: str) -> dict[str, Any]:
+        ended = self._settled[step]
+        return {"result": ended.value, "error": ended.error, "status": ended.status}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._settled)
+
+    def __len__(self) -> int:
+        return len(self._settled)
+
+
+class StateManager:
+    """A run's inputs and context, and what its steps came to.
+
+    :param inputs: checked against what the workflow declares.
+    :param context: the workflow's own values.
+    :param settled: how the steps ended; what is added to it later is seen, too.
+    """
+
+    def __init__(
+        self,
+        inputs: Mapping[str, Any],
+        context: Mapping[str, Any],
+        settled: Mapping[str, Settled],
+        prompt: str = "",
+    ) -> None:
+        self._inputs = inputs
+        self._context = dict(context)
+        self._steps = _Steps(settled)
+        self._prompt = prompt
+
+    def values(self) -> dict[str, Any]:
+        """Return what a template sees."""
+        return {
+            "inputs": self._inputs,
+            "context": self._context,
+            "steps": self._steps,
+            "prompt": self._prompt,
+        }
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """Return a value.
+
+        :param path: as a template writes it: `inputs.NAME`, `context.NAME`, `steps.ID.result`.
+        """
+        value: Any = self.values()
+        for name in path.split("."):
+            value = value.get(name, MISSING) if isinstance(value, Mapping) else MISSING
+            if value is MISSING:
+                return default
+        return value
+
+    def set(self, name: str, value: Any) -> None:
+        """Give a name of the context a value; lives as long as this object."""
+        self._context[name] = value
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a copy of everything, as JSON."""
+        values = {**self.values(), "inputs": dict(self._inputs), "steps": dict(self._steps)}
+        return dict(json.loads(json.dumps(values)))
+
+
+def about(context: RunContext) -> dict[str, Any]:
+    """Return what a template may say of the text that a run was started on; empty without any.
+
+    `text` is the whole of it and `selection` what of it was selected.
+    """
+    buffer, chosen = context.buffer, context.selection
+    if buffer is None:
+        return {}
+    shape = {"path": buffer.path, "filetype": buffer.filetype, "text": buffer.text, "selection": ""}
+    if chosen is not None:
+        shape["selection"] = "\n".join(buffer.text.split("\n")[chosen.start - 1 : chosen.end])
+    return shape

@@ -1,0 +1,70 @@
+"""What a step of a definition does: each kind of step becomes a handler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.steps.output import check_output
+from tideate_core.engine.steps.services import RunChild, Services, ToolCaller, Workflows
+from tideate_core.errors import InvalidDefinition, MissingStepHandler, did_you_mean
+from tideate_core.workflows.definitions import KNOWN_AGENTS
+
+if TYPE_CHECKING:
+    from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
+
+__all__ = ["RunChild", "Services", "ToolCaller", "Workflows", "check_output", "handler_for"]
+
+
+def handler_for(
+    step: WorkflowStep, *, registered: StepHandler | None = None, services: Services
+) -> StepHandler:
+    """Return what does a step's work; what it lacks it says when it is called.
+
+    :param registered: the handler that was registered for the step, for one of this kind.
+    :param services: of the run.
+    """
+    handler = _of_kind(step, registered, services)
+    if step.for_each is None:
+        return handler
+    from tideate_core.engine.steps.for_each import for_each
+
+    return for_each(step, step.for_each, handler, services)
+
+
+def _of_kind(step: WorkflowStep, registered: StepHandler | None, services: Services) -> StepHandler:
+    # each is loaded where it is needed: templates and schemas are slow to load
+    if step.tool is not None:
+        from tideate_core.engine.steps.tool import call_tool
+
+        return call_tool(step.tool, services)
+    if step.workflow is not None:
+        from tideate_core.engine.steps.workflow import run_workflow
+
+        return run_workflow(step.workflow, services)
+    if step.machine is not None:
+        from tideate_core.engine.steps.machine import run_machine
+
+        return run_machine(step.machine, services)
+    if step.agent is not None:
+        if step.agent not in KNOWN_AGENTS:
+            return _unknown_agent(step, step.agent)
+        from tideate_core.engine.steps.agent import assist
+
+        return assist(step)
+    return registered or _missing(step, services)
+
+
+def _unknown_agent(step: WorkflowStep, agent: str) -> StepHandler:
+    async def fail(_: StepContext) -> None:
+        # a file's is told when it is checked; a run's own definition may be of another version
+        known = f"{did_you_mean(agent, KNOWN_AGENTS)} (known: {', '.join(sorted(KNOWN_AGENTS))})"
+        raise InvalidDefinition(f"step {step.id!r}: no agent is called {agent!r}{known}")
+
+    return fail
+
+
+def _missing(step: WorkflowStep, services: Services) -> StepHandler:
+    async def fail(_: StepContext) -> None:
+        raise MissingStepHandler(step.handler_name, services.workflow)
+
+    return fail

@@ -1,0 +1,130 @@
+"""Whether what a step gives is what it promises."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import InvalidDefinition, OutputMismatch, StepFailed
+from tideate_core.store.objects import DEPTH, is_deeper
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import ValidationError
+
+    from tideate_core.workflows import WorkflowStep
+
+__all__ = ["check_json", "check_output", "check_value", "is_error"]
+
+MOST_TOLD: Final = 5
+"""Mistakes that one error names."""
+LONGEST_REASON: Final = 300
+"""Characters of one mistake: a value may be of any length, and jsonschema repeats it."""
+
+
+def check_json(name: str, value: Any) -> str:
+    """Refuse what cannot be stored or sent.
+
+    :returns: its text.
+    :raises StepFailed: it is no JSON value, or too deep.
+    """
+    try:
+        text = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise StepFailed(f"step {name!r} returned what is no JSON value: {error}") from error
+    # few have so many lists and objects at all
+    if text.count("[") + text.count("{") > DEPTH and is_deeper(value, DEPTH):
+        raise StepFailed(f"step {name!r} returned what is nested deeper than {DEPTH} levels; flatten it")
+    return text
+
+
+def check_output(step: WorkflowStep, value: Any) -> None:
+    """Check a step's result against its `output_schema`; of a step with `for_each` that of every item.
+
+    :raises OutputMismatch: it does not fit; names the JSON path and the reason of each mistake.
+    :raises InvalidDefinition: the schema is none.
+    """
+    if step.output_schema is None:
+        return
+    if step.for_each is None or not isinstance(value, list):
+        check_value(step, value)
+        return
+    for index, item in enumerate(value):
+        if not (step.continue_on_error and is_error(item)):
+            check_value(step, item, at=f"$[{index}]")
+
+
+def check_value(step: WorkflowStep, value: Any, *, at: str = "$") -> None:
+    """Check one value.
+
+    :param at: its own JSON path.
+    :raises OutputMismatch: it does not fit.
+    :raises InvalidDefinition: the schema is none.
+    """
+    if step.output_schema is None:
+        return
+    found = list(_mistakes(step, value, MOST_TOLD + 1))
+    if not found:
+        return
+    told = [f"{at}{mistake.json_path[1:]}: {_brief(mistake.message)}" for mistake in found[:MOST_TOLD]]
+    if len(found) > MOST_TOLD:
+        told.append("and more")
+    raise OutputMismatch(f"the result of step {step.id!r} does not fit its output_schema: {'; '.join(told)}")
+
+
+def is_error(value: Any) -> bool:
+    """Tell what stands in a result in place of an item that failed."""
+    return isinstance(value, dict) and value.keys() == {"error", "error_code"}
+
+
+def _mistakes(step: WorkflowStep, value: Any, most: int) -> Iterator[ValidationError]:
+    # here, because it is slow to load and few steps have a schema
+    from itertools import islice
+
+    from jsonschema.exceptions import SchemaError
+    from referencing.exceptions import Unresolvable
+
+    try:
+        validator = _validator(_Schema(step.output_schema))
+        yield from islice(validator.iter_errors(value), most)
+    except SchemaError as error:
+        words = f"{error.json_path}: {_brief(error.message)}"
+        raise InvalidDefinition(f"step {step.id!r}: its output_schema is no JSON Schema: {words}") from error
+    except Unresolvable as error:
+        raise InvalidDefinition(
+            f"step {step.id!r}: its output_schema refers to {error.ref!r}, which is not in it; "
+            "nothing is fetched for it, so put it under `$defs`"
+        ) from error
+
+
+class _Schema:
+    """A schema as a cache's key: one of a frozen definition, which stays the object that it is."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and other.schema is self.schema
+
+
+@lru_cache(maxsize=64)
+def _validator(key: _Schema) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    Draft202012Validator.check_schema(key.schema)
+    # an empty registry: by default a reference to an address would be fetched
+    return Draft202012Validator(key.schema, registry=Registry())
+
+
+def _brief(message: str) -> str:
+    if len(message) <= LONGEST_REASON:
+        return message
+    half = LONGEST_REASON // 2
+    return f"{message[:half]} … {message[-half:]}"

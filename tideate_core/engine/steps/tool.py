@@ -1,0 +1,30 @@
+"""A step that calls a tool of an MCP server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.steps.rendering import render_value
+from tideate_core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tideate_core.engine.steps.services import Services
+    from tideate_core.workflows import StepContext, StepHandler
+    from tideate_core.workflows.definitions import ToolCall
+
+__all__ = ["call_tool"]
+
+
+def call_tool(tool: ToolCall, services: Services) -> StepHandler:
+    """Return what calls the tool with its arguments filled in, and returns what it gives."""
+
+    async def call(step: StepContext) -> Any:
+        if services.tools is None:
+            raise ConfigError(
+                f"step {step.step!r} wants the tool {tool.name!r} of the MCP server {tool.server!r}, and MCP "
+                "servers are not configured in this version; let a handler do it, or take the step out"
+            )
+        arguments = render_value(tool.arguments, step.values())
+        return await services.tools.call(tool.server, tool.name, arguments)
+
+    return call

@@ -1,0 +1,93 @@
+"""Asking a model for a value of a JSON Schema, where typed requests take pydantic's models."""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.engine.memory import digest_of
+from tideate_core.errors import OutputMismatch
+from tideate_core.workspace.fences import fenced_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Reply
+
+__all__ = ["WantedOutput"]
+
+WRAPPED: Final = "result"
+"""Where a value stands that is no object: providers only take objects."""
+REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
+
+
+class WantedOutput:
+    """What a step's `output_schema` wants of a model.
+
+    The schema goes with the request, so that a provider can hold the model to it; whether the value fits is
+    looked at afterwards, where every kind of step is. A schema with references cannot go with it: then the
+    prompt has it, and the value is read out of the text.
+    """
+
+    def __init__(self, step: str, schema: Mapping[str, Any]) -> None:
+        self._step = step
+        self._schema = schema
+        self._is_object = schema.get("type") == "object"
+
+    @cached_property
+    def shape(self) -> type[BaseModel] | None:
+        """What the adapter is asked for, None where it cannot be."""
+        return None if _refers(self._schema) else self._model()
+
+    @property
+    def words(self) -> str:
+        """The schema for the prompt, empty where it goes with the request."""
+        return "" if self.shape else json.dumps(self._schema, indent=2, ensure_ascii=False)
+
+    def value_of(self, reply: Reply) -> Any:
+        """Return the value that a model answered with.
+
+        :raises OutputMismatch: the answer's text is no JSON.
+        """
+        if reply.parsed is None:
+            return self._read(reply.text)
+        given = reply.parsed.model_dump(mode="json")
+        return given if self._is_object else given[WRAPPED]
+
+    def _model(self) -> type[BaseModel]:
+        # here, because few steps have a schema
+        from pydantic import ConfigDict, Field, RootModel, create_model
+
+        # recordings and providers know a request by this name
+        name = f"Output_{digest_of(self._schema)[:8]}"
+
+        def replace(shape: dict[str, Any]) -> None:
+            shape.clear()
+            shape.update({**self._schema, "title": name} if self._is_object else self._schema)
+
+        if not self._is_object:
+            return create_model(name, result=(Any, Field(json_schema_extra=replace)))
+
+        class Root(RootModel[dict[str, Any]]):
+            model_config = ConfigDict(json_schema_extra=replace)
+
+        return create_model(name, __base__=Root)
+
+    def _read(self, text: str) -> Any:
+        blocks = [block for block in fenced_blocks(text.split("\n")) if block.closed]
+        source = "\n".join(blocks[-1].lines) if blocks else text
+        try:
+            return json.loads(source)
+        except ValueError as error:
+            raise OutputMismatch(
+                f"the answer to step {self._step!r} is no JSON, which its output_schema wants: {error}"
+            ) from error
+
+
+def _refers(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return not REFERENCES.isdisjoint(schema) or any(map(_refers, schema.values()))
+    return isinstance(schema, list) and any(map(_refers, schema))

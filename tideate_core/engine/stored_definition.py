@@ -1,0 +1,229 @@
+"""Definitions as they are kept with a run, and which one a run goes on with."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import dataclass, replace
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+
+from pydantic import ValidationError
+
+from tideate_core.engine.confirmation import ConfirmationRequest
+from tideate_core.errors import DefinitionChanged, InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
+from tideate_core.store.records import Definition
+from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
+from tideate_core.workspace.fences import fence_for
+
+if TYPE_CHECKING:
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.workflows.registry import Source
+
+__all__ = ["Changed", "Workflows", "definition_for", "stored_definition"]
+
+Changed = Literal["ask", "stored", "file"]
+"""Which definition counts where a file was changed: the person is asked, the run's own, or the file's."""
+
+_NAMESPACE: Final = uuid.UUID("5b0d6f0e-8a53-5d0f-9a6b-3a4c1f6f2d11")
+_REGISTERED: Final = {
+    "builtin": "with tideate itself; this version has it no more",
+    "package": "by a package; install it and resume again",
+    "editor": "in the editor; open Neovim with the configuration that registers it and resume there",
+}
+"""By source: where a workflow that is in no file comes from."""
+
+
+class Workflows(Protocol):
+    """Where workflows are found by name: a `WorkflowRegistry` or a `Catalog`."""
+
+    def get(self, name: str, *, obfuscate: bool = False) -> Registration: ...
+
+    def kept(
+        self, definition: WorkflowDefinition, source: Source, path: Path | None, now: Registration | None
+    ) -> Registration: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What the catalog has now, or why it has nothing."""
+
+    registration: Registration | None
+    why: str = ""
+
+
+def stored_definition(registration: Registration) -> Definition:
+    """Return a definition as a run keeps it; of an obfuscated machine with its tokens."""
+    definition = registration.definition
+    path = _path_of(registration)
+    known = definition.id if isinstance(definition, WorkflowDefinition) else None
+    place = str(path or definition.name)
+    return Definition(
+        str(known or uuid.uuid5(_NAMESPACE, f"{registration.source}\0{place}")),
+        definition.name,
+        registration.kind,
+        _text_of(registration),
+        definition.description,
+        definition.version if isinstance(definition, WorkflowDefinition) else "1.0.0",
+        registration.source,
+        str(path) if path else None,
+    )
+
+
+async def definition_for(
+    run_id: str,
+    stored: Definition,
+    catalog: Workflows,
+    *,
+    changed: Changed = "ask",
+    front: FrontEnd,
+    obfuscate: bool = False,
+) -> Registration:
+    """Return what a run goes on with: its own definition, unless the person wants that of its file now.
+
+    :param changed: what counts where they differ.
+    :param obfuscate: the run was started so.
+    :raises DefinitionChanged: they differ and nobody can be asked, or the person wants neither; or its own
+        lacks its handlers, or would need the person's trust and does not have it.
+    :raises UnknownWorkflow: the file is wanted and there is none.
+    :raises InvalidDefinition: the file is wanted and has mistakes.
+    """
+    name = stored.path if stored.source == "file" and stored.path else stored.name
+    if changed == "file":
+        return catalog.get(name, obfuscate=obfuscate)
+    found = _look_up(catalog, name, obfuscate)
+    now = found.registration
+    if now is not None and now.kind == stored.kind and _text_of(now) == stored.text:
+        return now
+    rebuilt = _rebuilt(run_id, stored, found, catalog, obfuscate)
+    # after it: a yes is to a definition, and never stands for trust in it
+    if changed == "ask":
+        await _ask(run_id, stored, found, front)
+    return rebuilt
+
+
+async def _ask(run_id: str, stored: Definition, found: _Found, front: FrontEnd) -> None:
+    happened = _happened(stored, found)
+    request = ConfirmationRequest(
+        run_id,
+        stored.name,
+        "",
+        "gate",
+        f"{happened}. Go on with the definition that the run began with?",
+        details=_difference(stored, found.registration),
+    )
+    decision = await front.confirm(request)
+    if not decision.accepted:
+        raise DefinitionChanged(
+            f"{happened}, and it was not agreed to go on with the definition that the run began with; "
+            f"`tideate resume {run_id} --definition file` goes on with what there is now, "
+            "`--definition stored` with the run's own"
+        )
+
+
+def _happened(stored: Definition, found: _Found) -> str:
+    what = stored.path or f"the workflow {stored.name!r}"
+    if found.registration:
+        return f"{what} was changed since this run began"
+    return f"{what} cannot be used now ({found.why})"
+
+
+def _look_up(catalog: Workflows, name: str, obfuscate: bool) -> _Found:
+    try:
+        return _Found(catalog.get(name, obfuscate=obfuscate))
+    except (InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow) as error:
+        return _Found(None, str(error))
+
+
+def _rebuilt(
+    run_id: str, stored: Definition, found: _Found, catalog: Workflows, obfuscate: bool
+) -> Registration:
+    """Make the run's own definition again, with the handlers that are registered now.
+
+    :raises DefinitionChanged: what it needs beside its text is not there.
+    """
+    now = found.registration
+    if now is None and stored.source in _REGISTERED:
+        raise DefinitionChanged(
+            f"the workflow {stored.name!r} is not registered now; it was {_REGISTERED[stored.source]}"
+        )
+    source, path = _source(stored, now), Path(stored.path) if stored.path else None
+    if stored.kind == "machine":
+        return Registration(_machine(stored, now, obfuscate), {}, source, path)
+    try:
+        return catalog.kept(_definition_of(stored), source, path, now)
+    except InvalidDefinition as error:
+        registered = _REGISTERED.get(stored.source)
+        hint = f"; it was registered {registered}" if registered else ""
+        raise DefinitionChanged(
+            f"{_happened(stored, found)}, and the definition that the run began with {error}{hint}. "
+            f"`tideate resume {run_id} --definition file` goes on with what there is now"
+        ) from error
+
+
+def _definition_of(stored: Definition) -> WorkflowDefinition:
+    try:
+        return WorkflowDefinition.model_validate_json(stored.text)
+    except ValidationError as error:
+        words = error.errors(include_url=False)[0]["msg"]
+        raise InvalidDefinition(f"is one that this version cannot read ({words})") from error
+
+
+def _machine(stored: Definition, now: Registration | None, obfuscate: bool) -> MachineWorkflow:
+    # the language is loaded where it is needed
+    from tideate_core.machines.language import parse
+
+    machine = parse(stored.text, stored.name).require(stored.name)
+    if now is not None and isinstance(now.definition, MachineWorkflow):
+        confirm = now.definition.confirm & machine.states.keys()
+        return replace(now.definition, machine=machine, confirm=confirm)
+    if obfuscate:
+        raise DefinitionChanged(
+            f"{stored.path or stored.name} is gone, and without it the names of its states cannot be hidden; "
+            "bring it back and resume again"
+        )
+    path = Path(stored.path) if stored.path else None
+    return MachineWorkflow(stored.name, machine, description=stored.description, path=path)
+
+
+def _text_of(registration: Registration) -> str:
+    """Return a definition's text: the same for two that differ only in comments or order of keys."""
+    definition = registration.definition
+    if isinstance(definition, MachineWorkflow):
+        # the language is loaded where it is needed
+        from tideate_core.machines.language import write_definition
+
+        return write_definition(definition.machine)
+    return definition.as_text()
+
+
+def _difference(stored: Definition, now: Registration | None) -> str:
+    """Return, as Markdown, what was changed; empty where there is nothing to compare with."""
+    if now is None:
+        return ""
+    lines = unified_diff(
+        _readable(stored.text, stored.kind).splitlines(),
+        _readable(_text_of(now), now.kind).splitlines(),
+        "the run's definition",
+        "as it is now",
+        lineterm="",
+    )
+    text = "\n".join(lines)
+    fence = fence_for(text)
+    return f"{fence}diff\n{text}\n{fence}"
+
+
+def _readable(text: str, kind: Literal["graph", "machine"]) -> str:
+    return json.dumps(json.loads(text), indent=2, ensure_ascii=False) if kind == "graph" else text
+
+
+def _path_of(registration: Registration) -> Path | None:
+    definition = registration.definition
+    if isinstance(definition, MachineWorkflow):
+        return definition.path
+    return registration.path
+
+
+def _source(stored: Definition, now: Registration | None) -> Source:
+    return cast("Source", stored.source) if now is None else now.source

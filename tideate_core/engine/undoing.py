@@ -1,0 +1,203 @@
+"""What runs changed in files: whose changes can be taken back, taking them back, forgetting them.
+
+The changes of a run are its own and those of the runs that are its steps: its family's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.abandoned import end_adopted, let_go
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError
+from tideate_core.store.reader import Reader
+from tideate_core.workspace.commit import to_the_end
+from tideate_core.workspace.journal import Journal
+from tideate_core.workspace.paths import Root
+from tideate_core.workspace.restoring import unwind
+from tideate_core.workspace.rollback import Rollback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from tideate_core.store import RunRow, Store
+    from tideate_core.workspace import Buffers
+    from tideate_core.workspace.journal import Record
+    from tideate_core.workspace.restoring import Unwound
+
+__all__ = [
+    "RolledBack",
+    "Undoing",
+    "families",
+    "forget_changes",
+    "members_of",
+    "runs_with_changes",
+    "without_changes",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    """What came of a rollback."""
+
+    restored: list[str]
+    """Files and buffers; empty if everything was as before the run."""
+    cancelled: bool
+    """The run had not ended, and has now: it would not find what it wrote."""
+
+
+class _FamilyJournal(Journal):
+    """A run's applies together with those of the runs that are its steps, in the order they were written."""
+
+    def __init__(self, private: Path, runs: Sequence[str]) -> None:
+        super().__init__(private)
+        self._runs = runs
+
+    def records(self, run: str) -> list[Record]:
+        of_each = [super(_FamilyJournal, self).records(member) for member in self._runs]
+        # merged, not sorted: the order within a run stands, whatever the clock did meanwhile
+        return list(heapq.merge(*of_each, key=_written_at))
+
+
+def _written_at(record: Record) -> int:
+    return (record.directory / "manifest.json").stat().st_mtime_ns
+
+
+def runs_with_changes(private: Path) -> list[str]:
+    """Return the ids of the runs that wrote to files."""
+    directory = private / "journal"
+    if not directory.is_dir():
+        return []
+    return sorted(run.name for run in directory.iterdir() if any(run.glob("*/manifest.json")))
+
+
+def families(private: Path, reader: Reader) -> dict[str, list[str]]:
+    """Return the runs that wrote to files by the one that a person started, which itself may not have.
+
+    :raises StoreError: the store cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for run in runs_with_changes(private):
+        found.setdefault(_ancestry(reader, run)[-1], []).append(run)
+    return found
+
+
+def members_of(private: Path, reader: Reader) -> dict[str, list[str]]:
+    """Return the same by every run that they belong to: a step's run can be taken back alone.
+
+    :raises StoreError: the store cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for run in runs_with_changes(private):
+        for older in _ancestry(reader, run):
+            found.setdefault(older, []).append(run)
+    return found
+
+
+def without_changes(reader: Reader, wanted: str) -> InvalidInput | RunNotFound:
+    """Return the error that says why there is nothing to take back of a run.
+
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+    run = reader.run(wanted)
+    if run.files:
+        return RunNotFound(run.id)  # its journal was forgotten
+    return InvalidInput(f"run {run.id[:8]} of {run.name} changed no file")
+
+
+def forget_changes(private: Path, run: str) -> None:
+    """Forget what a run changed: it cannot be rolled back any more.
+
+    :raises WorkspaceError: the journal is damaged.
+    """
+    journal = Journal(private)
+    for record in reversed(journal.records(run)):
+        journal.drop(record)
+
+
+class Undoing:
+    """Takes back what families of runs wrote in one project.
+
+    :param root: of the project; None where there is none, then only buffers were changed.
+    :param private: where its journal and its store are.
+    :param buffers: the editor's, None outside it.
+    """
+
+    def __init__(self, root: Path | None, private: Path, buffers: Buffers | None = None) -> None:
+        self._root = Root(root)
+        self._private = private
+        self._buffers = buffers
+
+    def look_ahead(self, members: Sequence[str]) -> Unwound:
+        """Return what taking runs back would restore on disk, and what stands in its way; blocking.
+
+        :raises WorkspaceError: the journal is damaged, or something cannot be read.
+        """
+        return unwind(self._root, _FamilyJournal(self._private, members).records(""), None)
+
+    async def take_back(self, members: Sequence[str]) -> list[str]:
+        """Restore all that runs wrote, or nothing; returns what was restored.
+
+        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+        """
+        rollback = Rollback(self._root, self._buffers, _FamilyJournal(self._private, members))
+        names, cancelled = await to_the_end(rollback.run(members[0]))
+        if cancelled:
+            raise asyncio.CancelledError
+        return names
+
+    async def roll_back(
+        self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
+    ) -> RolledBack:
+        """Take back a run, and end it if it could still go on.
+
+        :param members: the runs whose changes are its.
+        :param store: is opened only for a run that has not ended.
+        :raises RunIsOwned: a living process has it.
+        :raises RollbackConflict: something was changed since; nothing was restored or ended.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+        :raises StoreError: the run's end cannot be written.
+        """
+        run = await asyncio.to_thread(_unfinished, self._private, run_id)
+        if run is None:
+            return RolledBack(await self.take_back(members), cancelled=False)
+        async with store() as opened:
+            log = await opened.adopt(run.id)  # or another process would go on with it meanwhile
+            try:
+                restored = await self.take_back(members)
+                await end_adopted(opened, log, run)
+            except BaseException:
+                await let_go(log)
+                raise
+        return RolledBack(restored, cancelled=True)
+
+
+def _unfinished(private: Path, run_id: str) -> RunRow | None:
+    """Return a run that could still go on, and would not find what it wrote."""
+    reader = Reader(private)
+    try:
+        run = reader.run(run_id)
+    except (RunNotFound, StoreError):
+        return None  # a run that was forgotten, or a store that cannot be read: the journal is enough
+    finally:
+        reader.close()
+    return None if run.ended else run
+
+
+def _ancestry(reader: Reader, run: str) -> list[str]:
+    """Return a run, the one that it is part of, and so on up to the one that a person started."""
+    found = [run]
+    while True:
+        try:
+            parent = reader.run(found[-1]).parent
+        except RunNotFound:  # forgotten
+            return found
+        if parent is None:
+            return found
+        found.append(parent)
