@@ -7,10 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from tideate_core.project import DEFINITION_SUFFIXES
+
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
-__all__ = ["STDIN", "Json", "Machine", "Machines", "Obfuscate", "Root", "StateName", "workflow_names"]
+__all__ = [
+    "STDIN",
+    "Json",
+    "Machine",
+    "Machines",
+    "Obfuscate",
+    "Out",
+    "Root",
+    "StateName",
+    "Workflow",
+    "Workflows",
+    "workflow_names",
+]
 
 STDIN = "/dev/stdin"
 """What `-` stands for: the parser would take a lone hyphen for an option."""
@@ -21,8 +35,8 @@ def workflow_names(context: CompletionContext) -> list[str]:
     from tideate_core.cli.wiring import build_catalog
     from tideate_core.project import find_root
 
-    catalog = build_catalog(find_root(Path.cwd()))
-    return [*(known.definition.name for known in catalog.list()), *_files(context.incomplete)]
+    names = build_catalog(find_root(Path.cwd())).names()
+    return [*names, *_files(context.incomplete, (".workflow", *DEFINITION_SUFFIXES))]
 
 
 def machine_names(context: CompletionContext) -> list[str]:
@@ -44,7 +58,7 @@ def state_names(context: CompletionContext) -> list[str]:
     return ["*", *open_machine(context["file"].raw or "", None).machine.states]
 
 
-def _files(word: str) -> list[str]:
+def _files(word: str, suffixes: tuple[str, ...] = (".workflow",)) -> list[str]:
     directory, _, start = word.rpartition("/")
     prefix = f"{directory}/" if "/" in word else ""
     place = Path(prefix or ".").expanduser()
@@ -54,7 +68,7 @@ def _files(word: str) -> list[str]:
     hidden = start.startswith(".")
     found = [entry for entry in entries if hidden or not entry.name.startswith(".")]
     folders = [f"{prefix}{entry.name}/" for entry in found if entry.is_dir()]
-    return [*(f"{prefix}{entry.name}" for entry in found if entry.suffix == ".workflow"), *folders]
+    return [*(f"{prefix}{entry.name}" for entry in found if entry.suffix in suffixes), *folders]
 
 
 Root = Annotated[
@@ -68,6 +82,23 @@ Machines = Annotated[
     str,
     Parameter(
         help="`.workflow` files, directories of them, workflows' names, or `-`.", completer=machine_names
+    ),
+]
+Workflow = Annotated[str, Parameter(help="A workflow, or a file with one.", completer=workflow_names)]
+Workflows = Annotated[
+    str,
+    Parameter(
+        help="Files, directories of them, workflows' names. Default: all of the project's and yours.",
+        completer=workflow_names,
+    ),
+]
+Out = Annotated[
+    str | None,
+    Parameter(
+        name=["--output", "-o"],
+        metavar="OUT",
+        help="Write to this file; `-` is stdout, the default.",
+        allow_leading_hyphen=True,
     ),
 ]
 Obfuscate = Annotated[

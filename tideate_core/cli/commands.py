@@ -1,9 +1,7 @@
-"""The short commands: list, trust, rollback."""
+"""The short commands: list, trust."""
 
 from __future__ import annotations
 
-import asyncio
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,16 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.output import fail, messages, print_json, visible
-from tideate_core.cli.wiring import build_catalog, locate, open_project
-from tideate_core.errors import (
-    ConfigError,
-    InvalidInput,
-    RollbackConflict,
-    RunNotFound,
-    TideateError,
-    WorkspaceError,
-)
-from tideate_core.project import Trust, needs_trust, trust_project
+from tideate_core.cli.runs import hint
+from tideate_core.cli.wiring import build_catalog, locate
+from tideate_core.errors import ConfigError, TideateError
+from tideate_core.project import Trust, needs_trust, private_place, trust_project
 from tideate_core.workflows import MachineWorkflow
 
 if TYPE_CHECKING:
@@ -30,9 +22,8 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows import Registration
 
-__all__ = ["list_workflows", "outline", "rollback", "trust"]
+__all__ = ["list_workflows", "outline", "trust"]
 
-RUN_ID = re.compile(r"[0-9a-f]{32}")
 WHOSE: Mapping[str, str] = {"user": "yours", "project": "this project's", "package": "a package's"}
 """Where a machine comes from, in words."""
 
@@ -56,6 +47,7 @@ def list_workflows(root: str | None, *, as_json: bool) -> int:
         table.add_row(one.definition.name, outline(one), Text(visible(one.definition.description)))
     # nothing to wrap for where no person reads
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    hint(private_place(found))
     return 0
 
 
@@ -122,25 +114,3 @@ def _project_root(root: str | None) -> Path:
     if found is None:
         raise ConfigError("there is no project here; name the file to trust, or the project with --root")
     return found
-
-
-def rollback(execution_id: str, root: str | None) -> int:
-    """Take back a run's changes; returns the exit status."""
-    try:
-        if not RUN_ID.fullmatch(execution_id):
-            raise InvalidInput(f"{execution_id!r} is no run's id; a run that changes files prints its own")
-        project = open_project(root)
-        if not (project.private / "journal" / execution_id).is_dir():
-            raise RunNotFound(execution_id)
-        restored = asyncio.run(project.workspace.rollback(execution_id))
-    except (RollbackConflict, WorkspaceError) as error:
-        fail(error)
-        return 1
-    except TideateError as error:
-        fail(error)
-        return 2
-    for path in restored:
-        messages().print(f"restored: {path}", markup=False, soft_wrap=True)
-    if not restored:
-        messages().print("nothing to restore: everything is as it was before the run")
-    return 0

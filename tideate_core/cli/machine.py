@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from tideate_core.cli.arguments import Json, Machine, Machines, Obfuscate, Root, StateName
+from tideate_core.cli.arguments import Json, Machine, Machines, Obfuscate, Out, Root, StateName
 
 __all__ = ["app"]
 
@@ -19,15 +19,6 @@ app = App(
     "2 wrong usage or an invalid file, 3 declined or cancelled, 130 interrupted.",
 )
 
-Out = Annotated[
-    str | None,
-    Parameter(
-        name=["--output", "-o"],
-        metavar="OUT",
-        help="Write to this file; `-` is stdout, the default.",
-        allow_leading_hyphen=True,
-    ),
-]
 Called = Annotated[
     str | None,
     Parameter(name="--name", help="What the workflow of stdin is called; its tokens depend on the name."),

@@ -14,11 +14,11 @@ from tideate_core.errors import TideateError
 from tideate_core.machines.language import explanations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tideate_core.machines.language import Diagnostic
 
-__all__ = ["check", "described"]
+__all__ = ["Count", "check", "described"]
 
 STYLES = {"error": "bold red", "warning": "bold yellow"}
 MOST = 100
@@ -26,14 +26,25 @@ MOST = 100
 
 
 @dataclass(slots=True)
-class _Count:
+class Count:
+    """How many mistakes there are, and the reports of them."""
+
     files: int = 0
     errors: int = 0
     warnings: int = 0
     reports: list[dict[str, Any]] = field(default_factory=list)
     """Of each file, for tools."""
 
-    def add(self, read: Source | Unreadable, found: tuple[Diagnostic, ...]) -> None:
+    def add(
+        self,
+        read: Source | Unreadable,
+        found: tuple[Diagnostic, ...],
+        shapes: Sequence[dict[str, Any]] | None = None,
+    ) -> None:
+        """Count a file's mistakes.
+
+        :param shapes: of them, for tools; by default those of diagnostics.
+        """
         errors = sum(one.severity == "error" for one in found) + isinstance(read, Unreadable)
         self.files += 1
         self.errors += errors
@@ -41,7 +52,7 @@ class _Count:
         report: dict[str, Any] = {"file": read.label, "ok": not errors}
         if isinstance(read, Unreadable):
             report["error"] = read.message
-        report["diagnostics"] = [diagnostic_json(one) for one in found]
+        report["diagnostics"] = [diagnostic_json(one) for one in found] if shapes is None else shapes
         self.reports.append(report)
 
     def __str__(self) -> str:
@@ -53,7 +64,7 @@ class _Count:
 
 def check(files: tuple[str, ...], root: str | None, *, strict: bool, as_json: bool) -> int:
     """Print the mistakes of all files; returns 2 if there is one."""
-    count = _Count()
+    count = Count()
     console = results()
     try:
         for read in sources(files, root):
@@ -95,7 +106,8 @@ def _coloured(one: Diagnostic, explained: str, label: str) -> Text:
     place = len(f"{label}:{one.position.line}:{one.position.column}:")
     text.stylize("bold", 0, place)
     text.stylize(style, place, place + len(f" {one.severity}:"))
-    text.stylize("dim", head.rindex("["), len(head))
+    if one.code:
+        text.stylize("dim", head.rindex("["), len(head))
     if head != explained:
         text.stylize(style, explained.rindex("\n"))
     return text

@@ -17,7 +17,7 @@ from tideate_core.machines.language import draw
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Format", "graph"]
+__all__ = ["Format", "format_of", "graph"]
 
 Format = Literal["text", "mermaid", "dot", "svg"]
 
@@ -43,7 +43,7 @@ def graph(
 ) -> int:
     """Draw a machine on stdout or to a file; returns the exit status."""
     try:
-        kind = format or _format_of(out)
+        kind = format or format_of(out)
         workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
         marked = None if current is None else state_of(workflow, current)
         console = results()
@@ -59,7 +59,11 @@ def graph(
     return 0
 
 
-def _format_of(out: str | None) -> Format:
+def format_of(out: str | None) -> Format:
+    """Return the format that the suffix of `-o` says; text without one.
+
+    :raises InvalidInput: the suffix says none.
+    """
     if out is None or out == "-":
         return "text"
     try:

@@ -9,9 +9,11 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
-from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Root, workflow_names
+from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Out, Root, Workflow, Workflows, workflow_names
+from tideate_core.cli.checkpoint import app as checkpoint
 from tideate_core.cli.machine import app as machine
 from tideate_core.cli.mcp import mcp
+from tideate_core.cli.run_arguments import add_to
 
 __all__ = ["app", "main"]
 
@@ -26,8 +28,9 @@ app = App(
 )
 WITH_VALUE = frozenset(
     {
-        *("--adapter", "--current", "--file", "--format", "--input", "--name", "--output", "--port"),
-        *("--root", "--transport", "--workflow", "-i", "-o"),
+        *("--adapter", "--current", "--days", "--definition", "--file", "--format", "--input", "--keep"),
+        *("--limit", "--name", "--output", "--port", "--root", "--status", "--step", "--takeover-after"),
+        *("--transport", "--wait", "--workflow", "-i", "-o"),
     }
 )
 """Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
@@ -42,7 +45,7 @@ def run(
     name: Annotated[
         str,
         Parameter(
-            help="A workflow; `tideate list` names them. Or a `.workflow` file.", completer=workflow_names
+            help="A workflow; `tideate list` names them. Or a file with one.", completer=workflow_names
         ),
     ],
     /,
@@ -89,6 +92,8 @@ def run(
     return run_workflow(options)
 
 
+add_to(app)
+app.command(checkpoint)
 app.command(machine)
 app.command(mcp)
 
@@ -101,6 +106,48 @@ def list_workflows(*, json: Json = False, root: Root = None) -> int:
     return command(root, as_json=json)
 
 
+@app.command(usage="tideate check [OPTIONS] [FILE...]")
+def check(*files: Workflows, json: Json = False, root: Root = None) -> int:
+    """List all mistakes of workflows' files, with their places.
+
+    Exit status 2 where one is an error; warnings are told only.
+    """
+    from tideate_core.cli.check import check as command
+
+    return command(files, root, as_json=json)
+
+
+@app.command(usage="tideate graph [OPTIONS] NAME|FILE")
+def graph(
+    name: Workflow,
+    /,
+    *,
+    format: Annotated[  # noqa: A002 the option's name
+        Literal["text", "mermaid", "dot", "svg"] | None,
+        Parameter(name="--format", help="Default: what OUT's suffix says, else text."),
+    ] = None,
+    out: Out = None,
+    root: Root = None,
+) -> int:
+    """Draw a workflow's steps or states: as text, for Mermaid or Graphviz, or as SVG."""
+    from tideate_core.cli.graph import graph as command
+
+    return command(name, root, format=format, out=out)
+
+
+@app.command(usage="tideate schema [OPTIONS] [workflow]")
+def schema(
+    of: Annotated[Literal["workflow"], Parameter(help="Whose; there is one.")] = "workflow",
+    /,
+    *,
+    out: Out = None,
+) -> int:
+    """Print the JSON Schema of workflows in YAML and JSON, for editors."""
+    from tideate_core.cli.schema import schema as command
+
+    return command(out)
+
+
 @app.command
 def doctor(*, json: Json = False, root: Root = None) -> int:
     """Check the installation, the configuration and what answers prompts."""
@@ -111,27 +158,19 @@ def doctor(*, json: Json = False, root: Root = None) -> int:
 
 @app.command
 def trust(
-    file: Annotated[str | None, Parameter(help="Default: the project's configuration and prompts.")] = None,
+    file: Annotated[str | None, Parameter(help="Default: all files of the project that need it.")] = None,
     /,
     *,
     revoke: Annotated[bool, Parameter(help="Trust it no longer.")] = False,
     root: Root = None,
 ) -> int:
-    """Trust a project's .tideate/config.toml and .tideate/prompts/*.md as they are now.
+    """Trust a project's .tideate/config.toml, prompts/*.md and workflows/*.{yaml,yml,json} as they are now.
 
     After a change a file is not trusted any more.
     """
     from tideate_core.cli.commands import trust as command
 
     return command(file, root, revoke=revoke)
-
-
-@app.command
-def rollback(execution_id: str, /, *, root: Root = None) -> int:
-    """Take back what a run wrote, unless it was changed since."""
-    from tideate_core.cli.commands import rollback as command
-
-    return command(execution_id, root)
 
 
 @app.command

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
-from tideate_core.adapters.libraries import MODULES
 from tideate_core.cli.output import tell, visible
+from tideate_core.cli.steprows import StepState, step_row
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -25,26 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress"]
 
-FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-MARKS = {"waiting": ("·", "dim"), "done": ("✓", "green"), "failed": ("✗", "red"), "stopped": ("■", "yellow")}
 STREAM_LINES = 10
 STREAM_CHARACTERS = 4000
 """How much of the streamed text is kept: more than the lines of it that are shown."""
-
-
-@dataclass(slots=True)
-class _Step:
-    state: str = "waiting"
-    begun: float = 0.0
-    seconds: float = 0.0
-    characters: int = 0
-    """How much was streamed."""
-    move: str = ""
-    """How a machine came here."""
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.begun if self.state == "running" else self.seconds
 
 
 class Progress:
@@ -56,10 +37,15 @@ class Progress:
     def __init__(self, console: Console, *, live: bool) -> None:
         self._console = console
         self._title = ""
-        self._steps: dict[str, _Step] = {}
+        self._steps: dict[str, StepState] = {}
+        """By name; of runs within the run with the names of the steps that they are."""
+        self._within: dict[str, str] = {}
+        """What stands before the names of a run's steps, by its id."""
         self._move = ""
         """A machine's move whose target has not begun."""
         self._stream = ""
+        self._streams: str | None = None
+        """Of the steps that are answered at once, the one whose text is shown."""
         self.began = False
         """The run was accepted and has started."""
         self._live: Live | None = None
@@ -72,7 +58,7 @@ class Progress:
         if handler is None or self._gone:
             return
         try:
-            handler(self, event.data)
+            handler(self, event)
         except OSError:
             # the terminal was closed; the run goes on to its orderly end
             self._gone = True
@@ -104,76 +90,136 @@ class Progress:
             live.stop()
         return live is not None
 
-    def _started(self, data: Mapping[str, Any]) -> None:
+    def _started(self, event: Event) -> None:
+        data = event.data
+        parent = data.get("parent")
+        if parent in self._within:
+            self._within[event.execution_id] = f"{self._within[parent]}{data['parent_step']} → "
+            return
         self.began = True
+        self._within = {event.execution_id: ""}
         self._title = f"{data['name']} · {data['adapter']}"
-        self._steps = {step: _Step() for step in data["steps"]}
+        earlier = data.get("completed", [])
+        steps = dict.fromkeys(data["steps"]) or dict.fromkeys(earlier)
+        self._steps = {step: StepState("earlier" if step in earlier else "waiting") for step in steps}
         if data["demonstration"]:
             self._print(
                 "the bundled model is only a demonstration, its answers are often wrong; "
                 "`tideate doctor` says where to configure a real one",
                 "yellow",
             )
+        if event.name is EventName.WORKFLOW_RESTORED:
+            ended = f"{len(earlier)} step{'' if len(earlier) == 1 else 's'}"
+            self._print(f"goes on after {ended} that ended before" if earlier else "starts again", "dim")
         if self._draws:
             self._start_drawing()
 
-    def _step_started(self, data: Mapping[str, Any]) -> None:
-        self._stream = ""
+    def _label(self, event: Event) -> str:
+        return self._within.get(event.execution_id, "") + str(event.data["step"])
+
+    def _step_of(self, label: str) -> StepState:
+        """Return a step; an item of a list has none of its own."""
+        found = self._steps.get(label) or self._steps.get(label.rpartition("[")[0])
         # a machine's steps are known when they come
-        step = self._steps.setdefault(data["step"], _Step())
+        return found or self._steps.setdefault(label, StepState())
+
+    def _step_started(self, event: Event) -> None:
+        label, data = self._label(event), event.data
+        step = self._steps.setdefault(label, StepState())
         step.state, step.begun = "running", time.monotonic()
         step.move, self._move = self._move, ""
         place = f"[{data['index']}/{data['total']}] " if data["total"] else ""
-        self._line(f"{place}{data['step']} …")
+        self._line(f"{place}{label} …")
 
-    def _moved(self, data: Mapping[str, Any]) -> None:
-        when = " ".join(data["when"].split())
-        move = f"→ {data['to']}" + (f"  ({when})" if when else "")
-        target = self._entered(data["to"])
+    def _moved(self, event: Event) -> None:
+        data = event.data
+        why = " ".join(data["when"].split())
+        move = f"→ {data['to']}" + (f"  ({why})" if why else "")
+        target = self._entered(self._within.get(event.execution_id, "") + data["to"])
         if target is None:
             self._move = move
         else:
             target.move = move
         self._line(move)
 
-    def _entered(self, state: str) -> _Step | None:
+    def _entered(self, state: str) -> StepState | None:
         """Return the step that runs, if it is a visit of this state."""
-        name, step = next(reversed(self._steps.items()), ("", _Step()))
+        name, step = next(reversed(self._steps.items()), ("", StepState()))
         return step if step.state == "running" and name.partition("#")[0] == state else None
 
-    def _token(self, data: Mapping[str, Any]) -> None:
-        self._steps[data["step"]].characters += len(data["text"])
-        self._stream = (self._stream + visible(data["text"]))[-STREAM_CHARACTERS:]
+    def _token(self, event: Event) -> None:
+        label, text = self._label(event), event.data["text"]
+        self._step_of(label).characters += len(text)
+        if self._streams is None:
+            self._streams, self._stream = label, ""
+        if self._streams == label:
+            self._stream = (self._stream + visible(text))[-STREAM_CHARACTERS:]
 
-    def _step_executed(self, data: Mapping[str, Any]) -> None:
-        step = self._steps[data["step"]]
-        step.seconds = data["duration_ms"] / 1000
-        step.state = "done" if data["success"] else "stopped" if data.get("declined") else "failed"
-        self._stream = ""
-        self._line(f"{data['step']} {step.state} after {step.seconds:.1f} s")
+    def _step_executed(self, event: Event) -> None:
+        label, data = self._label(event), event.data
+        step, seconds = self._step_of(label), data["duration_ms"] / 1000
+        how = "done" if data["success"] else "stopped" if data.get("declined") else "failed"
+        if label in self._steps:
+            step.state, step.seconds = how, seconds
+        elif data["success"]:
+            step.items += 1
+        if self._streams == label:
+            self._streams, self._stream = None, ""
+        self._line(f"{label} {how} after {seconds:.1f} s")
 
-    def _notice(self, data: Mapping[str, Any]) -> None:
-        self._print(data["message"], "yellow" if data["level"] == "warn" else "dim")
+    def _step_skipped(self, event: Event) -> None:
+        label = self._label(event)
+        self._steps.setdefault(label, StepState()).state = "skipped"
+        self._line(f"{label} skipped: {event.data['reason']}")
 
-    def _gate_failed(self, data: Mapping[str, Any]) -> None:
-        for issue in data["issues"]:
-            self._print(f"{data['gate']}: {issue}", "red")
+    def _step_retries(self, event: Event) -> None:
+        data = event.data
+        again = f"again in {data['wait_ms'] / 1000:.1f} s"
+        words = f"{self._label(event)}: attempt {data['attempt']} failed, {again}: {data['error']}"
+        self._print(words, "yellow")
 
-    def _completed(self, data: Mapping[str, Any]) -> None:
+    def _paused(self, event: Event) -> None:
+        if event.data.get("reason"):  # its process leaves it
+            self._finish("stopped")
+        where = f"tideate resume {event.execution_id[:8]}"
+        self._print(f"paused before {event.data['step']}; `{where}` goes on with it", "cyan")
+
+    def _resumed(self, event: Event) -> None:
+        self._print("goes on", "cyan")
+
+    def _notice(self, event: Event) -> None:
+        self._print(event.data["message"], "yellow" if event.data["level"] == "warn" else "dim")
+
+    def _gate_failed(self, event: Event) -> None:
+        for issue in event.data["issues"]:
+            self._print(f"{event.data['gate']}: {issue}", "red")
+
+    def _is_within(self, event: Event) -> bool:
+        """Tell whether it is only a step's run that ends."""
+        return bool(self._within.get(event.execution_id))
+
+    def _completed(self, event: Event) -> None:
+        if self._is_within(event):
+            return
         self._finish("stopped")
-        usage = data["usage"]
+        data, usage = event.data, event.data["usage"]
         cost = f", ${usage['cost']:.4f}" if "cost" in usage else ""
         tokens = f"{usage['input_tokens']} tokens read, {usage['output_tokens']} written{cost}"
         self._print(f"{data['duration_ms'] / 1000:.1f} s, {tokens}", "dim")
         if data["files"]:
             self._print(f"changed: {', '.join(data['files'])}", "green")
 
-    def _failed(self, data: Mapping[str, Any]) -> None:
+    def _failed(self, event: Event) -> None:
+        if self._is_within(event):
+            return
         self._finish("failed")
-        tell(self._console, Text.assemble(("error: ", "bold red"), visible(data["error"])))
+        tell(self._console, Text.assemble(("error: ", "bold red"), visible(event.data["error"])))
 
-    def _cancelled(self, data: Mapping[str, Any]) -> None:
+    def _cancelled(self, event: Event) -> None:
+        if self._is_within(event):
+            return
         self._finish("stopped")
+        data = event.data
         words = [data["reason"]]
         if data["reason"] == "declined" and data["message"] not in ("", "declined"):
             words.append(data["message"])
@@ -206,7 +252,7 @@ class Progress:
         for name, step in self._steps.items():
             if step.move:
                 rows.append(self._move_row(step.move))
-            rows.append(_row(name, step))
+            rows.append(step_row(name, step))
         if self._move:
             rows.append(self._move_row(self._move))
         return rows
@@ -226,30 +272,17 @@ class Progress:
         return [Text("  │ ", style="dim").append_text(line) for line in lines]
 
 
-def _row(name: str, step: _Step) -> Text:
-    frame = FRAMES[int(time.monotonic() * 12) % len(FRAMES)]
-    mark, style = MARKS.get(step.state, (frame, "cyan"))
-    row = Text.assemble((f" {mark} ", style), (visible(name), "" if step.state != "waiting" else "dim"))
-    if step.state != "waiting":
-        row.append(f"  {step.elapsed:.1f} s", "dim")
-    if step.state == "running" and step.characters:
-        row.append(f"  {step.characters} characters", "dim")
-    elif step.state == "running" and _is_loading():
-        row.append("  loading the model library", "dim")
-    return row
-
-
-def _is_loading() -> bool:
-    """Tell whether the first request still waits for its imports."""
-    return MODULES[0] in sys.modules and MODULES[-1] not in sys.modules
-
-
-_HANDLERS: Mapping[EventName, Callable[[Progress, Mapping[str, Any]], None]] = {
+_HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
     EventName.WORKFLOW_STARTED: Progress._started,
     EventName.WORKFLOW_COMPLETED: Progress._completed,
     EventName.WORKFLOW_FAILED: Progress._failed,
     EventName.WORKFLOW_CANCELLED: Progress._cancelled,
+    EventName.WORKFLOW_PAUSED: Progress._paused,
+    EventName.WORKFLOW_RESTORED: Progress._started,
+    EventName.WORKFLOW_RESUMED: Progress._resumed,
     EventName.STEP_STARTED: Progress._step_started,
+    EventName.STEP_SKIPPED: Progress._step_skipped,
+    EventName.STEP_RETRYING: Progress._step_retries,
     EventName.STEP_EXECUTED: Progress._step_executed,
     EventName.TRANSITION: Progress._moved,
     EventName.TOKEN: Progress._token,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.engine import ConfirmationRequest
 
-__all__ = ["Questions", "subject_matter"]
+__all__ = ["Questions", "answered", "subject_matter"]
 
 YES = frozenset({"y", "yes"})
 NO = frozenset({"", "n", "no", "q"})
@@ -41,6 +41,12 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     if request.details:
         shown.append(markdown(request.details) if rendered else Text(visible(request.details)))
     return shown
+
+
+def answered(request: ConfirmationRequest, decision: Decision) -> Text:
+    """Return a question with the answer that a policy gave, for the log of an unattended run."""
+    answer = "yes" if decision.accepted else f"no, {visible(decision.reason)}"
+    return Text.assemble((visible(request.message), "bold"), (f" [{answer}]", "cyan"))
 
 
 class Questions:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
 from tideate_core.cli.output import markdown, visible
 from tideate_core.cli.progress import Progress
-from tideate_core.cli.questions import Questions, subject_matter
+from tideate_core.cli.questions import Questions, answered, subject_matter
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Decision
 
 __all__ = ["TerminalFrontEnd"]
+
+
+STARTS: Final = frozenset({EventName.WORKFLOW_RESTORED, EventName.WORKFLOW_STARTED})
 
 
 class TerminalFrontEnd:
@@ -33,7 +37,10 @@ class TerminalFrontEnd:
         # not console.is_terminal: FORCE_COLOR makes colours in a log, but no terminal of it
         self._live = sys.stderr.isatty() and not console.is_dumb_terminal
         self._progress = Progress(console, live=self._live)
-        self._is_machine = False
+        self._machines: set[str] = set()
+        """The runs that are of machines."""
+        self._asking = asyncio.Lock()
+        """One question at a time, though steps run side by side."""
         self._said: tuple[str, str] | None = None
         """A machine's last step and its text, until a question has shown them."""
 
@@ -50,20 +57,29 @@ class TerminalFrontEnd:
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Show what is asked about, whoever answers: the log of an unattended run has it, too."""
-        with self._progress.paused():
-            self._show_said()
-            for part in subject_matter(request, rendered=self._live):
-                self._console.print(part, soft_wrap=not self._live)
-            if self._policy is not None:
-                return await self._policy.confirm(request)
-            return await Questions(self._console).ask(request)
+        async with self._asking:
+            with self._progress.paused():
+                return await self._confirm(request)
+
+    async def _confirm(self, request: ConfirmationRequest) -> Decision:
+        self._show_said()
+        for part in subject_matter(request, rendered=self._live):
+            self._console.print(part, soft_wrap=not self._live)
+        if self._policy is not None:
+            decision = await self._policy.confirm(request)
+            self._console.print(answered(request, decision), soft_wrap=not self._live)
+            return decision
+        return await Questions(self._console).ask(request)
 
     def emit(self, event: Event) -> None:
         self._progress.emit(event)
-        if event.name is EventName.WORKFLOW_STARTED:
-            self._is_machine = event.data["kind"] == "machine"
-        elif event.name is EventName.STEP_COMPLETED and self._is_machine and event.data["result"]:
+        if event.name in STARTS and event.data["kind"] == "machine":
+            self._machines.add(event.execution_id)
+        elif event.name is EventName.STEP_COMPLETED and event.data["result"] and self._is_of_machine(event):
             self._said = event.data["step"], event.data["result"]
+
+    def _is_of_machine(self, event: Event) -> bool:
+        return event.execution_id in self._machines
 
     def _show_said(self) -> None:
         """Print what a machine's last state wrote: who is asked whether to go on judges by it."""

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core import config
+from tideate_core.cli.places import locate
 from tideate_core.engine import WorkflowRunner, register_builtin
-from tideate_core.errors import ConfigError
-from tideate_core.project import config_dir, find_root, private_place, real, state_dir
+from tideate_core.project import config_dir, private_dir, private_place, state_dir
+from tideate_core.store import Store
 from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
 from tideate_core.workspace import Workspace
 
@@ -52,19 +53,6 @@ def build_catalog(root: Path | None) -> Catalog:
     return Catalog(registry, root)
 
 
-def locate(root: str | None) -> Path | None:
-    """Return the root that was named, else the one around the working directory, else None.
-
-    :raises ConfigError: the named one is no directory.
-    """
-    if root is None:
-        return find_root(Path.cwd())
-    path = real(Path(root).expanduser())
-    if not path.is_dir():
-        raise ConfigError(f"--root {root}: no such directory")
-    return path
-
-
 def open_project(root: str | None) -> Project:
     """Find the project and read its configuration.
 
@@ -91,20 +79,23 @@ def _workspace(root: Path | None, max_bytes: int) -> Workspace:
 
 @asynccontextmanager
 async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
-    """Give a runner, and free its adapters afterwards."""
+    """Give a runner, and free its adapters and its store afterwards."""
     from tideate_core.adapters import AdapterPool
 
     pool = AdapterPool(project.loaded.config)
+    runner = WorkflowRunner(
+        catalog,
+        pool,
+        project.loaded.config,
+        front,
+        lambda _request: project.workspace,
+        PromptLibrary([config_dir() / "prompts"], project=project.root),
+        lambda: Store.open(private_dir(project.root)),
+    )
     try:
-        yield WorkflowRunner(
-            catalog,
-            pool,
-            project.loaded.config,
-            front,
-            lambda _request: project.workspace,
-            PromptLibrary([config_dir() / "prompts"], project=project.root),
-        )
+        yield runner
     finally:
+        await runner.aclose()
         await pool.aclose()
 
 

@@ -1,0 +1,80 @@
+"""`tideate rollback` without an id, by the beginning of one, and of runs that have not ended."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import LOOP, SHORT, killed, object_of, only_run, refactored
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+
+def test_runs_with_changes_are_listed_until_they_are_taken_back(shell: Shell, answering: ModelServer) -> None:
+    assert "no run has changes" in shell.run("rollback").stderr
+    run = refactored(shell, answering)
+    (listed,) = object_of(shell.run("rollback", "--json"))["runs"]
+    assert (listed["execution_id"], listed["files"], listed["changed_since"]) == (run, ["a.py"], [])
+    done = shell.run("rollback", run[:6])
+    assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
+    assert object_of(shell.run("rollback", "--json"))["runs"] == []
+
+
+def test_what_was_changed_since_is_said_in_the_list(shell: Shell, answering: ModelServer) -> None:
+    refactored(shell, answering)
+    shell.write("a.py", "mine\n")
+    assert "nothing: changed since: a.py" in shell.run("rollback").stdout
+
+
+def test_a_damaged_database_keeps_nobody_from_taking_back(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    for file in (shell.project / ".tideate").glob("tideate.db-*"):
+        file.unlink()
+    (shell.project / ".tideate" / "tideate.db").write_bytes(b"no database at all" * 1000)
+    done = shell.run("rollback", run)
+    assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
+    assert "is not a database" in done.stderr
+
+
+NESTED = """\
+name: both
+steps:
+  - id: first
+    workflow: {name: refactor, prompt: shorten}
+  - id: second
+    task: Say that it is done.
+    dependencies: [first]
+"""
+
+
+@pytest.mark.crash
+def test_a_run_that_could_go_on_is_cancelled_with_its_changes(shell: Shell, answering: ModelServer) -> None:
+    file = shell.write("a.py", LOOP)
+    answering.answers("what does the code do", "- it adds up")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    gate = answering.holds("Say that it is done")
+    both = str(shell.write("both.yaml", NESTED))
+    assert shell.run("trust", both).returncode == 0
+    process = shell.start("run", both, "--file", "a.py", "--yes")
+    gate.wait_started(30)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=20)
+    run = only_run(shell)
+    assert (run["state"], file.read_text()) == ("interrupted", SHORT)
+    shown = object_of(shell.run("show", run["execution_id"], "--json"))
+    assert [(child["workflow"], child["parent_step"]) for child in shown["runs"]] == [("refactor", "first")]
+    done = shell.run("rollback", run["execution_id"][:8])
+    assert (done.returncode, file.read_text()) == (0, LOOP), done.stderr
+    assert "it is cancelled now" in done.stderr
+    assert only_run(shell)["state"] == "cancelled"
+
+
+@pytest.mark.crash
+def test_a_run_without_changes_is_told_apart(shell: Shell, answering: ModelServer) -> None:
+    run = killed(shell, answering)["execution_id"]
+    done = shell.run("rollback", run)
+    assert (done.returncode, "changed no file" in done.stderr) == (2, True), done.stderr

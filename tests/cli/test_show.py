@@ -1,0 +1,60 @@
+"""One run, as `tideate show` tells of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.cli.interrupted import SHORT, object_of, refactored
+from tests.support.machines import SMALL
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+
+def test_a_run_is_shown_by_the_beginning_of_its_id(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    done = shell.run("show", run[:5], "--events")
+    assert done.returncode == 0, done.stderr
+    for words in (
+        run,
+        "completed",
+        "a.py",
+        f"tideate rollback {run[:8]}",
+        "- it adds up",
+        "CHECKPOINT_CREATED",
+    ):
+        assert words in done.stdout
+    shown = object_of(shell.run("show", run, "--json", "--events"))
+    assert [(step["step"], step["status"], step["attempts"]) for step in shown["steps"]] == [
+        ("analyze", "completed", 1),
+        ("refactor", "completed", 1),
+    ]
+    assert [event["sequence"] for event in shown["events"]] == list(range(1, len(shown["events"]) + 1))
+    assert [point["step"] for point in shown["checkpoints"]] == ["refactor", "analyze"]
+    assert "events" not in object_of(shell.run("show", run, "--json"))
+
+
+def test_a_step_is_shown_whole(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    done = shell.run("show", run, "--step", "refactor")
+    assert SHORT.splitlines()[1].strip() in done.stdout, done.stdout
+    wrong = shell.run("show", run, "--step", "refacto")
+    assert (wrong.returncode, "did you mean 'refactor'?" in wrong.stderr) == (2, True)
+
+
+def test_the_way_of_a_machine_is_shown(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("Do the *first* thing", "done")
+    answering.answers("is in the state first", {"reason": "nothing is left", "next": "end"})
+    shell.write("small.workflow", SMALL)
+    ran = object_of(shell.run("run", "./small.workflow", "go", "--json"))
+    assert "* → first → *" in shell.run("show", ran["execution_id"]).stdout
+    path = object_of(shell.run("show", ran["execution_id"], "--json"))["path"]
+    assert [move["to"] for move in path] == ["first", "*"]
+
+
+def test_an_unknown_run_is_told_with_the_nearest(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    near = ("0" if run[7] != "0" else "1").join((run[:7], run[8:]))
+    done = shell.run("show", near)
+    assert (done.returncode, f"did you mean '{run}'" in done.stderr) == (2, True), done.stderr

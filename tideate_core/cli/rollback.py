@@ -1,0 +1,144 @@
+"""`tideate rollback`: takes back what a run wrote, or lists the runs that wrote."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from tideate_core.cli.exits import DONE, status_of
+from tideate_core.cli.output import fail, messages, print_json, tell, visible
+from tideate_core.cli.runs import page, short, state_text, table, when
+from tideate_core.cli.wiring import open_project
+from tideate_core.cli.wishes import opened
+from tideate_core.engine.undoing import Undoing, families, members_of, runs_with_changes, without_changes
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError, WorkspaceError
+from tideate_core.store.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.cli.wiring import Project
+    from tideate_core.store import RunRow
+
+__all__ = ["rollback"]
+
+RUN_ID = re.compile(r"[0-9a-f]{1,32}")
+
+
+def rollback(wanted: str | None, root: str | None, *, as_json: bool) -> int:
+    """Take back a run's changes, or list the runs that changed files; returns the exit status.
+
+    :param wanted: the run's id, or the beginning of it.
+    """
+    try:
+        project = open_project(root)
+        if wanted is None:
+            return _list(project, as_json=as_json)
+        run, members = _chosen(project, wanted)
+        restored = asyncio.run(_take_back(project, run, members))
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return status_of(error)
+    if as_json:
+        print_json({"ok": True, "execution_id": run, "restored": restored})
+        return DONE
+    for path in restored:
+        messages().print(f"restored: {visible(path)}", markup=False, soft_wrap=True)
+    if not restored:
+        messages().print("nothing to restore: everything is as it was before the run")
+    return DONE
+
+
+def _chosen(project: Project, wanted: str) -> tuple[str, list[str]]:
+    """Return the run that is meant, and those whose changes belong to it.
+
+    :raises RunNotFound: no run that wrote to files has this id.
+    :raises InvalidInput: it is no id, or several begin so.
+    """
+    if not RUN_ID.fullmatch(wanted):
+        raise InvalidInput(
+            f"{wanted!r} is no run's id; `tideate rollback` alone lists the runs that changed files"
+        )
+    members = _of_the_store(project, members_of)
+    found = [wanted] if wanted in members else sorted(run for run in members if run.startswith(wanted))
+    if len(found) > 1:
+        raise InvalidInput(f"several runs begin with {wanted!r}: {', '.join(found[:5])}; give more digits")
+    if found:
+        return found[0], members[found[0]]
+    raise without_changes(Reader(project.private), wanted)
+
+
+def _of_the_store(
+    project: Project, read: Callable[[Path, Reader], dict[str, list[str]]]
+) -> dict[str, list[str]]:
+    try:
+        return read(project.private, Reader(project.private))
+    except StoreError as error:
+        # what a run wrote is in the journal: it can be taken back without the store
+        tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
+        return {run: [run] for run in runs_with_changes(project.private)}
+
+
+async def _take_back(project: Project, run_id: str, members: list[str]) -> list[str]:
+    undoing = _undoing(project)
+    done = await undoing.roll_back(run_id, members, lambda: opened(project.private))
+    if done.cancelled:
+        tell(messages(), Text(f"run {short(run_id)} had not ended; it is cancelled now", style="yellow"))
+    return done.restored
+
+
+def _undoing(project: Project) -> Undoing:
+    return Undoing(project.workspace.root, project.private)
+
+
+def _row(project: Project, run_id: str) -> RunRow | None:
+    try:
+        return Reader(project.private).run(run_id)
+    except (RunNotFound, StoreError):
+        return None  # a run that was forgotten, or a store that cannot be read: the journal is enough
+
+
+def _list(project: Project, *, as_json: bool) -> int:
+    found = [
+        (run, _row(project, run), _outlook(project, members))
+        for run, members in _of_the_store(project, families).items()
+    ]
+    found = [one for one in found if one[2]["files"] or one[2]["changed_since"] or one[2]["error"]]
+    found.sort(key=lambda one: one[1].started_at if one[1] else 0, reverse=True)
+    if as_json:
+        print_json({"ok": True, "runs": [_json(*one) for one in found]})
+        return DONE
+    if not found:
+        tell(messages(), Text("no run has changes to take back"))
+        return DONE
+    rows = table("run", "workflow", "status", "when", "what would be restored")
+    for run_id, run, outlook in found:
+        known = (Text(visible(run.name)), state_text(run), when(run.started_at)) if run else ("", "", "")
+        rows.add_row(short(run_id), *known, _words(outlook))
+    page().print(rows)
+    return DONE
+
+
+def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
+    try:
+        ahead = _undoing(project).look_ahead(members)
+    except WorkspaceError as error:
+        return {"files": [], "changed_since": [], "error": str(error)}
+    return {"files": ahead.names, "changed_since": ahead.conflicts, "error": None}
+
+
+def _words(outlook: dict[str, Any]) -> Text:
+    if outlook["error"]:
+        return Text(visible(outlook["error"]), style="red")
+    if outlook["changed_since"]:
+        return Text(visible(f"nothing: changed since: {', '.join(outlook['changed_since'])}"), style="yellow")
+    return Text(visible(", ".join(outlook["files"])))
+
+
+def _json(run_id: str, run: RunRow | None, outlook: dict[str, Any]) -> dict[str, Any]:
+    known = {"workflow": run.name, "status": run.status, "started_at": run.started_at} if run else {}
+    return {"execution_id": run_id, **known, **outlook}

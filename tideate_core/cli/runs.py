@@ -1,0 +1,201 @@
+"""What the commands about runs share: where runs are kept, and words and shapes for one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tideate_core.cli.output import messages, tell, visible
+from tideate_core.cli.places import locate
+from tideate_core.errors import StoreError
+from tideate_core.project import private_place
+from tideate_core.store.reader import Reader
+from tideate_core.store.standing import resumable, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from tideate_core.store import Lease, RunRow, Tokens
+    from tideate_core.store.standing import State
+
+__all__ = [
+    "cost_words",
+    "hint",
+    "lasted",
+    "lease_json",
+    "page",
+    "private_of",
+    "reader_of",
+    "run_json",
+    "short",
+    "state_text",
+    "steps_words",
+    "table",
+    "token_words",
+    "tokens_json",
+    "when",
+]
+
+SHORT: Final = 8
+"""Digits of an id that lists show."""
+STYLES: Final[Mapping[State, str]] = {
+    "cancelled": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "interrupted": "magenta",
+    "paused": "cyan",
+    "running": "bold blue",
+}
+
+
+def private_of(root: str | None) -> Path:
+    """Return where the runs of a project are kept; it may not exist yet.
+
+    :param root: the directory that `--root` names.
+    :raises ConfigError: it does not exist.
+    """
+    return private_place(locate(root))
+
+
+def reader_of(root: str | None) -> Reader:
+    """Return what reads the runs of a project.
+
+    :param root: the directory that `--root` names.
+    :raises ConfigError: it does not exist.
+    """
+    return Reader(private_of(root))
+
+
+def page() -> Console:
+    """Return the console of tables: nothing to wrap for where no person reads."""
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+
+
+def table(*columns: str, right: Iterable[str] = ()) -> Table:
+    """Return a table whose columns are headed so; the last one takes what room is left.
+
+    :param right: columns of numbers.
+    """
+    made = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in columns[:-1]:
+        made.add_column(column, justify="right" if column in right else "left")
+    made.add_column(columns[-1], no_wrap=True, overflow="ellipsis")
+    return made
+
+
+def short(run_id: str) -> str:
+    """Return the beginning of an id, as lists show it and commands take it."""
+    return run_id[:SHORT]
+
+
+def state_text(run: RunRow) -> Text:
+    """Return the same with its colour."""
+    state = state_of(run)
+    return Text(state, style=STYLES[state])
+
+
+def hint(private: Path) -> None:
+    """Say on stderr, in one line, that there are runs to go on with; nothing where there are none."""
+    try:
+        runs = resumable(Reader(private))
+    except StoreError as error:
+        tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
+        return
+    if not runs:
+        return
+    newest = runs[0]
+    if len(runs) == 1:
+        what = f"a run of {newest.name} is {state_of(newest)}"
+        words = f"{what}: `tideate resume {short(newest.id)}` continues it"
+    else:
+        words = (
+            f"{len(runs)} runs have not ended: `tideate resume` continues the newest "
+            f"({newest.name}, {short(newest.id)}), `tideate history --status interrupted` lists them"
+        )
+    tell(messages(), Text(visible(words), style="yellow"))
+
+
+def when(at: int, *, seconds: bool = False) -> str:
+    """Return a time of this place.
+
+    :param at: milliseconds since the epoch.
+    """
+    return time.strftime(f"%Y-%m-%d %H:%M{':%S' if seconds else ''}", time.localtime(at / 1000))
+
+
+def lasted(duration_ms: float | None) -> str:
+    """Return how long something took, empty where nobody knows."""
+    if duration_ms is None:
+        return ""
+    if duration_ms < 1000:
+        return f"{duration_ms:.0f} ms"
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.1f} s"
+    minutes, seconds = divmod(round(duration_ms / 1000), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def steps_words(run: RunRow) -> str:
+    """Return how many steps were done of how many; of a machine nobody knows how many there are."""
+    done = f"{run.completed_steps}/{run.total_steps}" if run.total_steps else str(run.completed_steps)
+    return f"{done}, {run.failed_steps} failed" if run.failed_steps else done
+
+
+def token_words(tokens: Tokens) -> str:
+    """Return what models read and wrote; empty where none was asked."""
+    return f"{tokens.input}/{tokens.output}" if tokens.input or tokens.output else ""
+
+
+def cost_words(tokens: Tokens) -> str:
+    """Return what that cost; empty where nobody knows."""
+    return "" if tokens.cost is None else f"${tokens.cost:.4f}"
+
+
+def tokens_json(tokens: Tokens) -> dict[str, Any]:
+    """Return the keys under which results have them, too."""
+    shape: dict[str, Any] = {"input_tokens": tokens.input, "output_tokens": tokens.output}
+    return shape if tokens.cost is None else {**shape, "cost": tokens.cost}
+
+
+def lease_json(lease: Lease | None) -> dict[str, Any] | None:
+    """Return who has a run; None where nobody has it."""
+    if lease is None:
+        return None
+    host = lease.host.split()[0]
+    return {"pid": lease.pid, "host": host, "alive": lease.alive, "heartbeat_at": lease.heartbeat_at}
+
+
+def run_json(run: RunRow) -> dict[str, Any]:
+    """Return a run as tools get it. Times are milliseconds since the epoch."""
+    return {
+        "execution_id": run.id,
+        "workflow": run.name,
+        "kind": run.kind,
+        "state": state_of(run),
+        "status": run.status,
+        "resumable": run.resumable,
+        "started_at": run.started_at,
+        "completed_at": run.completed_at,
+        "duration_ms": run.duration_ms,
+        "completed_steps": run.completed_steps,
+        "failed_steps": run.failed_steps,
+        "total_steps": run.total_steps,
+        "step": run.current_step,
+        "prompt": run.prompt,
+        "error": run.error,
+        "error_code": run.error_code,
+        "reason": run.reason,
+        "usage": tokens_json(run.tokens),
+        "files": list(run.files),
+        "parent": run.parent,
+        "owner": lease_json(run.lease),
+        "definition": {"hash": run.definition_hash, "path": run.path, "source": run.source},
+        "restored_from": run.restored_from,
+    }

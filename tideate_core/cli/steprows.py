@@ -1,0 +1,67 @@
+"""A run's steps as rows of the live view."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from rich.text import Text
+
+from tideate_core.adapters.libraries import MODULES
+from tideate_core.cli.output import visible
+
+__all__ = ["StepState", "step_row"]
+
+FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+MARKS: Final = {
+    "done": ("✓", "green"),
+    "earlier": ("✓", "dim green"),
+    "failed": ("✗", "red"),
+    "skipped": ("⊘", "dim"),
+    "stopped": ("■", "yellow"),
+    "waiting": ("·", "dim"),
+}
+UNTIMED: Final = frozenset({"earlier", "skipped", "waiting"})
+
+
+@dataclass(slots=True)
+class StepState:
+    """Where a step stands; `earlier` is one that was completed before this process had the run."""
+
+    state: str = "waiting"
+    begun: float = 0.0
+    seconds: float = 0.0
+    characters: int = 0
+    """How much was streamed."""
+    items: int = 0
+    """How many of a list's items are done."""
+    move: str = ""
+    """How a machine came here."""
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.begun if self.state == "running" else self.seconds
+
+
+def step_row(name: str, step: StepState) -> Text:
+    """Return a step's row."""
+    frame = FRAMES[int(time.monotonic() * 12) % len(FRAMES)]
+    mark, style = MARKS.get(step.state, (frame, "cyan"))
+    untimed = step.state in UNTIMED
+    row = Text.assemble((f" {mark} ", style), (visible(name), "dim" if untimed else ""))
+    if not untimed:
+        row.append(f"  {step.elapsed:.1f} s", "dim")
+    if step.items:
+        row.append(f"  {step.items} item{'' if step.items == 1 else 's'} done", "dim")
+    if step.state == "running" and step.characters:
+        row.append(f"  {step.characters} characters", "dim")
+    elif step.state == "running" and _is_loading():
+        row.append("  loading the model library", "dim")
+    return row
+
+
+def _is_loading() -> bool:
+    """Tell whether the first request still waits for its imports."""
+    return MODULES[0] in sys.modules and MODULES[-1] not in sys.modules

@@ -1,0 +1,155 @@
+"""`tideate pause` and `tideate cancel`: asks the process that has a run, and waits until it did."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from tideate_core.cli.exits import DONE, FAILED, status_of
+from tideate_core.cli.output import fail, messages, print_json, tell, visible
+from tideate_core.cli.runs import private_of, run_json, short
+from tideate_core.errors import (
+    RollbackConflict,
+    RunEnded,
+    RunIsOwned,
+    RunNotActive,
+    TideateError,
+    WorkspaceError,
+)
+from tideate_core.store import Store
+from tideate_core.store.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+    from pathlib import Path
+
+    from tideate_core.store import RunRow
+
+__all__ = ["cancel", "opened", "pause", "until", "words_json"]
+
+POLL: Final = 0.05
+"""Seconds between two looks at the store: its owner hears a wish as fast as that."""
+
+
+def pause(run_id: str, root: str | None, *, within: float, as_json: bool) -> int:
+    """Stop a run before its next step; returns the exit status.
+
+    :param within: seconds to wait for it.
+    """
+    return _done(lambda: _pause(private_of(root), run_id, within, as_json), as_json)
+
+
+def cancel(run_id: str, root: str | None, *, within: float, as_json: bool) -> int:
+    """End a run, whether a process has it or not; returns the exit status.
+
+    :param within: seconds to wait for its owner.
+    """
+    return _done(lambda: _cancel(run_id, root, within, as_json), as_json)
+
+
+@asynccontextmanager
+async def opened(private: Path) -> AsyncIterator[Store]:
+    """Give the store of a private directory, and close it afterwards.
+
+    :raises StoreError: it cannot be used.
+    """
+    store = await asyncio.to_thread(Store.open, private)
+    try:
+        yield store
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+async def until(reader: Reader, run_id: str, reached: Callable[[RunRow], bool], within: float) -> RunRow:
+    """Return a run as soon as it stands where it is wanted, or as it stands when the time is over.
+
+    :param within: seconds.
+    :raises RunNotFound: it was pruned meanwhile.
+    """
+    end = time.monotonic() + within
+    while True:
+        run = await asyncio.to_thread(reader.run, run_id)
+        if reached(run) or time.monotonic() >= end:
+            return run
+        await asyncio.sleep(POLL)
+
+
+def words_json(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:
+    """Tell what became of a run; returns the exit status."""
+    if as_json:
+        print_json({"ok": ok, "message": words, **run_json(run)})
+    else:
+        tell(messages(), Text(visible(words), style="" if ok else "red"))
+    return DONE if ok else FAILED
+
+
+def _done(command: Callable[[], Coroutine[Any, Any, int]], as_json: bool) -> int:
+    try:
+        return asyncio.run(command())
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return status_of(error)
+
+
+async def _pause(private: Path, wanted: str, within: float, as_json: bool) -> int:
+    reader = Reader(private)
+    run = await asyncio.to_thread(reader.run, wanted)
+    if run.ended:
+        raise RunEnded(f"run {short(run.id)} is {run.status}; there is nothing left to pause")
+    if run.status != "paused":
+        async with opened(private) as store:
+            await store.wish(run.id, "pause")
+        run = await until(reader, run.id, lambda now: now.ended or now.status == "paused", within)
+    if run.ended:
+        raise RunEnded(f"run {short(run.id)} was {run.status} before it could pause")
+    name = f"{run.name} ({short(run.id)})"
+    if run.status == "paused":
+        return words_json(run, f"{name} is paused; `tideate resume {short(run.id)}` goes on", as_json=as_json)
+    step = f"{run.current_step!r}" if run.current_step else "the step that runs"
+    return words_json(run, f"{name} was asked to pause; it does after {step}", as_json=as_json)
+
+
+async def _cancel(wanted: str, root: str | None, within: float, as_json: bool) -> int:
+    private = private_of(root)
+    reader = Reader(private)
+    run = await asyncio.to_thread(reader.run, wanted)
+    if run.ended:
+        raise RunEnded(f"run {short(run.id)} is {run.status}; there is nothing left to cancel")
+    async with opened(private) as store:
+        try:
+            await store.wish(run.id, "cancel")
+        except RunNotActive:
+            await _give_up(store, run, root)
+            within = 0
+    run = await until(reader, run.id, lambda now: now.ended, within)
+    if not run.ended:
+        who = f"process {run.lease.pid}" if run.lease else "its process"
+        raise RunIsOwned(
+            f"run {short(run.id)} did not end within {within:.0f} s, though {who} was asked; "
+            "end that process and cancel again"
+        )
+    name = f"{run.name} ({short(run.id)})"
+    if run.status != "cancelled":
+        raise RunEnded(f"{name} was {run.status} before it could be cancelled")
+    undo = f"; undo: tideate rollback {short(run.id)}" if run.files else ""
+    return words_json(run, f"{name} is cancelled{undo}", as_json=as_json)
+
+
+async def _give_up(store: Store, run: RunRow, root: str | None) -> None:
+    # here, because few commands write files
+    from tideate_core.cli.wiring import open_project
+    from tideate_core.engine.abandoned import give_up, put_back
+
+    project = await asyncio.to_thread(open_project, root)
+    given_up = await give_up(store, run)
+    try:
+        restored = await put_back(project.workspace, given_up)
+    except (RollbackConflict, WorkspaceError) as error:
+        tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
+    else:
+        for path in restored:
+            tell(messages(), Text(f"put back, its step had not ended: {visible(path)}"))
