@@ -29,9 +29,12 @@ M.schema = {
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
   { key = 'limits.max_file_kib', type = 'number', default = 2048, help = 'Larger files are not sent to a model, in KiB.' },
   { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },
-  { key = 'limits.concurrency', type = 'number', default = 4, help = 'How many prompts of one run are asked at a time.' },
+  { key = 'limits.concurrency', type = 'number', default = 4, help = 'How many steps, or files of a step, one run works on at a time.' },
   { key = 'limits.max_moves', type = 'number', default = 100, help = 'How many moves a machine may make before it moves out.' },
   { key = 'limits.max_visits', type = 'number', default = 10, help = 'How often a machine may come to the same state.' },
+  { key = 'history.keep_runs', type = 'number', default = 1000, help = 'How many ended runs of each workflow `tideate history --prune` keeps.' },
+  { key = 'history.max_age_days', type = 'number', help = 'How old a run may be that it keeps, in days; without this, however old.' },
+  { key = 'history.max_mib', type = 'number', help = 'How large the files with large results may be together, in MiB; without this, however large.' },
   { key = 'python', type = 'string', lua = true, help = 'The Python interpreter of the host; by default the one that `:Workflow install` made.' },
   { key = 'log_level', type = 'string', lua = true, default = 'info', values = { 'debug', 'info', 'warning', 'error' }, help = 'What the host writes to its log.' },
 }

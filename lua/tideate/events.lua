@@ -161,6 +161,9 @@ local messages = {
   end,
   configured = configured,
   notices = notices,
+  interrupted = function(message)
+    require('tideate.stored').offer(message)
+  end,
   broken = function(message)
     require('tideate.host').on_broken(message)
   end,

@@ -138,6 +138,10 @@ local function stop_with_editor()
     group = vim.api.nvim_create_augroup('tideate.host', { clear = true }),
     desc = 'End the Python host',
     callback = function()
+      -- what is not told to leave, because Neovim was killed, leaves its runs to be resumed
+      if require('tideate.client').busy() then
+        M.notify('TideateSend', { id = 'leave', method = 'leave', params = vim.empty_dict() })
+      end
       require('tideate.client').leave()
       if host then
         require('tideate.job').stop(host.job, M.limits.leave)

@@ -18,7 +18,7 @@ end
 function M.died(code, was_ready, last_words)
   local how = code > 128 and ('was killed by signal %d'):format(code - 128) or ('ended with code %d'):format(code)
   local when = was_ready and 'The Python host %s.%s' or 'The Python host %s before it was ready.%s'
-  local what = was_ready and ' Run the workflow again: that starts a new one.'
+  local what = was_ready and ' Run the workflow again: that starts a new one; `:Workflow resume` goes on with what was cut off.'
     or ' Run `:checkhealth tideate`, and `:Workflow install` if packages are missing.'
   return { error = when:format(how, last_words) .. what .. log(), error_code = 'HostDied' }
 end
@@ -43,7 +43,8 @@ end
 ---@param seconds number
 ---@return tideate.HostError
 function M.silent(seconds)
-  local text = 'The Python host has not answered for %g s and was ended. Run the workflow again: that starts a new one.'
+  local text = 'The Python host has not answered for %g s and was ended. Run the workflow again: that starts a new one; '
+    .. '`:Workflow resume` goes on with what was cut off.'
   return { error = text:format(seconds) .. log(), error_code = 'HostDied' }
 end
 

@@ -126,9 +126,15 @@ function M.pause(execution_id)
   return true
 end
 
---- Let a paused run go on; one that has not paused yet does not pause.
----@param execution_id string
-function M.resume(execution_id)
+--- Let a run go on. One of this Neovim that is paused goes on; one that has not paused yet does not pause.
+--- Any other is taken up again where its last process left it.
+---@param execution_id? string or the beginning of it; the newest that can be taken up where it is empty
+---@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)} of a run that is taken up: a folder
+--- of its project, and what is called once, however it ends
+function M.resume(execution_id, opts)
+  if not execution_id or require('tideate.state').ended(execution_id) then
+    return require('tideate.stored').resume(execution_id or '', opts)
+  end
   manage('resume', execution_id, function(result)
     if result.ok then
       require('tideate.state').set_pausing(execution_id, false)

@@ -1,11 +1,12 @@
---- Machines by name or file: what `:Workflow` takes for one, and where the mistakes of a file are listed.
+--- Workflows by name or file: what `:Workflow` takes for one, and where the mistakes of a file are listed.
 local M = {}
 
 --- Whether a word names a file and no workflow.
 ---@param name string
 ---@return boolean
 function M.is_path(name)
-  return name:find('/', 1, true) ~= nil or vim.endswith(name, '.workflow')
+  local definition = require('tideate.language.definitions').is_definition(name)
+  return definition or name:find('/', 1, true) ~= nil or vim.endswith(name, '.workflow')
 end
 
 --- A name as it is; a file with its whole path, which stays right when the working directory changes.
@@ -33,7 +34,7 @@ end
 ---@return string[] paths escaped as `:Workflow` reads them
 function M.files(lead)
   local found = require('tideate.files').complete((lead:gsub('\\(.)', '%1')), function(path)
-    return is_machine(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
+    return is_machine(path) or require('tideate.language.definitions').is_kept(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
   end)
   return vim.tbl_map(function(path)
     return (path:gsub('[ \t\\]', '\\%0'))
@@ -58,6 +59,7 @@ function M.found()
   for _, folder in ipairs({ root and vim.fs.joinpath(root, '.tideate'), vim.fs.joinpath(config, 'tideate') }) do
     for file, kind in vim.fs.dir(vim.fs.joinpath(folder, 'workflows')) do
       local name = file:match('^([%a_][%w_.-]*)%.workflow$')
+        or require('tideate.language.definitions').is_definition(file) and file:match('^([%a_][%w_.-]*)%.%w+$')
       if name and kind ~= 'directory' and not require('tideate.command').reserved(name) then
         names[name] = true
       end
@@ -82,9 +84,7 @@ end
 function M.complete(lead)
   local names = {}
   for _, workflow in ipairs(require('tideate.registry').list()) do
-    if workflow.kind == 'machine' then
-      table.insert(names, workflow.name)
-    end
+    table.insert(names, workflow.name)
   end
   return vim.list_extend(M.merge(names, M.found()), M.files(lead))
 end
@@ -95,6 +95,10 @@ local function mistakes(message)
   local items = {}
   for _, line in ipairs(vim.split(message, '\n', { plain = true })) do
     local path, row, column, severity, text = line:match('^(/.-):(%d+):(%d+): (%a+): (.+)$')
+    if not path then -- of a definition only errors are told
+      path, row, column, text = line:match('^(/.-):(%d+):(%d+): (.+)$')
+      severity = 'error'
+    end
     if path then
       local place = { filename = path, lnum = tonumber(row), col = tonumber(column) }
       table.insert(items, vim.tbl_extend('force', place, { text = text, type = severity:sub(1, 1):upper() }))
@@ -144,11 +148,8 @@ end
 
 ---@return tideate.GraphSource?
 local function running()
-  for _, run in ipairs(require('tideate.state').active()) do
-    if run.kind == 'machine' then
-      return { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
-    end
-  end
+  local run = require('tideate.state').active()[1]
+  return run and { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
 end
 
 ---@param name string
@@ -156,7 +157,7 @@ end
 local function named(name)
   name = M.resolve(name)
   for _, run in ipairs(require('tideate.state').active()) do
-    if run.kind == 'machine' and (run.asked == name or run.name == name) then
+    if run.asked == name or run.name == name then
       return { name = run.asked, execution_id = run.execution_id, obfuscate = run.obfuscate }
     end
   end
@@ -164,7 +165,7 @@ local function named(name)
 end
 
 local function ask_which()
-  vim.ui.input({ prompt = 'Draw which machine? ', completion = "customlist,v:lua.require'tideate.machines'.complete" }, function(name)
+  vim.ui.input({ prompt = 'Draw which workflow? ', completion = "customlist,v:lua.require'tideate.machines'.complete" }, function(name)
     if name and name:find('%S') then
       require('tideate.ui.graph').open(named(vim.trim(name)))
     end
@@ -197,7 +198,10 @@ function M.show_graph(name)
       return require('tideate.ui').notify(problem, vim.log.levels.ERROR)
     end
     source = named(name)
-  elseif vim.bo[buf].filetype == 'workflow' then
+  elseif
+    vim.bo[buf].filetype == 'workflow'
+    or require('tideate.language.definitions').is_kept(vim.api.nvim_buf_get_name(buf))
+  then
     source = { buf = buf }
   else
     source = running()

@@ -25,6 +25,8 @@ local M = {}
 ---@class tideate.LiveRun
 ---@field opts tideate.RunOpts
 ---@field on_done fun(result: tideate.RunResult)
+---@field resumed? boolean whether an earlier process began it
+---@field began? boolean of a resumed one: whether it goes on
 ---@field asking boolean whether the person is still asked for the prompt, so that nobody else knows of it
 
 ---@type table<string, tideate.LiveRun>
@@ -65,6 +67,10 @@ local function finish(id, result)
   result.execution_id = id
   announce_end(id, result)
   live[id] = nil
+  if run.resumed and not run.began and not result.ok and not result.cancelled then
+    require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+  end
+  require('tideate.ui.runs').refresh() -- only now the store knows the end
   run.on_done(result)
 end
 
@@ -87,6 +93,7 @@ end
 local function send(id, name, opts)
   local known = require('tideate.registry').get(name)
   require('tideate.machines').warn_if_unsaved(name)
+  require('tideate.language.definitions').ran(name)
   require('tideate.state').begin({
     execution_id = id,
     name = require('tideate.machines').label(name),
@@ -106,7 +113,7 @@ local function send(id, name, opts)
     require_confirmation = opts.require_confirmation,
     obfuscate = opts.obfuscate,
   }, function(result)
-    if result.error_code == 'InvalidWorkflowFile' then
+    if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
       require('tideate.machines').list_mistakes(result.error)
     end
     finish(id, result --[[@as tideate.RunResult]])
@@ -152,6 +159,23 @@ function M.start(name, opts, on_done)
     send(id, name, opts)
   end
   return id
+end
+
+--- Take up a run of the store. Returns at once.
+---@param id string
+---@param folder string of its project
+---@param on_done? fun(result: tideate.RunResult) called once, after this has returned
+---@return boolean asked false if it is under way here
+function M.take_up(id, folder, on_done)
+  if live[id] then
+    require('tideate.ui').notify(('the run %s is under way'):format(id:sub(1, 8)))
+    return false
+  end
+  live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }
+  require('tideate.client').request('resume_run', { execution_id = id, folder = folder }, function(result)
+    finish(id, result --[[@as tideate.RunResult]])
+  end)
+  return true
 end
 
 --- Whether the named run, or any, waits for the person to type its prompt.
@@ -206,7 +230,9 @@ function M.on_event(event)
   if not run then
     return
   end
-  if event.name == 'SD_EVENT_TOKEN' then
+  if event.name == 'SD_EVENT_WORKFLOW_RESTORED' then
+    run.began = true
+  elseif event.name == 'SD_EVENT_TOKEN' then
     tell(run, 'on_token', event.data.text, event.data.step)
   end
   tell(run, 'on_event', event)

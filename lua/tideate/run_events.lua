@@ -42,6 +42,52 @@ local function step_of(record, data)
   return step
 end
 
+--- The steps that are running, the one that started last at the end.
+---@param record tideate.Record
+---@return tideate.RunStep[]
+function M.running(record)
+  local running = vim.tbl_filter(function(step)
+    return step.state == 'running' or step.state == 'retrying'
+  end, record.steps)
+  table.sort(running, function(a, b)
+    return (a.order or 0) < (b.order or 0)
+  end)
+  return running
+end
+
+--- A step ended; where others run at the same time, the run is at the latest of them.
+---@param record tideate.Record
+---@param data table<string, any>
+---@param state tideate.StepState
+---@return tideate.RunStep
+local function settle(record, data, state)
+  local step = step_of(record, data)
+  step.state = state
+  local running = M.running(record)
+  local latest = running[#running]
+  if latest and record.current_step == step.name then
+    record.current_step, record.step = latest.name, latest.index or record.step
+  end
+  return step
+end
+
+---@param record tideate.Record
+---@param data table<string, any>
+local function begin(record, data)
+  record.state = 'running'
+  record.name = data.name or record.name
+  record.prompt = data.prompt or record.prompt
+  record.adapter = data.adapter
+  record.parent = data.parent
+  record.demonstration = data.demonstration == true
+  record.steps = M.waiting(data.steps or {})
+  record.total_steps = #record.steps
+  record.kind = data.kind or 'graph'
+  if record.kind == 'machine' then
+    record.states, record.path = data.states or {}, {}
+  end
+end
+
 ---@param state tideate.RunState
 ---@return fun(record: tideate.Record)
 local function become(state)
@@ -53,23 +99,23 @@ end
 
 ---@type table<string, fun(record: tideate.Record, data: table<string, any>)>
 M.handlers = {
-  SD_EVENT_WORKFLOW_STARTED = function(record, data)
-    record.state = 'running'
-    record.name = data.name or record.name
-    record.prompt = data.prompt or record.prompt
-    record.adapter = data.adapter
-    record.demonstration = data.demonstration == true
-    record.steps = M.waiting(data.steps or {})
-    record.total_steps = #record.steps
-    record.kind = data.kind or 'graph'
-    if record.kind == 'machine' then
-      record.states, record.path = data.states or {}, {}
+  SD_EVENT_WORKFLOW_STARTED = begin,
+  SD_EVENT_WORKFLOW_RESTORED = function(record, data)
+    begin(record, data)
+    record.resumed = true
+    for _, name in ipairs(data.completed or {}) do
+      step_of(record, { step = name }).state = 'completed'
     end
+    record.step = #(data.completed or {})
   end,
   SD_EVENT_STEP_STARTED = function(record, data)
     local step = step_of(record, data)
-    step.state, step.started = 'running', now()
+    record.starts = (record.starts or 0) + 1
+    step.state, step.started, step.order, step.index = 'running', now(), record.starts, data.index
     record.state = 'running'
+    if record.kind == 'machine' and data.state and data.state ~= '*' then
+      record.current_state = data.state -- where a run that is resumed in the middle goes on
+    end
     record.step = data.index or record.step + 1
     record.total_steps = data.total or #record.steps
     record.current_step = data.step or ''
@@ -90,12 +136,20 @@ M.handlers = {
     record.streamed = 0
   end,
   SD_EVENT_STEP_COMPLETED = function(record, data)
+    settle(record, data, 'completed').duration_ms = data.duration_ms
+  end,
+  SD_EVENT_STEP_SKIPPED = function(record, data)
+    settle(record, data, 'skipped')
+  end,
+  SD_EVENT_STEP_RETRYING = function(record, data)
     local step = step_of(record, data)
-    step.state, step.duration_ms = 'completed', data.duration_ms
+    step.state, step.attempt = 'retrying', (data.attempt or 1) + 1
+  end,
+  SD_EVENT_CHECKPOINT_CREATED = function(record, data)
+    record.checkpoint = data.checkpoint_id
   end,
   SD_EVENT_STEP_FAILED = function(record, data)
-    local step = step_of(record, data)
-    step.state = 'failed'
+    local step = settle(record, data, 'failed')
     step.duration_ms = step.started and now() - step.started
   end,
   SD_EVENT_CONFIRMATION_REQUIRED = become('confirming'),

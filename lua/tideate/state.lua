@@ -4,9 +4,14 @@ local M = {}
 ---@class tideate.RunStep
 ---@field name string of a machine the state, with `#2` at its second visit
 ---@field label string what is shown of it
----@field state 'waiting'|'running'|'completed'|'failed'
+---@field state tideate.StepState
+---@field order? integer of its start among the starts
+---@field index? integer its place among the steps
+---@field attempt? integer of one that is tried again
 ---@field started? integer milliseconds of `vim.uv.now()`
 ---@field duration_ms? integer
+
+---@alias tideate.StepState 'waiting'|'running'|'retrying'|'completed'|'failed'|'skipped'
 
 ---@alias tideate.RunState 'starting'|'running'|'pausing'|'confirming'|'paused'|'completed'|'failed'|'cancelled'
 
@@ -25,7 +30,11 @@ local M = {}
 ---@field steps tideate.RunStep[]
 ---@field step integer 1-based; 0 before the first step
 ---@field total_steps integer 0: nobody knows, as of a machine
----@field current_step string
+---@field current_step string of several that run at the same time the one that started last
+---@field running string[] the steps that are running, that one last
+---@field resumed? boolean whether an earlier process began it
+---@field parent? string the run whose step it is
+---@field checkpoint? string the newest one
 ---@field kind 'graph'|'machine'
 ---@field current_state? string where a machine is
 ---@field states? string[] of a machine
@@ -43,6 +52,7 @@ local M = {}
 ---@class tideate.Record: tideate.Run
 ---@field begun integer milliseconds of `vim.uv.now()`
 ---@field used integer tokens that the models reported
+---@field starts? integer how many steps have started
 ---@field streamed integer bytes since the last report
 ---@field chunks string[]
 
@@ -74,6 +84,17 @@ local function forget_old()
       if finished > KEPT then
         records[table.remove(order, i)] = nil
       end
+    end
+  end
+end
+
+--- Make room for a run that goes on although it was seen to end: its process had.
+---@param execution_id string
+local function reopen(execution_id)
+  records[execution_id] = nil
+  for i, id in ipairs(order) do
+    if id == execution_id then
+      table.remove(order, i)
     end
   end
 end
@@ -114,8 +135,12 @@ function M.apply(event)
   if not handler then
     return
   end
+  local restored = event.name == 'SD_EVENT_WORKFLOW_RESTORED'
+  if restored then
+    reopen(event.execution_id)
+  end
   if not records[event.execution_id] then
-    if event.name ~= 'SD_EVENT_WORKFLOW_STARTED' then
+    if event.name ~= 'SD_EVENT_WORKFLOW_STARTED' and not restored then
       return
     end
     M.begin({ execution_id = event.execution_id, name = event.data.name })
@@ -130,7 +155,7 @@ end
 local function newest_active()
   for i = #order, 1, -1 do
     local record = records[order[i]]
-    if not ENDED[record.state] then
+    if not ENDED[record.state] and not record.parent then
       return record
     end
   end
@@ -168,6 +193,12 @@ local function view(record)
     step = record.step,
     total_steps = record.total_steps,
     current_step = record.current_step,
+    running = vim.tbl_map(function(step)
+      return step.name
+    end, over and {} or require('tideate.run_events').running(record)),
+    resumed = record.resumed,
+    parent = record.parent,
+    checkpoint = record.checkpoint,
     kind = record.kind,
     current_state = record.current_state,
     states = record.states,
@@ -209,12 +240,13 @@ function M.place(run)
   return run.kind == 'machine' and run.step > 0 and run.current_state or run.current_step
 end
 
---- All known runs, the newest first.
+--- All known runs, the newest first; those that are steps of others are not among them.
 ---@return tideate.Run[]
 function M.runs()
   local runs = {}
   for i = #order, 1, -1 do
-    runs[#runs + 1] = view(records[order[i]])
+    local record = records[order[i]]
+    runs[#runs + 1] = not record.parent and view(record) or nil
   end
   return runs
 end
@@ -250,7 +282,8 @@ function M.statusline()
   end
   local at = M.place(run)
   if at ~= '' and at ~= run.name then
-    parts[#parts + 1] = at
+    local others = #require('tideate.run_events').running(run) - 1
+    parts[#parts + 1] = others > 0 and ('%s +%d'):format(at, others) or at
   end
   local state = M.word(view(run))
   if state ~= 'running' then

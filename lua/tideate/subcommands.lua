@@ -55,14 +55,20 @@ end
 
 ---@param run tideate.Run
 ---@return boolean
-local function has_ended(run)
-  return not is_active(run)
+local function changed_files(run)
+  return not is_active(run) and #run.files > 0
 end
 
----@param run tideate.Run
----@return boolean
-local function changed_files(run)
-  return has_ended(run) and #run.files > 0
+--- The newest run that is meant by a prefix, if there is one.
+---@param prefix string may be empty
+---@param fits fun(run: tideate.Run): boolean
+---@return string? execution_id
+local function found(prefix, fits)
+  for _, run in ipairs(require('tideate.state').runs()) do
+    if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
+      return run.execution_id
+    end
+  end
 end
 
 --- The run that is meant: by the beginning of its id, else the newest that fits.
@@ -74,13 +80,12 @@ local function pick(prefix, fits, what)
   if #prefix == 32 then
     return prefix -- perhaps of an earlier Neovim: the host knows
   end
-  for _, run in ipairs(require('tideate.state').runs()) do
-    if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
-      return run.execution_id
-    end
+  local id = found(prefix, fits)
+  if not id then
+    local which = prefix == '' and '' or (" with the id '%s'"):format(prefix)
+    say(('there is no %s%s; `:Workflow status` shows the runs'):format(what, which), vim.log.levels.WARN)
   end
-  local which = prefix == '' and '' or (" with the id '%s'"):format(prefix)
-  say(('there is no %s%s; `:Workflow status` shows the runs'):format(what, which), vim.log.levels.WARN)
+  return id
 end
 
 ---@param run tideate.Run
@@ -183,13 +188,11 @@ return {
   {
     name = 'resume',
     args = '[id]',
-    help = 'Let a paused run go on; one that has not paused yet does not pause',
+    help = 'Let a run go on: a paused one, else one that an ended Neovim or shell left; what it did is not done again',
+    menu = true,
     complete = ids(is_paused),
     run = function(prefix)
-      local id = pick(prefix, is_paused, 'paused run')
-      if id then
-        require('tideate').resume(id)
-      end
+      require('tideate').resume(found(prefix, is_paused) or prefix)
     end,
   },
   {
@@ -202,11 +205,31 @@ return {
       echo(#runs > 0 and vim.tbl_map(status_line, runs) or { 'nothing is running, and nothing has run yet' })
     end,
   },
+  {
+    name = 'history',
+    args = '',
+    help = "Show the project's runs, those of earlier Neovims and of the shell too",
+    menu = true,
+    run = function()
+      require('tideate.ui.runs').history()
+    end,
+  },
+  {
+    name = 'show',
+    args = '[id]',
+    help = 'Show a run with its steps, their results and its events',
+    complete = ids(function()
+      return true
+    end),
+    run = function(prefix)
+      require('tideate.ui.runs').show(prefix ~= '' and prefix or nil)
+    end,
+  },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
   {
     name = 'graph',
     args = '[name|file]',
-    help = 'Draw a machine: the one of the buffer, else of the running workflow, or the named one',
+    help = 'Draw a workflow, its states or its steps: that of the buffer, else the running one, or the named one',
     complete = function(lead)
       return require('tideate.machines').complete(lead)
     end,

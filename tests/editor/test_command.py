@@ -316,7 +316,7 @@ def test_the_reserved_names_are_those_of_python(editor: Editor) -> None:
 
 def test_a_later_subcommand_says_so(faked: Editor, fake_host: FakeHost) -> None:
     listen(faked)
-    faked.command("Workflow history")
+    faked.command("Workflow review")
     assert "not part of this version" in told(faked)
     assert fake_host.heard() == []
 
@@ -345,7 +345,6 @@ def test_cancel_takes_the_beginning_of_an_id(faked: Editor) -> None:
         ("cancel", "nothing is running"),
         ("cancel 123", "there is no run with the id '123'"),
         ("pause", "there is no running workflow"),
-        ("resume", "there is no paused run"),
         ("rollback", "there is no run that changed a file"),
         ("log", "there is no log yet"),
     ],

@@ -446,17 +446,17 @@ def test_a_late_answer_does_not_replace_a_newer_drawing(nvim: Editor) -> None:
     assert "stateDiagram" not in graph(nvim)
 
 
-def test_what_has_no_states_is_not_drawn(nvim: Editor) -> None:
-    nvim.command("Workflow graph ask")
-    nvim.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('no states')")
-    assert graph(nvim) == ""
-    assert len(nvim.lua("return vim.api.nvim_list_wins()")) == 1
+def test_of_what_has_no_states_the_steps_are_drawn(nvim: Editor) -> None:
+    nvim.command("Workflow graph refactor")
+    nvim.wait_for(lambda: "← analyze" in graph(nvim), "a drawing of steps")
+    nvim.feed("m")
+    nvim.wait_for(lambda: "flowchart" in graph(nvim), "Mermaid")
 
 
 def test_without_a_machine_one_is_asked_for(nvim: Editor) -> None:
     nvim.lua("vim.ui.input = function(opts, done) _G.asked = opts.prompt; done('essay') end")
     nvim.command("Workflow graph")
-    assert "machine" in nvim.lua("return _G.asked")
+    assert "Draw which" in nvim.lua("return _G.asked")
     nvim.wait_for(lambda: "check" in graph(nvim), "a drawing")
 
 

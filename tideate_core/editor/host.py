@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Host"]
 
 STUCK = 120.0
+LEAVE = 0.25
+"""Seconds that the runs have to end in when the editor does; it waits for not much longer."""
 RECEIVE = "require('tideate.events').receive(...)"
 
 
@@ -50,6 +52,8 @@ class Host:
         elif message.get("method") == "ping":
             if self._engine.silent_for() < STUCK:
                 self._bridge.post({"type": "pong", "id": message["id"]})
+        elif message.get("method") == "leave":
+            self._engine.leave(LEAVE)
         else:
             self._engine.submit(message)
 
@@ -66,6 +70,7 @@ class _Engine(threading.Thread):
         self._bridge = bridge
         self._loop = asyncio.new_event_loop()
         self._seen = time.monotonic()
+        self._left = threading.Event()
         self._inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
     def silent_for(self) -> float:
@@ -80,6 +85,14 @@ class _Engine(threading.Thread):
     def submit(self, message: dict[str, Any]) -> None:
         with suppress(RuntimeError):  # as above; what ended it has said so
             self._loop.call_soon_threadsafe(self._inbox.put_nowait, message)
+
+    def leave(self, within: float) -> None:
+        """End all runs and wait for that: what has not ended then can be resumed.
+
+        :param within: seconds.
+        """
+        self.submit({"method": "leave"})
+        self._left.wait(within)
 
     def run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -97,8 +110,12 @@ class _Engine(threading.Thread):
 
         session = Session(self._payload, self._bridge.post)
         session.announce()
-        while True:
-            session.take(await self._inbox.get())
+        while (message := await self._inbox.get())["method"] != "leave":
+            session.take(message)
+        try:
+            await session.leave()
+        finally:
+            self._left.set()
 
 
 def _log_to(path: str | None, level: str) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.editor import definitions
 from tideate_core.errors import InvalidInput
 from tideate_core.machines.language import BOUNDARY, format_text, parse
 from tideate_core.workflows import MachineWorkflow
@@ -47,10 +48,11 @@ async def format_machine(params: dict[str, Any]) -> dict[str, Any]:
 
 
 async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
-    """Return a drawing of a text, else of the machine of a name or path.
+    """Return a drawing of a text, else of the workflow of a name or path: its states, or its steps.
 
-    :param catalog: gives the project's; asked for a name only.
-    :raises InvalidInput: the name is that of a workflow without states, or there is no such format.
+    :param catalog: gives the project's; not asked for a machine's text.
+    :raises InvalidInput: there is no such format.
+    :raises TideateError: there is no such workflow, or it has no drawing.
     """
     # here, because few texts are drawn
     from tideate_core.machines.language import FORMATS
@@ -108,15 +110,20 @@ def _indented_moves(parsed: Parsed) -> Iterator[dict[str, Any]]:
 def _graph(params: dict[str, Any], style: Any, catalog: Callable[[], Catalog]) -> dict[str, Any]:
     from tideate_core.machines.language import draw
 
+    width = int(params.get("width") or WIDTH)
+    if params.get("text") is None or params.get("path") is not None:
+        steps = definitions.named(params, catalog())
+        if steps is not None:
+            return definitions.draw(steps[0], style, width, params.get("current"), steps[1])
     if params.get("text") is not None:
         parsed = parse(_text(params), str(params.get("name") or "workflow"))
         machine, mistakes = parsed.definition, len(parsed.errors)
     else:
         machine, mistakes = _machine(params, catalog()), 0
-    width = int(params.get("width") or WIDTH)
     drawn = draw(machine, style, width=width, current=params.get("current"))
     return {
         "ok": True,
+        "kind": "machine",
         "text": drawn,
         "name": machine.name,
         "mistakes": mistakes,
@@ -129,7 +136,7 @@ def _machine(params: dict[str, Any], catalog: Catalog) -> MachineDefinition:
     name = str(params["name"])
     found = catalog.get(name, obfuscate=bool(params.get("obfuscate"))).definition
     if not isinstance(found, MachineWorkflow):
-        raise InvalidInput(f"workflow {name!r} has steps and no states; only machines are drawn")
+        raise InvalidInput(f"workflow {name!r} has neither steps nor states that can be drawn")
     return found.machine
 
 

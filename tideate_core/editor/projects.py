@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core import config as configuration
 from tideate_core.adapters import AdapterPool
 from tideate_core.engine import RunRequest, WorkflowRunner
-from tideate_core.errors import ConfigError, RunNotFound, TideateError
+from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, without_changes
+from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
 from tideate_core.project import Trust, config_dir, find_root, private_dir, trust_project
+from tideate_core.store import Reader, Store
 from tideate_core.workflows import Catalog, PromptLibrary
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from tideate_core.engine import FrontEnd, WorkflowResult
     from tideate_core.workflows import WorkflowRegistry
@@ -34,6 +38,10 @@ class _Project:
     runner: WorkflowRunner
     adapters: AdapterPool
 
+    async def aclose(self) -> None:
+        await self.runner.aclose()
+        await self.adapters.aclose()
+
 
 class Projects:
     """Finds a run's project and keeps its runner while its configuration stays the same.
@@ -41,6 +49,7 @@ class Projects:
     :param cwd: where the editor was when the host started.
     :param setup: the options of `setup()`; they win over every file.
     :param notify: is told once what a person should know about a project's configuration.
+    :param opened: is told each project that is worked in for the first time, None where a folder is in none.
     """
 
     def __init__(
@@ -52,6 +61,7 @@ class Projects:
         front: FrontEnd,
         buffers: Buffers,
         notify: Callable[[list[str]], None],
+        opened: Callable[[Path | None], None],
     ) -> None:
         self._cwd = Path(cwd)
         self._setup = {key: value for key, value in setup.items() if key not in LUA_ONLY} if setup else {}
@@ -59,6 +69,7 @@ class Projects:
         self._front = front
         self._buffers = buffers
         self._notify = notify
+        self._opened = opened
         self._told: set[str] = set()
         self._catalogs: dict[Path | None, Catalog] = {}
         self._open: dict[Path, list[_Project]] = {}
@@ -73,7 +84,10 @@ class Projects:
 
         :raises ConfigError: it is wrong.
         """
-        return self._load(find_root(self._cwd))
+        root = find_root(self._cwd)
+        loaded = self._load(root)
+        self._opened(root)
+        return loaded
 
     def _load(self, root: Path | None) -> configuration.LoadedConfig:
         loaded = configuration.load(root, self._setup)
@@ -93,9 +107,27 @@ class Projects:
         project = self._project(root)
         return await project.runner.run(request.model_copy(update={"context": context}))
 
+    async def resume_run(self, execution_id: str, folder: str | None = None) -> WorkflowResult:
+        """Continue a run of a folder's project that another process left; see `WorkflowRunner.resume_run`."""
+        return await self.runner(folder).resume_run(execution_id)
+
+    def runner(self, folder: str | None = None) -> WorkflowRunner:
+        """Return the runner of a folder's project.
+
+        :raises ConfigError: the project's configuration is wrong.
+        """
+        return self._project(self.root(folder) or self._folder(folder)).runner
+
+    def root(self, folder: str | None = None) -> Path | None:
+        """Return the project of a folder, by default of the one where the editor was started."""
+        return find_root(self._folder(folder))
+
+    def _folder(self, folder: str | None) -> Path:
+        return Path(folder) if folder else self._cwd
+
     def catalog(self, folder: str | None = None) -> Catalog:
         """Return the workflows that a folder's project has; where the editor was started if None."""
-        root = find_root(Path(folder) if folder else self._cwd)
+        root = self.root(folder)
         return self._catalogs.setdefault(root, Catalog(self._registry, root, cwd=self._cwd))
 
     def runner_of(self, execution_id: str) -> WorkflowRunner:
@@ -108,17 +140,42 @@ class Projects:
                 return runner
         raise RunNotFound(execution_id)
 
-    async def rollback(self, execution_id: str) -> list[str]:
-        """Take back what a run changed; returns the files.
+    async def rollback(self, execution_id: str, folder: str | None = None) -> list[str]:
+        """Take back what a run and the runs that are its steps changed; returns the files.
 
+        One that could go on is cancelled: it would not find what it wrote.
+
+        :param folder: in the project that the run may be of, beside those that are open.
         :raises RunNotFound: no project that is open here knows the run.
+        :raises RunIsOwned: it is under way.
+        :raises InvalidInput: it changed no file.
+        :raises RollbackConflict: something was changed since; nothing was restored.
         """
-        here = find_root(self._cwd) or self._cwd
-        for root in dict.fromkeys([*self._open, here]):
-            if (private_dir(find_root(root)) / "journal" / execution_id).is_dir():
-                limits = configuration.load(find_root(root), self._setup).config.limits
-                return await self._workspace(root, limits).rollback(execution_id)
-        raise RunNotFound(execution_id)
+        here = self.root(folder) or self._folder(folder)
+        started = find_root(self._cwd) or self._cwd
+        for root in dict.fromkeys([*self._open, here, started]):
+            private = private_dir(find_root(root))
+            members = await self._members(private, execution_id)
+            if members:
+                undoing = Undoing(root, private, self._buffers)
+                done = await undoing.roll_back(execution_id, members, partial(self._store, root))
+                return done.restored
+        reader = Reader(private_dir(find_root(here)))
+        raise await asyncio.to_thread(without_changes, reader, execution_id)
+
+    async def _members(self, private: Path, execution_id: str) -> list[str]:
+        try:
+            members = await asyncio.to_thread(members_of, private, Reader(private))
+            return members.get(execution_id, [])
+        except StoreError as error:
+            # what a run wrote is in the journal: it can be taken back without the store
+            self._notify([str(error)])
+            return [run for run in runs_with_changes(private) if run == execution_id]
+
+    @asynccontextmanager
+    async def _store(self, root: Path) -> AsyncIterator[Store]:
+        """Give the store of a project that is worked in; it stays open."""
+        yield await self._project(root).runner.store()
 
     def trust(self, path: str | None, folder: str | None = None) -> list[str]:
         """Trust a file, else a project's configuration and prompts, as they are now; returns the paths.
@@ -133,6 +190,18 @@ class Projects:
             raise ConfigError(f"{path} does not exist; there is nothing to trust")
         Trust().trust(Path(path))
         return [path]
+
+    def workspace(self, folder: str | None = None) -> Workspace:
+        """Return the workspace of a folder's project.
+
+        :raises ConfigError: the project's configuration is wrong.
+        """
+        limits = self._load(self.root(folder)).config.limits
+        return self._workspace(self.root(folder) or self._folder(folder), limits)
+
+    async def aclose(self) -> None:
+        """Close the stores and adapters; no run may be under way."""
+        await asyncio.gather(*(project.aclose() for projects in self._open.values() for project in projects))
 
     async def health(self) -> list[dict[str, Any]]:
         """Return what `:checkhealth` shows of the Python half."""
@@ -167,13 +236,15 @@ class Projects:
 
     def _project(self, root: Path) -> _Project:
         loaded = self._load(find_root(root))
+        if root not in self._open:
+            self._opened(find_root(root))
         projects = self._open.setdefault(root, [])
         for project in list(projects):
             if project.loaded.config == loaded.config:
                 return project
             if not project.runner.running:
                 projects.remove(project)
-                self._closing = asyncio.create_task(project.adapters.aclose())
+                self._closing = asyncio.create_task(project.aclose())
         adapters = AdapterPool(loaded.config)
         prompts = PromptLibrary([config_dir() / "prompts"], project=root)
         runner = WorkflowRunner(
@@ -183,6 +254,7 @@ class Projects:
             self._front,
             lambda request: self._workspace(Path(request.context.cwd), loaded.config.limits),
             prompts,
+            lambda: Store.open(private_dir(find_root(root))),
         )
         projects.append(_Project(loaded, runner, adapters))
         return projects[-1]

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tideate_core.editor import language
+from tideate_core.editor import definitions, language
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
 from tideate_core.editor.projects import Projects
+from tideate_core.editor.runs import Offers, StoredRuns
 from tideate_core.engine import RunRequest, register_builtin
-from tideate_core.errors import InvalidInput, RunNotFound, TideateError
+from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 
 if TYPE_CHECKING:
@@ -50,14 +51,22 @@ class Session:
             front=front,
             buffers=EditorBuffers(self._asker),
             notify=self._notify,
+            opened=Offers(post).look,
         )
+        runs = StoredRuns(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
             "cancel": self._cancel,
             "pause": self._pause,
             "resume": self._resume,
-            "rollback": self._rollback,
+            "rollback": runs.rollback,
+            "history": runs.history,
+            "show": runs.show,
+            "run_events": runs.events,
+            "to_resume": runs.to_resume,
+            "resume_run": runs.resume_run,
+            "cancel_stored": runs.cancel,
             "list": self._list,
             "register": self._register,
             "ask": self._ask,
@@ -66,6 +75,7 @@ class Session:
             "machine_check": language.check,
             "machine_outline": language.outline,
             "machine_format": language.format_machine,
+            "definition_check": self._definition_check,
             "graph": self._graph,
         }
 
@@ -97,6 +107,14 @@ class Session:
             self._tasks[key] = task
             # not in the task itself: one that is cancelled before its first step has no `finally`
             task.add_done_callback(partial(self._reply, key))
+
+    async def leave(self) -> None:
+        """Cancel all that is asked for; when this returns, the ends of the runs are in the store."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._projects.aclose()
 
     def _reply(self, key: str, task: asyncio.Task[dict[str, Any]]) -> None:
         del self._tasks[key]
@@ -130,12 +148,6 @@ class Session:
         self._projects.runner_of(params["execution_id"]).resume(params["execution_id"])
         return {"ok": True}
 
-    async def _rollback(self, params: dict[str, Any]) -> dict[str, Any]:
-        execution_id = params.get("execution_id")
-        if not execution_id:
-            raise RunNotFound("")
-        return {"ok": True, "files": await self._projects.rollback(execution_id)}
-
     async def _list(self, params: dict[str, Any]) -> dict[str, Any]:
         catalog = self._projects.catalog(params.get("folder"))
         return {
@@ -143,6 +155,9 @@ class Session:
             "workflows": [_listed(known) for known in catalog.list()],
             "notices": catalog.notices,
         }
+
+    async def _definition_check(self, params: dict[str, Any]) -> dict[str, Any]:
+        return await definitions.check(params, lambda: self._projects.catalog(params.get("folder")))
 
     async def _graph(self, params: dict[str, Any]) -> dict[str, Any]:
         return await language.graph(params, lambda: self._projects.catalog(params.get("folder")))

@@ -31,7 +31,7 @@ function M.retry()
 end
 
 --- Ask.
----@param method 'machine_check'|'machine_outline'|'machine_format'
+---@param method 'machine_check'|'definition_check'|'machine_outline'|'machine_format'
 ---@param params table<string, any>
 ---@param callback fun(result: tideate.Result) once, after this has returned
 function M.ask(method, params, callback)

@@ -9,6 +9,7 @@ M.pause = 150
 ---@class tideate.HostDiagnostic columns are of characters, 1-based
 ---@field line integer
 ---@field column integer
+---@field end_line? integer the same line by default
 ---@field end_column integer of the first character behind it
 ---@field severity 'error'|'warning'|'hint'
 ---@field code string
@@ -16,6 +17,8 @@ M.pause = 150
 
 ---@type table<integer, uv.uv_timer_t>
 local timers = {}
+---@type table<integer, true> buffers with steps in YAML or JSON
+local definitions = {}
 
 local SEVERITY = {
   error = vim.diagnostic.severity.ERROR,
@@ -29,14 +32,15 @@ local SEVERITY = {
 local function diagnostic(buf, found)
   local columns = require('tideate.language.columns')
   local row, first = columns.place(buf, found)
-  local _, last = columns.place(buf, { line = found.line, column = found.end_column })
+  local end_row, last = columns.place(buf, { line = found.end_line or found.line, column = found.end_column })
   -- what is missing behind the last line is shown on it
   row = math.min(row, vim.api.nvim_buf_line_count(buf) - 1)
+  end_row = math.max(row, math.min(end_row, vim.api.nvim_buf_line_count(buf) - 1))
   return {
     lnum = row,
-    end_lnum = row,
+    end_lnum = end_row,
     col = first,
-    end_col = math.max(first, last),
+    end_col = end_row > row and last or math.max(first, last),
     severity = SEVERITY[found.severity],
     code = found.code,
     message = found.message,
@@ -54,7 +58,7 @@ local function no_text(buf, reason)
   end
   for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
     if require('tideate.context').is_binary({ line }) then
-      local message = 'this line is not UTF-8 text; a .workflow file is'
+      local message = 'this line is not UTF-8 text; the file of a workflow is'
       return { vim.tbl_extend('force', first, { lnum = row - 1, end_col = #line, message = message }) }
     end
   end
@@ -76,8 +80,13 @@ function M.run(buf)
     return vim.diagnostic.set(M.namespace, buf, no_text(buf, reason --[[@as string]]))
   end
   local tick = vim.api.nvim_buf_get_changedtick(buf)
-  local name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(buf), ':t:r')
-  ask.ask('machine_check', { text = text, name = name }, function(result)
+  local path = vim.api.nvim_buf_get_name(buf)
+  local name = vim.fn.fnamemodify(path, ':t:r')
+  local method, params = 'machine_check', { text = text, name = name }
+  if definitions[buf] then
+    method, params = 'definition_check', { text = text, path = path, folder = vim.fs.dirname(path) }
+  end
+  ask.ask(method, params, function(result)
     local stale = not timers[buf] or not vim.api.nvim_buf_is_loaded(buf)
     if stale or not result.ok or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
       return
@@ -106,7 +115,9 @@ end
 
 --- Check a buffer now and after every change of it.
 ---@param buf integer
-function M.start(buf)
+---@param definition? boolean in YAML or JSON
+function M.start(buf, definition)
+  definitions[buf] = definition
   if not timers[buf] then
     errors_first()
     timers[buf] = assert(vim.uv.new_timer())

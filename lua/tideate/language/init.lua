@@ -34,7 +34,8 @@ end
 
 --- Start on a buffer, once the editor has shown it. Returns at once.
 ---@param buf integer
-function M.attach(buf)
+---@param definition? boolean in YAML or JSON, for which other servers complete: it is only checked
+function M.attach(buf, definition)
   if attached[buf] or not suits(buf) then
     return
   end
@@ -49,7 +50,10 @@ function M.attach(buf)
   end
   later(function()
     require('tideate.language.ask').retry()
-    require('tideate.language.check').start(buf)
+    require('tideate.language.check').start(buf, definition)
+    if definition then
+      return
+    end
     -- one after the other, so that keys are handled in between
     later(require('tideate.language.server').start)
   end)

@@ -19,6 +19,7 @@ local drawing = require('tideate.ui.graph_drawing')
 ---@field asked integer counts the requests, so that a late answer draws nothing
 ---@field name string
 ---@field mistakes integer
+---@field kind? 'machine'|'graph'
 ---@field definition tideate.GraphDefinition
 ---@field group integer
 ---@field back integer the window the person came from
@@ -38,7 +39,7 @@ end
 ---@param result tideate.Result
 local function failed(result)
   if not result.cancelled then
-    if result.error_code == 'InvalidWorkflowFile' then
+    if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
       require('tideate.machines').list_mistakes(result.error)
     end
     require('tideate.ui').notify(require('tideate.machines').brief(result.error), vim.log.levels.ERROR)
@@ -121,7 +122,9 @@ local function explain()
     return state.name
   end, it.definition.states)
   local name ---@type string?
-  if it.format == 'mermaid' then
+  if it.format == 'text' and it.kind == 'graph' then
+    name = drawing.step_at(vim.api.nvim_get_current_line(), names)
+  elseif it.format == 'mermaid' then
     local word = vim.fn.expand('<cword>')
     name = vim.list_contains(names, word) and word or nil
   else
@@ -227,15 +230,18 @@ function M.on_event(event)
     return
   end
   local name = event.name
-  if name == 'SD_EVENT_WORKFLOW_STARTED' and not it.source.buf and not drawing.current(it) then
+  local begins = name == 'SD_EVENT_WORKFLOW_STARTED' or name == 'SD_EVENT_WORKFLOW_RESTORED'
+  if begins and not it.source.buf and not drawing.current(it) then
     local run = require('tideate.state').get_status(event.execution_id)
-    if run and run.kind == 'machine' and run.asked == it.source.name then
+    if run and run.asked == it.source.name then
       it.source.execution_id, it.source.obfuscate = run.execution_id, run.obfuscate
     end
   end
   local ends = name == 'SD_EVENT_WORKFLOW_COMPLETED' or name == 'SD_EVENT_WORKFLOW_FAILED' or name == 'SD_EVENT_WORKFLOW_CANCELLED'
   if event.execution_id == it.source.execution_id and (name == 'SD_EVENT_TRANSITION' or ends) then
     M.draw()
+  elseif event.execution_id == it.source.execution_id and it.kind == 'graph' and drawing.showing(it) then
+    drawing.follow(it, M.keys())
   end
 end
 

@@ -19,6 +19,27 @@ function M.current(it)
 end
 
 ---@param it tideate.ui.Graph
+---@return string[] steps that the run is at
+function M.running(it)
+  local run = it.kind == 'graph' and run_of(it) or nil
+  return run and run.running or {}
+end
+
+--- The step whose line this is.
+---@param line string
+---@param names string[]
+---@return string?
+function M.step_at(line, names)
+  for _, branch in ipairs({ '●', '┌', '├', '└' }) do
+    local _, last = line:find(branch .. ' ', 1, true)
+    local word = last and line:sub(last + 1):match('^%S+')
+    if word then
+      return vim.list_contains(names, word) and word or nil
+    end
+  end
+end
+
+---@param it tideate.ui.Graph
 ---@return boolean whether the buffer that was drawn is there no more
 function M.gone(it)
   return it.source.buf ~= nil and not vim.api.nvim_buf_is_loaded(it.source.buf)
@@ -47,7 +68,8 @@ end
 function M.head(it, keys)
   local text, words = require('tideate.ui.text'), require('tideate.ui.keys').words
   local chunks = { { ' ' .. it.name .. ' ', 'TideateTitle' } } ---@type tideate.Chunk[]
-  local at = M.current(it)
+  local running = M.running(it)
+  local at = #running > 0 and table.concat(running, ', ') or M.current(it)
   if at then
     table.insert(chunks, { '● ' .. at .. ' ', 'TideateRunning' })
   end
@@ -66,8 +88,22 @@ end
 
 ---@param it tideate.ui.Graph
 ---@param lines string[]
+local function highlight_steps(it, lines)
+  local running = it.format == 'text' and M.running(it) or {}
+  for row, line in ipairs(lines) do
+    if M.step_at(line, running) then
+      vim.api.nvim_buf_set_extmark(it.buf, ns, row - 1, 0, { end_col = #line, hl_group = 'TideateCurrent' })
+    end
+  end
+end
+
+---@param it tideate.ui.Graph
+---@param lines string[]
 local function highlight(it, lines)
   vim.api.nvim_buf_clear_namespace(it.buf, ns, 0, -1)
+  if it.kind == 'graph' then
+    return highlight_steps(it, lines)
+  end
   local box = it.format == 'text' and require('tideate.ui.graph_window').marked_box(lines) or {}
   for _, part in ipairs(box) do
     vim.api.nvim_buf_set_extmark(it.buf, ns, part.row, part.first, { end_col = part.last, hl_group = 'TideateCurrent' })
@@ -110,7 +146,9 @@ function M.request(source, format, width)
   }
   if source.buf then
     params.text = require('tideate.language.ask').text(source.buf) or ''
-    params.name = vim.fn.fnamemodify(vim.api.nvim_buf_get_name(source.buf), ':t:r')
+    local path = vim.api.nvim_buf_get_name(source.buf)
+    params.name = vim.fn.fnamemodify(path, ':t:r')
+    params.path = vim.bo[source.buf].filetype ~= 'workflow' and path or nil
   end
   return params
 end
@@ -119,9 +157,17 @@ end
 ---@param result tideate.Result
 ---@param keys tideate.Key[]
 function M.take(it, result, keys)
-  it.name, it.mistakes = result.name, result.mistakes
+  it.name, it.mistakes, it.kind = result.name, result.mistakes, result.kind
   it.definition = { states = result.states, transitions = result.transitions }
   write(it, result.text)
+  M.head(it, keys)
+end
+
+--- Mark the steps that are running now.
+---@param it tideate.ui.Graph
+---@param keys tideate.Key[]
+function M.follow(it, keys)
+  highlight(it, vim.api.nvim_buf_get_lines(it.buf, 0, -1, true))
   M.head(it, keys)
 end
 

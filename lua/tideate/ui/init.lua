@@ -207,9 +207,10 @@ function M.on_event(event)
     return
   end
   require('tideate.ui.graph').on_event(event)
+  require('tideate.ui.runs').on_event(event)
   watch_keys()
   local run = require('tideate.state').get_status(event.execution_id)
-  if run then
+  if run and not run.parent then
     require('tideate.ui.progress').report(run)
     announce(event, run)
   end
@@ -231,6 +232,7 @@ function M.close()
   end
   require('tideate.ui.output').close()
   require('tideate.ui.graph').close()
+  require('tideate.ui.runs').close()
   require('tideate.ui.notify').close()
   if stop_watching then
     stop_watching()

@@ -3,6 +3,8 @@ local M = {}
 
 local runs = require('tideate.ui.output_runs')
 
+local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
+
 ---@type { win: integer?, id: string?, kind: string?, stop: fun()?, group: integer?, back: integer? }
 local shown = {}
 
@@ -238,10 +240,13 @@ function M.on_event(event)
     return
   end
   local entry = runs.get(id) or runs.add(id, M.keys)
+  if event.name == 'SD_EVENT_WORKFLOW_RESTORED' then
+    entry.stream.finished = false -- it was seen to end: its process had
+  end
   require('tideate.ui.transcript').on_event(entry, event, run)
   if event.name == 'SD_EVENT_TOKEN' then
     return
-  elseif event.name == 'SD_EVENT_WORKFLOW_STARTED' then
+  elseif BEGINS[event.name] and not run.parent then
     runs.forget_old(shown.id)
     M.show(id)
   elseif shown.id == id then

@@ -7,6 +7,8 @@ local KEPT = 10 -- buffers of finished runs
 ---@field stream tideate.Stream
 ---@field step_began integer rows before the current step's text
 ---@field wrote boolean whether the current step streamed text
+---@field floor? string the step whose text is being written
+---@field held tideate.ui.Section[] of steps that run at the same time
 ---@field begun? boolean whether the head was written
 
 ---@type table<string, tideate.ui.Run>
@@ -29,7 +31,7 @@ function M.add(id, keys)
   local stream = require('tideate.ui.stream').new(name, function(buf)
     require('tideate.ui.keys').set(buf, keys())
   end)
-  local entry = { stream = stream, step_began = 0, wrote = false }
+  local entry = { stream = stream, step_began = 0, wrote = false, held = {} }
   runs[id] = entry
   table.insert(order, id)
   return entry

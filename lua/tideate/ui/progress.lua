@@ -36,6 +36,8 @@ local STEPS = {
   running = { mark = '●', group = 'TideateRunning', word = '' },
   completed = { mark = '✓', group = 'TideateDone', word = '' },
   failed = { mark = '✗', group = 'TideateFailed', word = '' },
+  retrying = { mark = '↻', group = 'TideateWarning', word = '' },
+  skipped = { mark = '–', group = 'TideateWaiting', word = '' },
 }
 
 ---@return string
@@ -83,13 +85,19 @@ function M.title(run)
 end
 
 ---@param step tideate.RunStep
+---@return boolean
+function M.at_work(step)
+  return step.state == 'running' or step.state == 'retrying'
+end
+
+---@param step tideate.RunStep
 ---@param run tideate.Run
 ---@return integer? milliseconds
 local function step_time(step, run)
   if step.duration_ms then
     return step.duration_ms
   end
-  return step.state == 'running' and step.started and M.active(run) and vim.uv.now() - step.started or nil
+  return M.at_work(step) and step.started and M.active(run) and vim.uv.now() - step.started or nil
 end
 
 --- Every step with its state and time.
@@ -99,26 +107,40 @@ function M.steps(run)
   local chunks = {} ---@type tideate.Chunk[]
   for _, step in ipairs(run.steps) do
     local look = STEPS[step.state] or STEPS.waiting
-    local stopped = step.state == 'running' and not M.active(run)
+    local stopped = M.at_work(step) and not M.active(run)
     local mark = stopped and '⊘' or look.mark
     local time = step_time(step, run)
     table.insert(chunks, { (' %s '):format(mark), stopped and 'TideateWarning' or look.group })
-    table.insert(chunks, { step.label, step.state == 'waiting' and 'TideateHint' or nil })
+    local again = step.state == 'retrying' and (' (attempt %d)'):format(step.attempt) or ''
+    local idle = step.state == 'waiting' or step.state == 'skipped'
+    table.insert(chunks, { step.label .. again, idle and 'TideateHint' or nil })
     table.insert(chunks, { time and (' %s '):format(M.duration(time)) or ' ', 'TideateHint' })
   end
   return chunks
 end
 
---- The steps in a width: those before the current one give way first.
+--- How many steps come before all that are at work.
+---@param run tideate.Run
+---@return integer
+local function behind(run)
+  for index, step in ipairs(run.steps) do
+    if M.at_work(step) then
+      return index - 1
+    end
+  end
+  return math.max(run.step - 1, 0)
+end
+
+--- The steps in a width: those before the first that is running give way first.
 ---@param run tideate.Run
 ---@param width integer
 ---@return tideate.Chunk[]
 function M.fitting_steps(run, width)
   local text = require('tideate.ui.text')
   local chunks = M.steps(run)
-  local dropped = false
-  while text.width(chunks) + (dropped and 2 or 0) > width and #chunks > 3 and run.step * 3 > 3 do
-    if #run.steps - #chunks / 3 >= run.step - 1 then
+  local dropped, done = false, behind(run)
+  while text.width(chunks) + (dropped and 2 or 0) > width and #chunks > 3 do
+    if #run.steps - #chunks / 3 >= done then
       break
     end
     for _ = 1, 3 do

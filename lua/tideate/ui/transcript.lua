@@ -31,29 +31,17 @@ function M.begin(entry, run)
   entry.stream:paragraph()
 end
 
---- Close a code fence that a step's text left open, so that what follows is not code.
----@param entry tideate.ui.Run
-local function close_fence(entry)
-  entry.stream:flush()
-  local fence ---@type string?
-  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream:revive(), entry.step_began, -1, false)) do
-    local ticks, info = line:match('^%s*(```+)(.*)$')
-    if ticks and not fence then
-      fence = ticks
-    elseif ticks and #ticks >= #fence and not info:find('%S') then
-      fence = nil
-    end
-  end
-  if fence then
-    entry.stream:write('\n' .. fence)
-  end
+local function sections()
+  return require('tideate.ui.sections')
 end
 
 ---@param entry tideate.ui.Run
+---@param run tideate.Run
 ---@param word string
 ---@param text string?
-local function ending(entry, word, text)
-  close_fence(entry)
+local function ending(entry, run, word, text)
+  sections().finish_all(entry, run)
+  sections().close_fence(entry)
   paragraph(entry, '---')
   paragraph(entry, ('**%s**%s'):format(word, text and text ~= '' and '  ' .. text or ''))
   entry.stream:finish()
@@ -85,53 +73,66 @@ local on = {
   SD_EVENT_WORKFLOW_STARTED = function(entry, _, run)
     M.begin(entry, run)
   end,
+  SD_EVENT_WORKFLOW_RESTORED = function(entry, data, run)
+    M.begin(entry, run)
+    entry.floor, entry.held = nil, {}
+    local done = data.completed or {}
+    sections().remark(entry, #done == 0 and 'Begins again' or 'Goes on; done before: ' .. table.concat(done, ', '))
+  end,
   SD_EVENT_STEP_STARTED = function(entry, data, run)
-    close_fence(entry)
-    entry.stream:paragraph()
-    if run.total_steps > 1 or run.kind == 'machine' and data.step ~= '*' then
-      entry.stream:write('## ' .. data.step)
-      entry.stream:paragraph()
+    sections().start(entry, data.step, run)
+  end,
+  SD_EVENT_STEP_RETRYING = function(entry, data)
+    local words = '%s is tried again in %.1f s: %s'
+    sections().remark(entry, words:format(data.step, (data.wait_ms or 0) / 1000, data.error or '?'))
+  end,
+  SD_EVENT_STEP_SKIPPED = function(entry, data)
+    sections().remark(entry, ('%s is skipped: %s'):format(data.step, data.reason or ''))
+  end,
+  SD_EVENT_STEP_EXECUTED = function(entry, data, run)
+    -- of an item of a list: of a step another event tells more
+    if data.step and data.step:find('%[%d+%]$') then
+      sections().finish(entry, data.step, nil, run)
     end
-    entry.stream:flush()
-    entry.wrote = false
-    entry.step_began = vim.api.nvim_buf_line_count(entry.stream:revive()) - 1
+  end,
+  SD_EVENT_CHECKPOINT_CREATED = function(entry, data)
+    if data.manual then
+      sections().remark(entry, 'Checkpoint ' .. data.checkpoint_id:sub(1, 8))
+    end
   end,
   SD_EVENT_TRANSITION = function(entry, data)
-    close_fence(entry)
+    sections().close_fence(entry)
     paragraph(entry, move_words(data))
     entry.stream:paragraph()
     entry.stream:flush()
   end,
-  SD_EVENT_TOKEN = function(entry, data)
-    entry.wrote = true
-    entry.stream:write(data.text or '')
+  SD_EVENT_TOKEN = function(entry, data, run)
+    sections().say(entry, data.step, data.text or '', run)
   end,
   SD_EVENT_NOTICE = function(entry, data)
-    close_fence(entry)
-    paragraph(entry, quote((data.level == 'warn' and '**Warning:** ' or '') .. data.message))
-    entry.stream:paragraph()
+    sections().remark(entry, (data.level == 'warn' and '**Warning:** ' or '') .. data.message)
   end,
-  SD_EVENT_STEP_COMPLETED = function(entry, data)
-    if not entry.wrote and type(data.result) == 'string' and data.result ~= '' then
-      entry.stream:write(data.result)
-      entry.wrote = true
-    end
-    close_fence(entry)
+  SD_EVENT_STEP_COMPLETED = function(entry, data, run)
+    sections().finish(entry, data.step, data.result, run)
   end,
-  SD_EVENT_WORKFLOW_COMPLETED = function(entry, data)
+  SD_EVENT_STEP_FAILED = function(entry, data, run)
+    sections().finish(entry, data.step, nil, run)
+  end,
+  SD_EVENT_WORKFLOW_COMPLETED = function(entry, data, run)
     if type(data.files) == 'table' and #data.files > 0 then
-      ending(entry, 'Done.', changed(data.files))
+      ending(entry, run, 'Done.', changed(data.files))
     else
-      close_fence(entry)
+      sections().finish_all(entry, run)
+      sections().close_fence(entry)
       entry.stream:finish()
     end
   end,
-  SD_EVENT_WORKFLOW_FAILED = function(entry, data)
+  SD_EVENT_WORKFLOW_FAILED = function(entry, data, run)
     local lines = data.error and data.error:find('\n') and ('\n\n```\n%s\n```'):format(data.error)
-    ending(entry, 'Failed.', lines or data.error)
+    ending(entry, run, 'Failed.', lines or data.error)
   end,
-  SD_EVENT_WORKFLOW_CANCELLED = function(entry, data)
-    ending(entry, data.reason == 'declined' and 'Declined.' or 'Cancelled.')
+  SD_EVENT_WORKFLOW_CANCELLED = function(entry, data, run)
+    ending(entry, run, data.reason == 'declined' and 'Declined.' or 'Cancelled.')
   end,
 }
 

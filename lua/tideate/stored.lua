@@ -1,0 +1,136 @@
+--- The runs in the project's store, those of earlier Neovims too: asked for, taken up again, offered.
+local M = {}
+
+---@class tideate.StoredRun
+---@field execution_id string
+---@field name string
+---@field kind 'graph'|'machine'
+---@field state 'running'|'paused'|'interrupted'|'completed'|'failed'|'cancelled'
+---@field resumable boolean no living process has it
+---@field declined boolean
+---@field started_at integer milliseconds since the epoch
+---@field duration_ms? integer
+---@field completed_steps integer
+---@field failed_steps integer
+---@field total_steps integer 0 of a machine
+---@field step? string
+---@field prompt string
+---@field error? string
+---@field files string[]
+---@field pid? integer of the process that has or had it
+---@field input_tokens integer
+---@field output_tokens integer
+---@field cost? number US dollars
+
+---@class tideate.StoredStep
+---@field step string
+---@field agent string
+---@field state 'pending'|'running'|'completed'|'failed'|'skipped'
+---@field attempts integer
+---@field duration_ms? integer
+---@field error? string
+---@field result? string
+---@field files string[]
+---@field input_tokens integer
+---@field output_tokens integer
+---@field cost? number
+
+---@class tideate.StoredEvent
+---@field at integer milliseconds since the epoch
+---@field name string
+---@field step string
+---@field words string
+
+M.SHORT = 8 -- characters of an id that people read and type
+
+--- Whether the person looked at the runs already, so that nothing has to be offered.
+local looked = false
+
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+---@param value any
+---@return any value without nulls
+local function present(value)
+  if type(value) ~= 'table' then
+    return value ~= vim.NIL and value or nil
+  end
+  for key, item in pairs(value) do
+    value[key] = present(item)
+  end
+  return value
+end
+
+--- Ask the host; an error is told.
+---@param method 'history'|'show'|'run_events'|'to_resume'|'cancel_stored'|'rollback'
+---@param params table<string, any>
+---@param on_result fun(result: tideate.Result) not called after an error
+---@param on_end? fun() called first, whatever came of it
+function M.ask(method, params, on_result, on_end)
+  looked = true
+  params.folder = params.folder or require('tideate.context').folder()
+  require('tideate.client').request(method, params, function(result)
+    if on_end then
+      on_end()
+    end
+    if result.ok then
+      on_result(present(result))
+    elseif not result.cancelled then
+      say(result.error, vim.log.levels.ERROR)
+    end
+  end)
+end
+
+--- How far a run came, as `3/5`; of a machine nobody knows how far it is.
+---@param run tideate.StoredRun
+---@return string
+function M.steps(run)
+  return run.total_steps > 0 and ('%d/%d'):format(run.completed_steps, run.total_steps) or tostring(run.completed_steps)
+end
+
+---@param run tideate.StoredRun
+---@return string
+function M.label(run)
+  return ('%s (%s)'):format(run.name, M.steps(run))
+end
+
+--- Take up a run that no living process has, or wake one that another process paused.
+---@param prefix string the beginning of its id; the newest that can go on where it is empty
+---@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)}
+function M.resume(prefix, opts)
+  opts = opts or {}
+  local folder = opts.folder or require('tideate.context').folder()
+  local id = prefix ~= '' and prefix or nil
+  M.ask('to_resume', { execution_id = id, folder = folder }, function(result)
+    local run = result.run ---@type tideate.StoredRun
+    local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
+    if result.owned then
+      return say(('%s goes on in process %d'):format(what, run.pid))
+    end
+    if require('tideate.run').take_up(run.execution_id, folder, opts.on_done) then
+      say('resuming ' .. what)
+    end
+  end)
+end
+
+--- The host found runs that an ended process left; told once, unless the person looks at them anyway.
+---@param message {runs: tideate.StoredRun[]}
+function M.offer(message)
+  local runs = present(message.runs)
+  if looked or #runs == 0 then
+    return
+  end
+  local text ---@type string
+  if #runs == 1 then
+    text = ('%s was interrupted; :Workflow resume'):format(M.label(runs[1]))
+  else
+    local which = 'runs were interrupted, the last one %s; :Workflow resume or :Workflow history'
+    text = ('%d ' .. which):format(#runs, M.label(runs[1]))
+  end
+  say(text, vim.log.levels.WARN)
+end
+
+return M

@@ -1,0 +1,185 @@
+--- What the window of the runs says: the list, a run with its steps, its events.
+local M = {}
+
+---@class tideate.ui.RunsPage
+---@field title string
+---@field lines tideate.Chunk[][]
+---@field runs? table<integer, tideate.StoredRun> by line
+---@field folds? [integer, integer][] first and last line
+---@field opens? integer line of the cursor at first
+
+local NAME = 16 -- columns
+local STATE = 11
+
+---@type table<string, string>
+local GROUPS = {
+  completed = 'TideateDone',
+  failed = 'TideateFailed',
+  cancelled = 'TideateWarning',
+  declined = 'TideateWarning',
+  interrupted = 'TideateWarning',
+  paused = 'TideateWarning',
+  running = 'TideateRunning',
+  skipped = 'TideateWaiting',
+  pending = 'TideateWaiting',
+}
+
+---@param text string
+---@param width integer
+---@return string exactly as wide
+local function column(text, width)
+  local all = require('tideate.ui.text')
+  return all.pad(all.fit(text, width), width)
+end
+
+---@param at integer milliseconds since the epoch
+---@param format string
+---@return string
+local function clock(at, format)
+  return os.date(format, math.floor(at / 1000)) --[[@as string]]
+end
+
+---@param milliseconds integer?
+---@return string
+local function lasted(milliseconds)
+  return milliseconds and require('tideate.ui.progress').duration(milliseconds) or ''
+end
+
+---@param run tideate.StoredRun
+---@return string
+local function word(run)
+  return run.declined and 'declined' or run.state
+end
+
+---@param it tideate.StoredRun|tideate.StoredStep
+---@return string tokens and their cost; empty where no model was asked
+local function spent(it)
+  if it.input_tokens == 0 and it.output_tokens == 0 then
+    return ''
+  end
+  local cost = it.cost and (', $%.4f'):format(it.cost) or ''
+  return ('%d/%d tokens%s'):format(it.input_tokens, it.output_tokens, cost)
+end
+
+---@param run tideate.StoredRun
+---@return tideate.Chunk[]
+local function row(run)
+  local stored = require('tideate.stored')
+  return {
+    { ' ' .. run.execution_id:sub(1, stored.SHORT) .. '  ', 'TideateHint' },
+    { column(word(run), STATE) .. '  ', GROUPS[word(run)] },
+    { column(run.name, NAME) .. '  ', 'TideateTitle' },
+    { clock(run.started_at, '%b %d %H:%M') .. '  ' },
+    { ('%6s  %-5s  '):format(lasted(run.duration_ms), stored.steps(run)), 'TideateHint' },
+    { (run.prompt:gsub('%s+', ' ')) },
+  }
+end
+
+---@param result {runs: tideate.StoredRun[], more: boolean}
+---@return tideate.ui.RunsPage
+function M.history(result)
+  local page = { title = 'runs', lines = vim.tbl_map(row, result.runs), runs = result.runs }
+  if #result.runs == 0 then
+    page.lines = { { { ' nothing has run in this project yet', 'TideateHint' } } }
+  elseif result.more then
+    table.insert(page.lines, { { ' older ones: `tideate history` in a shell', 'TideateHint' } })
+  end
+  return page
+end
+
+---@param page tideate.ui.RunsPage
+---@param head string
+---@param text string
+---@param group? string
+local function block(page, head, text, group)
+  local lines = vim.split((text:gsub('\n+$', '')), '\n', { plain = true })
+  if #lines == 1 and #lines[1] <= 60 then
+    table.insert(page.lines, { { '     ' .. head .. ': ', 'TideateHint' }, { lines[1], group } })
+    return
+  end
+  table.insert(page.lines, { { ('     %s, %d line%s'):format(head, #lines, #lines == 1 and '' or 's'), 'TideateHint' } })
+  local first = #page.lines + 1
+  for _, line in ipairs(lines) do
+    table.insert(page.lines, { { '       ' .. line, group } })
+  end
+  table.insert(page.folds, { first, #page.lines })
+end
+
+---@param page tideate.ui.RunsPage
+---@param name string
+---@param text string
+---@param group? string
+local function fact(page, name, text, group)
+  if text ~= '' then
+    table.insert(page.lines, { { (' %-10s'):format(name), 'TideateHint' }, { text, group } })
+  end
+end
+
+---@param page tideate.ui.RunsPage
+---@param step tideate.StoredStep
+local function describe(page, step)
+  local parts = { step.agent, lasted(step.duration_ms), spent(step) }
+  if step.attempts > 1 then
+    table.insert(parts, step.attempts .. ' attempts')
+  end
+  local words = vim.tbl_filter(function(part)
+    return part ~= ''
+  end, parts)
+  table.insert(page.lines, {
+    { '   ' .. column(step.state, STATE), GROUPS[step.state] },
+    { step.step .. '  ', 'TideateTitle' },
+    { table.concat(words, ', '), 'TideateHint' },
+  })
+  if step.error then
+    block(page, 'error', step.error, 'TideateFailed')
+  end
+  if #step.files > 0 then
+    block(page, 'files', table.concat(step.files, ', '))
+  end
+  if step.result then
+    block(page, 'result', step.result)
+  end
+end
+
+---@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer}
+---@return tideate.ui.RunsPage
+function M.show(result)
+  local run = result.run
+  local page = { title = run.name .. ' ' .. run.execution_id:sub(1, 8), lines = {}, folds = {} }
+  local how = lasted(run.duration_ms)
+  fact(page, 'state', word(run) .. (how ~= '' and ', ' .. how or ''), GROUPS[word(run)])
+  fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
+  fact(page, 'steps', require('tideate.stored').steps(run) .. (run.failed_steps > 0 and (', %d failed'):format(run.failed_steps) or ''))
+  fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
+  fact(page, 'models', spent(run))
+  fact(page, 'files', table.concat(run.files, ', '))
+  fact(page, 'points', result.checkpoints > 0 and ('%d checkpoints'):format(result.checkpoints) or '')
+  fact(page, 'error', run.error and run.error:gsub('%s+', ' ') or '', 'TideateFailed')
+  table.insert(page.lines, {})
+  page.opens = #page.lines + 1
+  for _, step in ipairs(result.steps) do
+    describe(page, step)
+  end
+  return page
+end
+
+---@param run tideate.StoredRun
+---@param result {events: tideate.StoredEvent[], more: boolean}
+---@return tideate.ui.RunsPage
+function M.events(run, result)
+  local page = { title = ('events of %s %s'):format(run.name, run.execution_id:sub(1, 8)), lines = {} }
+  for _, event in ipairs(result.events) do
+    table.insert(page.lines, {
+      { (' %s.%03d  '):format(clock(event.at, '%H:%M:%S'), event.at % 1000), 'TideateHint' },
+      { event.name .. '  ', 'TideateKey' },
+      { event.step ~= '' and event.step .. '  ' or '', 'TideateTitle' },
+      { event.words, 'TideateHint' },
+    })
+  end
+  if result.more then
+    table.insert(page.lines, { { ' more: `tideate show --events` in a shell', 'TideateHint' } })
+  end
+  return page
+end
+
+return M

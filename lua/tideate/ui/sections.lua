@@ -1,0 +1,171 @@
+--- The texts of steps that run at the same time, one after the other: while one is written, the others wait.
+local M = {}
+
+---@class tideate.ui.Section
+---@field step string of an item of a list with `[0]`
+---@field pieces string[] of a step that waits: what it said so far
+---@field done? boolean
+---@field result? string what it ended with, for one that said nothing
+
+---@param step string
+---@return string? list the step whose item this is
+local function list_of(step)
+  return step:match('^(.*)%[%d+%]$')
+end
+
+---@param entry tideate.ui.Run
+local function mark(entry)
+  entry.stream:flush()
+  entry.wrote = false
+  entry.step_began = vim.api.nvim_buf_line_count(entry.stream:revive()) - 1
+end
+
+--- Close a code fence that a step's text left open, so that what follows is not code.
+---@param entry tideate.ui.Run
+function M.close_fence(entry)
+  entry.stream:flush()
+  local fence ---@type string?
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream:revive(), entry.step_began, -1, false)) do
+    local ticks, info = line:match('^%s*(```+)(.*)$')
+    if ticks and not fence then
+      fence = ticks
+    elseif ticks and #ticks >= #fence and not info:find('%S') then
+      fence = nil
+    end
+  end
+  if fence then
+    entry.stream:write('\n' .. fence)
+  end
+end
+
+---@param entry tideate.ui.Run
+---@param step string
+---@param run tideate.Run
+local function open(entry, step, run)
+  M.close_fence(entry)
+  entry.stream:paragraph()
+  if run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list_of(step) then
+    entry.stream:write((list_of(step) and '### ' or '## ') .. step)
+    entry.stream:paragraph()
+  end
+  mark(entry)
+  entry.floor = step
+end
+
+---@param entry tideate.ui.Run
+---@param result any what a step ended with that streamed nothing
+local function close(entry, result)
+  if not entry.wrote and type(result) == 'string' and result ~= '' then
+    entry.stream:write(result)
+    entry.wrote = true
+  end
+  M.close_fence(entry)
+  entry.floor = nil
+end
+
+---@param entry tideate.ui.Run
+---@param text string
+local function write(entry, text)
+  entry.wrote = true
+  entry.stream:write(text)
+end
+
+--- Write what waits, up to a step that is still at work: it goes on being written.
+---@param entry tideate.ui.Run
+---@param run tideate.Run
+local function release(entry, run)
+  while not entry.floor and entry.held[1] do
+    local section = table.remove(entry.held, 1)
+    open(entry, section.step, run)
+    if #section.pieces > 0 then
+      write(entry, table.concat(section.pieces))
+    end
+    if section.done then
+      close(entry, section.result)
+    end
+  end
+end
+
+---@param entry tideate.ui.Run
+---@param step string
+---@return tideate.ui.Section
+local function held(entry, step)
+  for _, section in ipairs(entry.held) do
+    if section.step == step and not section.done then
+      return section
+    end
+  end
+  local section = { step = step, pieces = {} }
+  table.insert(entry.held, section)
+  return section
+end
+
+--- A step starts.
+---@param entry tideate.ui.Run
+---@param step string
+---@param run tideate.Run
+function M.start(entry, step, run)
+  if entry.floor and vim.list_contains(run.running, entry.floor:match('^[^%[]*')) and entry.floor ~= step then
+    held(entry, step)
+  else
+    open(entry, step, run)
+  end
+end
+
+--- A step says something.
+---@param entry tideate.ui.Run
+---@param step string?
+---@param text string
+---@param run tideate.Run
+function M.say(entry, step, text, run)
+  local list = step and list_of(step)
+  if list and (not entry.floor or entry.floor == list) then
+    open(entry, step --[[@as string]], run)
+  end
+  local own = not step or not entry.floor or entry.floor == step
+  if own or not vim.list_contains(run.running, list or step) then
+    write(entry, text)
+  else
+    table.insert(held(entry, step).pieces, text)
+  end
+end
+
+--- A step, or an item of a list, ended.
+---@param entry tideate.ui.Run
+---@param step string
+---@param result any
+---@param run tideate.Run
+function M.finish(entry, step, result, run)
+  if not entry.floor or entry.floor == step or list_of(entry.floor) == step then
+    close(entry, result)
+  else
+    local section = held(entry, step)
+    section.done, section.result = true, result
+  end
+  release(entry, run)
+end
+
+--- Something is said of a step that is not its own text.
+---@param entry tideate.ui.Run
+---@param text string
+function M.remark(entry, text)
+  M.close_fence(entry)
+  entry.stream:paragraph()
+  entry.stream:write('> ' .. text:gsub('\n', '\n> '))
+  entry.stream:paragraph()
+end
+
+--- The run ended: nothing waits any more.
+---@param entry tideate.ui.Run
+---@param run tideate.Run
+function M.finish_all(entry, run)
+  for _, section in ipairs(entry.held) do
+    section.done = true
+  end
+  if entry.floor then
+    close(entry)
+  end
+  release(entry, run)
+end
+
+return M

@@ -1,0 +1,100 @@
+"""Definitions in YAML and JSON in the editor: mistakes while they are written, and drawings of steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.support.editor import Editor
+
+WIDE = """\
+description: two at the same time
+steps:
+  - id: left
+    task: say left
+  - id: right
+    task: say right
+  - id: last
+    task: say last
+    dependencies: [left, right]
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+def kept(editor: Editor, text: str, name: str = "wide.yaml") -> None:
+    """Open a definition of the project."""
+    editor.edit(f".tideate/workflows/{name}", text)
+
+
+def test_mistakes_are_diagnostics_and_go_when_they_are_mended(editor: Editor) -> None:
+    kept(editor, WIDE.replace("[left, right]", "[left, rihgt]"))
+    editor.wait("#vim.diagnostic.get(0) == 1", 20)
+    (found,) = editor.lua("return vim.diagnostic.get(0)")
+    line = editor.lines()[found["lnum"]]
+    assert line[found["col"] : found["end_col"]] == "rihgt"
+    assert found["severity"] == 1
+    assert "right" in found["message"]
+    editor.set_lines(WIDE.splitlines())
+    editor.wait("#vim.diagnostic.get(0) == 0")
+
+
+def test_a_json_definition_is_checked_and_other_json_is_not(editor: Editor) -> None:
+    kept(editor, '{"steps": [{"id": "a", "tusk": "say"}]}', "one.json")
+    editor.wait("#vim.diagnostic.get(0) > 0", 20)
+    editor.edit("package.json", '{"steps": [{"id": "a", "tusk": "say"}]}')
+    assert (
+        editor.lua("return require('tideate.language.definitions').is_kept(vim.api.nvim_buf_get_name(0))")
+        is False
+    )
+    assert editor.lua("return #vim.diagnostic.get(0)") == 0
+
+
+def test_the_graph_of_a_definition_follows_its_text(screen_editor: Editor) -> None:
+    kept(screen_editor, WIDE)
+    screen_editor.command("Workflow graph")
+    screen = "\n".join(screen_editor.wait_screen("3 steps in 2 batches"))
+    assert "← left, right" in screen
+    screen_editor.command("wincmd p")
+    buffer = screen_editor.lua("return vim.fn.bufnr('wide.yaml')")
+    screen_editor.set_lines([*WIDE.splitlines(), "  - id: more", "    task: say more"], buffer)
+    screen_editor.wait_screen("4 steps")
+
+
+def test_a_running_workflows_steps_are_marked_in_its_graph(
+    screen_editor: Editor, server: ModelServer
+) -> None:
+    editor = screen_editor
+    configure(editor, server)
+    kept(editor, WIDE)
+    left, right = server.holds("say left"), server.holds("say right")
+    server.answers("say last", "END")
+    start(editor, "wide", "go")
+    left.wait_started()
+    right.wait_started()
+    editor.command("Workflow graph wide")
+    marked = (
+        "(function() local n, out = vim.api.nvim_create_namespace('tideate.graph'), {}"
+        " for _, b in ipairs(vim.api.nvim_list_bufs()) do"
+        " for _, m in ipairs(vim.api.nvim_buf_get_extmarks(b, n, 0, -1, {})) do"
+        " local line = vim.api.nvim_buf_get_lines(b, m[2], m[2] + 1, true)[1]"
+        " table.insert(out, line:match('(%a+)%s+assistant')) end end"
+        " return table.concat(out, ' ') end)()"
+    )
+    editor.wait(f"{marked} == 'left right'")
+    left.release()
+    editor.wait(f"{marked} == 'right'")
+    right.release()
+    assert result(editor)["response"] == "END"
+    editor.wait(f"{marked} == ''")

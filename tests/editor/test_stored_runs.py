@@ -1,0 +1,289 @@
+"""Runs that outlive their Neovim: listed, shown, taken up again after a kill, given up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.model_server import ModelServer
+from tests.support.runs import accept_all, configure, result, start
+from tideate_core.project import private_place
+from tideate_core.store.reader import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+RESUME = """
+_G.done, _G.calls = nil, 0
+require('tideate').resume(..., { on_done = function(result) _G.calls = _G.calls + 1; _G.done = result end })
+"""
+SEEN = """
+_G.seen = {}
+for _, name in ipairs({ 'WorkflowRestored', 'CheckpointCreated', 'StepStarted' }) do
+  vim.api.nvim_create_autocmd('User', { pattern = 'Tideate' .. name, callback = function(args)
+    table.insert(_G.seen, { name, args.data.step or '' })
+  end })
+end
+"""
+THREE = """
+steps:
+  - id: one
+    task: say one
+  - id: two
+    task: say two after {{ steps.one.result }}
+    dependencies: [one]
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """The first editor, in a project of its own."""
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    configure(editor, server)
+    return editor
+
+
+@pytest.fixture
+def interrupted(nvim: Editor, server: ModelServer) -> str:
+    """A run whose Neovim was killed while its second step waited for the model; its id."""
+    server.answers("say one", "FIRST")
+    gate = server.holds("say two", text="half", times=1)
+    identity = start(nvim, "pair", "go")
+    gate.wait_started()
+    kill(nvim)
+    gate.wait_disconnected()
+    server.answers("say two", "SECOND after FIRST")
+    return identity
+
+
+def kill(editor: Editor) -> None:
+    """Kill Neovim and its host with a signal that neither can handle, and wait for their ends."""
+    for pid in [editor.process.pid, *editor.children()]:
+        os.kill(pid, signal.SIGKILL)
+    editor.process.wait(10)
+    assert editor.brood.gone(10)
+
+
+def second(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
+    editor = start_editor(ui=(80, 24), cwd=first.cwd)
+    configure(editor, server)
+    return editor
+
+
+def stored(editor: Editor, identity: str) -> Any:
+    return Reader(private_place(editor.cwd)).run(identity)
+
+
+def wait_asked(editor: Editor, server: ModelServer, count: int) -> None:
+    editor.wait_for(lambda: len(server.requests) >= count, f"{count} requests")
+
+
+def test_a_killed_neovims_run_goes_on_in_the_next_one(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+) -> None:
+    asked = len(server.requests)
+    editor = second(start_editor, nvim, server)
+    editor.lua(SEEN)
+    editor.command("Workflow resume")
+    editor.wait_screen("resuming pair (1/2)")
+    editor.wait("_G.seen[1]")
+    editor.wait(f"require('tideate').get_status('{interrupted}').state == 'completed'", 20)
+    assert len(server.requests) == asked + 1  # the first step was not asked again
+    assert "FIRST" in str(server.requests[-1])
+    run = stored(editor, interrupted)
+    assert (run.status, run.completed_steps) == ("completed", 2)
+    assert Reader(private_place(editor.cwd)).response(interrupted) == "SECOND after FIRST"
+    seen = editor.lua("return _G.seen")
+    assert seen == [["WorkflowRestored", ""], ["StepStarted", "two"], ["CheckpointCreated", "two"]]
+    steps = editor.lua("return require('tideate').get_status(...).steps", interrupted)
+    assert [(step["name"], step["state"]) for step in steps] == [("one", "completed"), ("two", "completed")]
+
+
+def test_the_next_start_offers_the_interrupted_run_once(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+) -> None:
+    editor = second(start_editor, nvim, server)
+    server.answers("question", "answer")
+    start(editor, "ask", "question")
+    editor.wait("vim.api.nvim_exec2('messages', {output = true}).output:find('was interrupted')")
+    assert "pair (1/2) was interrupted; :Workflow resume" in editor.messages()
+    result(editor)
+    start(editor, "ask", "question")
+    result(editor)
+    assert editor.messages().count("was interrupted") == 1
+
+
+def test_a_run_is_resumed_from_the_history_and_shown(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+) -> None:
+    editor = second(start_editor, nvim, server)
+    editor.command("Workflow history")
+    screen = "\n".join(editor.wait_screen("interrupted"))
+    assert interrupted[:8] in screen
+    assert "1/2" in screen
+    assert "q close" in screen
+    assert "was interrupted" not in editor.messages()  # nobody is offered what they look at
+    editor.feed("r")
+    editor.wait(f"(require('tideate').get_status('{interrupted}') or {{}}).state == 'completed'", 20)
+    editor.command(f"Workflow show {interrupted[:6]}")
+    editor.wait("vim.bo.filetype == 'tideate-runs'")
+    text = "\n".join(editor.lines())
+    assert "result: FIRST" in text
+    editor.feed("e")
+    editor.wait("vim.fn.search('WORKFLOW_RESTORED', 'nw') > 0")
+    editor.feed("q")
+    editor.wait("vim.fn.search('result: FIRST', 'nw') > 0")
+    editor.feed("q")
+    editor.wait("vim.bo.filetype ~= 'tideate-runs'")
+
+
+def test_an_interrupted_run_is_given_up_with_x(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+) -> None:
+    editor = second(start_editor, nvim, server)
+    editor.command("Workflow history")
+    editor.wait_screen("interrupted")
+    editor.feed("x")
+    editor.wait_screen("cancelled ")
+    assert stored(editor, interrupted).status == "cancelled"
+    editor.lua(RESUME, interrupted)
+    editor.wait_screen("there is nothing left to do")
+    assert editor.lua("return require('tideate').is_running()") is False
+
+
+def test_a_run_whose_host_was_killed_goes_on_in_the_same_neovim(nvim: Editor, server: ModelServer) -> None:
+    server.answers("say one", "FIRST")
+    gate = server.holds("say two", text="half", times=1)
+    identity = start(nvim, "pair", "go")
+    gate.wait_started()
+    os.kill(nvim.lua("return require('tideate.host').info().pid"), signal.SIGKILL)
+    assert result(nvim)["error_code"] == "HostDied"
+    server.answers("say two", "SECOND")
+    nvim.lua(RESUME, identity[:8])
+    assert result(nvim)["response"] == "SECOND"
+    assert nvim.lua("return require('tideate').get_status(...).state", identity) == "completed"
+    output = nvim.lua("return require('tideate.ui.output_runs').get(...).stream.buf", identity)
+    assert "> Goes on; done before: one" in nvim.lines(output)
+
+
+def test_leaving_neovim_cancels_the_run_and_the_store_knows(nvim: Editor, server: ModelServer) -> None:
+    gate = server.holds("say one", text="half", times=1)
+    identity = start(nvim, "pair", "go")
+    gate.wait_started()
+    nvim.quit()
+    assert stored(nvim, identity).status == "cancelled"
+
+
+def test_a_completed_run_is_rolled_back_from_the_history(nvim: Editor, server: ModelServer) -> None:
+    nvim.edit("a.py", "def f():\n    return  1\n")
+    server.answers("what must not change", "ANALYSIS")
+    server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
+    accept_all(nvim)
+    start(nvim, "refactor", "tidy")
+    assert result(nvim)["ok"]
+    assert nvim.lines(1) == ["def f():", "    return 1"]
+    nvim.feed("q")
+    nvim.command("Workflow history")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
+    nvim.feed("R")
+    nvim.wait_screen("put back: a.py")
+    assert nvim.lines(1) == ["def f():", "    return  1"]
+
+
+BOTH = """
+steps:
+  - id: inner
+    workflow: {name: refactor, prompt: tidy}
+  - id: last
+    task: say that it is done
+    dependencies: [inner]
+"""
+
+
+@pytest.mark.parametrize("way", ["command", "history"])
+def test_one_rollback_takes_back_what_a_nested_workflow_changed(
+    nvim: Editor, server: ModelServer, way: str
+) -> None:
+    both = nvim.cwd / ".tideate" / "workflows" / "both.yaml"
+    both.write_text(BOTH)
+    nvim.command(f"Workflow trust {both}")
+    nvim.wait_screen("trusted as it is now")
+    nvim.edit("a.py", "def f():\n    return  1\n")
+    server.answers("what must not change", "ANALYSIS")
+    server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
+    server.answers("say that it is done", "DONE")
+    accept_all(nvim)
+    start(nvim, "both", "go")
+    done = result(nvim)
+    assert done["ok"], done["error"]
+    assert nvim.lines(1) == ["def f():", "    return 1"]
+    if way == "command":
+        nvim.command("Workflow rollback")
+    else:
+        nvim.feed("q")
+        nvim.command("Workflow history")
+        nvim.wait("vim.bo.filetype == 'tideate-runs'")
+        nvim.feed("R")
+    nvim.wait_screen("put back: a.py")
+    assert nvim.lines(1) == ["def f():", "    return  1"]
+
+
+def paused_elsewhere(nvim: Editor, server: ModelServer) -> str:
+    """A run that the first editor paused before its second step."""
+    gate = server.holds("say one", text="FIRST", times=1)
+    server.answers("say two", "SECOND")
+    identity = start(nvim, "pair", "go")
+    gate.wait_started()
+    assert nvim.lua("return require('tideate').pause()")
+    gate.release()
+    nvim.wait("require('tideate').get_status().state == 'paused'")
+    return identity
+
+
+def test_another_neovims_paused_run_goes_on_there(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    identity = paused_elsewhere(nvim, server)
+    editor = second(start_editor, nvim, server)
+    editor.lua(RESUME, identity[:8])
+    editor.wait_screen("goes on in process")
+    assert result(nvim)["response"] == "SECOND"
+    assert editor.lua("return require('tideate').get_status(...) == nil", identity)
+
+
+def test_another_neovims_run_is_cancelled_from_the_history(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    identity = paused_elsewhere(nvim, server)
+    editor = second(start_editor, nvim, server)
+    editor.command("Workflow history")
+    editor.wait_screen("paused")
+    editor.feed("R")
+    editor.wait_screen("has not ended")
+    editor.feed("x")
+    assert result(nvim)["cancelled"] is True
+    assert stored(editor, identity).status == "cancelled"
+
+
+def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> None:
+    nvim.command("Workflow resume")
+    nvim.wait_screen("no run waits to be resumed")
+    nvim.command("Workflow show")
+    nvim.wait_screen("nothing has run in this project yet")
+    nvim.command("Workflow history")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
+    assert nvim.lines() == [" nothing has run in this project yet"]

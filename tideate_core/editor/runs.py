@@ -1,0 +1,121 @@
+"""What Neovim asks for about runs in the store: those of earlier processes, too."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.editor import stored
+from tideate_core.engine.abandoned import give_up, put_back
+from tideate_core.errors import RunNotActive, RunNotFound, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.editor.projects import Projects
+
+__all__ = ["Offers", "StoredRuns"]
+
+log = logging.getLogger(__name__)
+
+
+class StoredRuns:
+    """Requests about the runs of a folder's project; a folder that is not given is where the editor was."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    async def history(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the runs, the newest first."""
+        return await stored.history(self._root(params))
+
+    async def show(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return a run with its steps: the newest if none is named."""
+        return await stored.show(self._root(params), params.get("execution_id"))
+
+    async def events(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return a run's events."""
+        return await stored.events(self._root(params), str(params["execution_id"]))
+
+    async def to_resume(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the run that `resume_run` is to continue; one that another process paused goes on there.
+
+        :raises TideateError: there is none, or it cannot be continued; says why.
+        """
+        found = await stored.run_to_resume(self._root(params), params.get("execution_id"))
+        if found["owned"]:
+            store = await self._projects.runner(params.get("folder")).store()
+            await store.wish(found["run"]["execution_id"], "resume")
+        return found
+
+    async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Continue a run to its end, and return its result."""
+        result = await self._projects.resume_run(str(params["execution_id"]), params.get("folder"))
+        return result.as_json()
+
+    async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
+        """End a run of another process, or one that no process has: its unfinished writes are put back.
+
+        :raises RunNotFound: there is no such run.
+        :raises RunEnded: it has ended.
+        """
+        execution_id, folder = str(params["execution_id"]), params.get("folder")
+        try:
+            self._projects.runner_of(execution_id).cancel(execution_id)
+            return {"ok": True, "files": []}
+        except RunNotFound:
+            store = await self._projects.runner(folder).store()
+        try:
+            await store.wish(execution_id, "cancel")
+        except RunNotActive:
+            run = await asyncio.to_thread(store.reader().run, execution_id)
+            given_up = await give_up(store, run)
+            return {"ok": True, "files": await put_back(self._projects.workspace(folder), given_up)}
+        return {"ok": True, "files": []}
+
+    async def rollback(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Take back what a run and the runs that are its steps changed; one that could go on is ended.
+
+        :raises RunNotFound: no project that is open here knows the run.
+        :raises RunIsOwned: it is under way.
+        :raises RollbackConflict: something was changed since; nothing was restored.
+        """
+        execution_id = params.get("execution_id")
+        if not execution_id:
+            raise RunNotFound("")
+        return {"ok": True, "files": await self._projects.rollback(execution_id, params.get("folder"))}
+
+    def _root(self, params: dict[str, Any]) -> Path | None:
+        return self._projects.root(params.get("folder"))
+
+
+class Offers:
+    """Tells Lua once for each project which of its runs were interrupted.
+
+    :param post: queues a message for Lua.
+    """
+
+    def __init__(self, post: Callable[[dict[str, Any]], None]) -> None:
+        self._post = post
+        self._seen: set[Path | None] = set()
+        self._looking: set[asyncio.Task[None]] = set()
+
+    def look(self, root: Path | None) -> None:
+        """Look at a project that is worked in; returns at once."""
+        if root not in self._seen:
+            self._seen.add(root)
+            task = asyncio.create_task(self._look(root), name=f"look for interrupted runs in {root}")
+            self._looking.add(task)
+            task.add_done_callback(self._looking.discard)
+
+    async def _look(self, root: Path | None) -> None:
+        try:
+            runs = await stored.interrupted(root)
+        except StoreError as error:
+            # whoever needs the store is told; who only opened a file is not
+            log.warning("no look for interrupted runs: %s", error)
+            return
+        if runs:
+            self._post({"type": "interrupted", "runs": runs})

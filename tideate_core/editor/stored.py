@@ -1,0 +1,216 @@
+"""The runs of a project as the editor's windows show them: read from the store, whoever made them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
+from tideate_core.project import private_place
+from tideate_core.store.reader import Reader
+from tideate_core.store.standing import resumable, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.store import EventRow, RunRow, StepRow, Tokens
+
+__all__ = ["events", "history", "interrupted", "run_to_resume", "show"]
+
+T = TypeVar("T")
+
+MOST_RUNS: Final = 200
+"""Runs of one list."""
+MOST_EVENTS: Final = 2000
+LONGEST_RESULT: Final = 64 * 1024
+"""Characters of a result that a window shows."""
+LONGEST_DATA: Final = 300
+"""Characters of an event's data on its line."""
+
+
+async def history(root: Path | None, limit: int = MOST_RUNS) -> dict[str, Any]:
+    """Return the runs of a project, the newest first.
+
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        found = reader.runs(limit=limit + 1)
+        return {"runs": [_run(run) for run in found[:limit]], "more": len(found) > limit}
+
+    return {"ok": True, **await _read(root, read)}
+
+
+async def show(root: Path | None, prefix: str | None) -> dict[str, Any]:
+    """Return a run with its steps, the newest without a prefix.
+
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        run = _named_or_newest(reader, prefix)
+        steps = reader.steps(run.id)
+        response = _text(reader.response(run.id)) if run.ended else None
+        return {
+            "run": _run(run),
+            "steps": [_step(step) for step in steps],
+            "response": response,
+            "checkpoints": len(reader.checkpoints(run.id)),
+        }
+
+    return {"ok": True, **await _read(root, read)}
+
+
+async def events(root: Path | None, prefix: str) -> dict[str, Any]:
+    """Return the events of a run, the first `MOST_EVENTS` of them.
+
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> dict[str, Any]:
+        run = reader.run(prefix)
+        found = reader.events(run.id, limit=MOST_EVENTS + 1)
+        return {
+            "events": [_event(event) for event in found[:MOST_EVENTS]],
+            "more": len(found) > MOST_EVENTS,
+        }
+
+    return {"ok": True, **await _read(root, read)}
+
+
+async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]:
+    """Return the run that is to go on: the named one, else the newest that can.
+
+    `owned` is true of one that another living process paused: that process goes on with it.
+
+    :raises RunNotFound: there is no such run.
+    :raises RunEnded: it has ended.
+    :raises RunIsOwned: a living process is at work on it.
+    :raises InvalidInput: none waits to go on, or it goes on with the run that it is a step of.
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> tuple[RunRow, bool]:
+        if prefix:
+            run = reader.run(prefix)
+            return run, _is_owned(run)
+        runs = resumable(reader)
+        if not runs:
+            raise InvalidInput("no run waits to be resumed; `:Workflow history` shows them all")
+        return runs[0], False
+
+    run, owned = await _read(root, read)
+    return {"ok": True, "run": _run(run), "owned": owned}
+
+
+async def interrupted(root: Path | None) -> list[dict[str, Any]]:
+    """Return the runs whose process ended before they did, the newest first.
+
+    :raises StoreError: the store cannot be read.
+    """
+
+    def read(reader: Reader) -> list[dict[str, Any]]:
+        return [_run(run) for run in resumable(reader) if run.lease is not None]
+
+    return await _read(root, read)
+
+
+async def _read(root: Path | None, read: Callable[[Reader], T]) -> T:
+    def reading() -> T:
+        reader = Reader(private_place(root))
+        try:
+            return read(reader)
+        finally:
+            reader.close()
+
+    return await asyncio.to_thread(reading)
+
+
+def _named_or_newest(reader: Reader, prefix: str | None) -> RunRow:
+    if prefix:
+        return reader.run(prefix)
+    newest = reader.runs(limit=1)
+    if not newest:
+        raise InvalidInput("nothing has run in this project yet; :Workflow starts something")
+    return newest[0]
+
+
+def _is_owned(run: RunRow) -> bool:
+    """Tell whether another process paused a run; refuse one that nobody can continue."""
+    label = f"the run {run.id[:8]} of {run.name}"
+    if run.ended:
+        raise RunEnded(f"{label} is {run.status}; there is nothing left to do")
+    if run.parent is not None:
+        raise InvalidInput(f"{label} is a step of the run {run.parent[:8]} and goes on with that one")
+    if run.resumable or run.lease is None:
+        return False
+    if run.status != "paused":
+        raise RunIsOwned(
+            f"{label} is under way in process {run.lease.pid}; it can be paused or cancelled there"
+        )
+    return True
+
+
+def _run(run: RunRow) -> dict[str, Any]:
+    return {
+        "execution_id": run.id,
+        "name": run.name,
+        "kind": run.kind,
+        "state": state_of(run),
+        "resumable": run.resumable,
+        "declined": run.reason == "declined",
+        "started_at": run.started_at,
+        "duration_ms": run.duration_ms,
+        "completed_steps": run.completed_steps,
+        "failed_steps": run.failed_steps,
+        "total_steps": run.total_steps,
+        "step": run.current_step,
+        "prompt": run.prompt,
+        "error": run.error,
+        "files": list(run.files),
+        "pid": run.lease.pid if run.lease else None,
+        **_tokens(run.tokens),
+    }
+
+
+def _step(step: StepRow) -> dict[str, Any]:
+    return {
+        "step": step.step,
+        "name": step.name,
+        "agent": step.agent,
+        "state": step.status,
+        "attempts": step.attempts,
+        "started_at": step.started_at,
+        "duration_ms": step.duration_ms,
+        "error": step.error,
+        "result": None if step.result is None else _text(step.result),
+        "files": list(step.files),
+        **_tokens(step.tokens),
+    }
+
+
+def _event(event: EventRow) -> dict[str, Any]:
+    data = {key: value for key, value in event.data.items() if key != "step"}
+    words = json.dumps(data, ensure_ascii=False) if data else ""
+    return {
+        "sequence": event.sequence,
+        "at": event.at,
+        "name": event.name.removeprefix("SD_EVENT_"),
+        "step": str(event.data.get("step") or ""),
+        "words": words if len(words) <= LONGEST_DATA else f"{words[: LONGEST_DATA - 1]}…",
+    }
+
+
+def _tokens(tokens: Tokens) -> dict[str, Any]:
+    return {"input_tokens": tokens.input, "output_tokens": tokens.output, "cost": tokens.cost}
+
+
+def _text(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    if len(text) <= LONGEST_RESULT:
+        return text
+    return f"{text[:LONGEST_RESULT]}\n… ({len(text)} characters; `tideate show --json` has them all)"
