@@ -8,6 +8,7 @@ export PYTHON
 python := .venv/bin/python
 SECONDS ?= 60
 EXAMPLES ?= 5000
+KILLS ?= 200
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -27,18 +28,19 @@ test-mcp: install ## the MCP server against the official conformance suite and t
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
 
-bench: install ## what the plugin costs the editor, machines beside their peers (ARGS=--short for a quick look)
+bench: install ## what the plugin costs the editor, machines and runs beside their peers (ARGS=--short: a quick look)
 	@sh scripts/group.sh peers
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)
+	@$(python) -m benchmarks.engine $(ARGS)
 
 fuzz: install ## the property tests with many more examples, then atheris on the language (EXAMPLES=5000 SECONDS=60)
 	@sh scripts/group.sh fuzz
 	@TIDEATE_EXAMPLES=$(EXAMPLES) $(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
 	@$(python) -m scripts.fuzz_language $(SECONDS)
 
-crash: install ## the tests that kill, cut and fill things up
-	@$(python) -m pytest -m crash -n auto
+crash: install ## the tests that kill, cut and fill things up (KILLS=200 of one run's processes)
+	@TIDEATE_KILLS=$(KILLS) $(python) -m pytest -m crash -n auto
 
 docs: install ## write doc/tideate.txt anew from the Lua tables
 	@$(python) -m scripts.help

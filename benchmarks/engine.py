@@ -1,0 +1,288 @@
+"""Durable runs beside their peers, in one go and by turns, then against their targets.
+
+``--short`` takes fewer and smaller samples. The exit code is 1 only if something could not be measured:
+figures of a busy machine are no verdict.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.engine_runs import DISK, MEMORY, cold, place_in, resumed, run, synced
+from benchmarks.engine_work import ENGINES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from benchmarks.engine_runs import Run
+
+OURS: Final = "tideate"
+FLOOR: Final = "sqlite3, a commit per step"
+PEERS: Final = tuple(name for name in ENGINES if name not in (OURS, FLOOR))
+PAYLOAD: Final = 10_000
+"""Bytes of a big result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured."""
+
+    turns: int
+    chain: int
+    fan: int
+    growth: int
+    long: int
+    """Steps of the long chain and the wide fan of tideate alone."""
+    samples: int
+    tries: int
+    """Of what is measured on tmpfs; the fastest counts."""
+
+
+WIDE: Final = 160
+"""Columns of the tables where there is no terminal: a log has room."""
+SIZES: Final = {
+    False: Size(5, 1_000, 1_000, 300, 10_000, 50, 2),
+    True: Size(1, 150, 200, 60, 1_500, 15, 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the targets; it is to be at most the target."""
+
+    name: str
+    samples: list[float]
+    unit: str
+    target: float | None = None
+
+    @property
+    def value(self) -> float:
+        return statistics.median(self.samples)
+
+
+@dataclass
+class Column:
+    """One measurement of all engines."""
+
+    title: str
+    measure: Callable[[str], float]
+    turns: int
+    engines: tuple[str, ...] = tuple(ENGINES)
+    samples: dict[str, list[float]] = field(default_factory=dict)
+
+    def fill(self) -> None:
+        """Measure the engines one after the other, over and over."""
+        for _ in range(self.turns):
+            for engine in self.engines:
+                self.samples.setdefault(engine, []).append(self.measure(engine))
+
+    def ratio(self, other: str) -> list[float]:
+        """Compare turn by turn, so that what slows both down falls out."""
+        return [mine / its for mine, its in zip(self.samples[OURS], self.samples[other], strict=True)]
+
+
+def per_step(done: Run, steps: int) -> float:
+    """Return milliseconds."""
+    return done.seconds * 1000 / steps
+
+
+def grown(done: Run) -> float:
+    """Return how long the last tenth of the steps took, divided by the first tenth."""
+    tenth = len(done.at) // 10
+    return (done.at[-1] - done.at[-1 - tenth]) / (done.at[tenth] - done.at[0])
+
+
+class Growths:
+    """Chains of big results, each run once for three columns."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps = steps
+        self._runs: dict[str, Run] = {}
+
+    def of(self, engine: str) -> Run:
+        if engine not in self._runs:
+            self._runs[engine] = run(engine, "chain", self._steps, size=PAYLOAD)
+        return self._runs[engine]
+
+    def share(self, size: int) -> float:
+        """Return bytes as a multiple of the results'."""
+        return size / (self._steps * PAYLOAD)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is measured of all."""
+
+    chain: Column
+    memory: Column
+    work: Column
+    syncs: Column
+    fan: Column
+    naps: Column
+    cold: Column
+    resume: Column
+    again: Column
+    growth: Column
+    stored: Column
+    peak: Column
+
+    def __iter__(self) -> Iterator[Column]:
+        return (getattr(self, name) for name in self.__slots__)
+
+
+def columns(size: Size) -> Columns:
+    """Return the columns, nothing of them measured yet."""
+    growths, whole = Growths(size.growth), (OURS, *PEERS)
+    peaks, agains, worked = dict[str, float](), dict[str, float](), dict[str, float]()
+
+    def chain(engine: str) -> float:
+        done = run(engine, "chain", size.chain)
+        peaks[engine] = max(peaks.get(engine, 0.0), done.peak / 1e6)
+        return per_step(done, size.chain)
+
+    def software(engine: str) -> float:
+        done = run(engine, "chain", size.chain, parent=MEMORY, tries=size.tries)
+        worked[engine] = done.worked * 1000 / size.chain
+        return per_step(done, size.chain)
+
+    def fan(engine: str) -> float:
+        return run(engine, "fan", size.fan).seconds * 1000
+
+    def naps(engine: str) -> float:
+        return run(engine, "fan", 50, nap=0.1).seconds * 1000
+
+    def resume(engine: str) -> float:
+        done = resumed(engine)
+        agains[engine] = max(agains.get(engine, 0.0), done.again)
+        return done.seconds * 1000
+
+    few = max(1, size.turns // 2)
+    return Columns(
+        Column(f"chain of {size.chain:,}, ms/step", chain, size.turns),
+        Column("on tmpfs, ms/step", software, few),
+        Column("its processor time", lambda each: worked[each], 1),
+        Column("syncs/step", synced, 1),
+        Column(f"1 → {size.fan:,} → 1, ms", fan, few, whole),
+        Column("50 of 100 ms, ms", naps, few, whole),
+        Column("start to step, ms", lambda each: cold(each) * 1000, few),
+        Column("resume to step, ms", resume, few, whole),
+        Column("steps done again", lambda each: agains[each], 1, whole),
+        Column(f"growth, {size.growth} of 10 kB", lambda each: grown(growths.of(each)), 1),
+        Column("stored / results", lambda each: growths.share(growths.of(each).stored), 1),
+        Column("peak, MB", lambda each: peaks[each], 1),
+    )
+
+
+def targets(size: Size, beside: Columns) -> Iterator[Figure]:
+    """Compare tideate with what it is to reach; the columns are filled."""
+    yield Figure("chain / the floor of the same turn", beside.chain.ratio(FLOOR), "", 2)
+    for peer in PEERS:
+        yield Figure(f"chain / {peer}", beside.chain.ratio(peer), "", 1)
+    yield Figure("syncs of a chained step", beside.syncs.samples[OURS], "", 1)
+    yield Figure("a chained step on tmpfs", beside.memory.samples[OURS], "ms", 0.1)
+    yield Figure("its processor time, both threads", beside.work.samples[OURS], "ms")
+    yield Figure(f"fan-out 1 → {size.fan:,} → 1", beside.fan.samples[OURS], "ms", 60)
+    yield Figure("its commits", [run(OURS, "fan", size.fan, commits=True).commits], "", 20)
+    yield Figure("process start to first step", beside.cold.samples[OURS], "ms", 100)
+    yield Figure("resume to the next step", beside.resume.samples[OURS], "ms", 150)
+    yield Figure("steps done again after it", beside.again.samples[OURS], "", 0)
+    yield Figure("peak memory", beside.peak.samples[OURS], "MB", 60)
+    yield Figure("50 steps that wait 100 ms", beside.naps.samples[OURS], "ms", 115)
+    yield from alone(size)
+    growth = run(OURS, "chain", size.growth, size=PAYLOAD)
+    results = size.growth * PAYLOAD
+    yield Figure("10 kB results: stored / their size", [growth.stored / results], "", 2)
+    yield Figure("10 kB results: written, the log included / their size", [growth.written / results], "")
+    # document 5's limits, beaten by a factor of 50
+    yield Figure("overhead of a step (limit 100 ms)", beside.chain.samples[OURS], "ms", 100 / 50)
+
+
+def alone(size: Size) -> Iterator[Figure]:
+    """Measure what the peers are not asked for."""
+    # here: loading the engine would count to nobody's memory but this process's, and takes a while
+    from benchmarks.engine_extra import checkpoints, initiations, makespan
+
+    with place_in(DISK) as place:
+        took = initiations(place, size.samples)
+    yield Figure("a durable run initiated, warm (limit 500 ms)", took, "ms", 2)
+    with place_in(DISK) as place:
+        yield Figure("a checkpoint (limit 200 ms)", checkpoints(place, size.samples), "ms", 200 / 50)
+    with place_in(DISK) as place:
+        yield Figure("a graph of 40 waiting steps / its longest path", [makespan(place)], "", 1.05)
+    for shape, extra in (("chain", 0), ("fan", 2)):
+        few, many = (
+            [per_step(run(OURS, shape, steps - extra, parent=MEMORY), steps) for _ in range(3)]
+            for steps in (100, size.long)
+        )
+        yield Figure(f"{shape}: a step of {size.long:,} on tmpfs", many, "ms")
+        ratios = [large / small for large, small in zip(many, few, strict=True)]
+        yield Figure(f"{shape}: a step of {size.long:,} / of 100", ratios, "", 1.5)
+
+
+# -- the tables ---------------------------------------------------------------------------------------
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.3f}" if value < 1 else f"{value:,.2f}"
+
+
+def peers_table(beside: Columns) -> Table:
+    """Return a row for each engine: medians, of the first column with the spread."""
+    table = Table("", title="Durable runs beside their peers (medians)")
+    for column in beside:
+        table.add_column(column.title, justify="right")
+    for engine in ENGINES:
+        cells = []
+        for column in beside:
+            samples = column.samples.get(engine)
+            cell = _number(statistics.median(samples)) if samples else ""
+            if samples and column is beside.chain:
+                cell += f"\n[dim]{_number(min(samples))} - {_number(max(samples))}[/]"
+            cells.append(cell)
+        table.add_row(f"[bold]{engine}[/]" if engine == OURS else engine, *cells)
+    return table
+
+
+def targets_table(figures: list[Figure]) -> Table:
+    """Return a line for each figure and whether it reaches its target."""
+    table = Table("tideate", "median", "spread", "", "target", "")
+    for column in (1, 2, 4):
+        table.columns[column].justify = "right"
+    for figure in figures:
+        samples, target = figure.samples, figure.target
+        spread = f"{_number(min(samples))} - {_number(max(samples))}" if samples[1:] else ""
+        reached = "" if target is None else "[green]✓[/]" if figure.value <= target else "[red]✗[/]"
+        wanted = "" if target is None else f"≤ {target:,g}"
+        table.add_row(figure.name, _number(figure.value), spread, figure.unit, wanted, reached)
+    return table
+
+
+def main(arguments: list[str]) -> int:
+    """Measure and print."""
+    size, console = SIZES["--short" in arguments], Console()
+    if not console.is_terminal:
+        console.width = WIDE
+    beside = columns(size)
+    try:
+        with console.status("measuring") as status:
+            for column in beside:
+                status.update(f"measuring: {column.title}")
+                column.fill()
+            console.print(peers_table(beside))
+            status.update("measuring tideate alone")
+            figures = list(targets(size, beside))
+    except RuntimeError as error:
+        console.print(f"[bold red]not measured:[/] {error}", highlight=False)
+        return 1
+    console.print(targets_table(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,97 @@
+"""What is measured of tideate alone: how soon a run begins, what a checkpoint takes, how steps overlap."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.engine_ours import RUN, Bench, new_runner
+from benchmarks.engine_probe import Probe, Task
+from tideate_core.engine import RunRequest
+from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.workflows import StepContext
+
+__all__ = ["checkpoints", "initiations", "makespan"]
+
+WARM_UP = 3
+"""Runs before the first that counts."""
+
+
+def initiations(place: Path, count: int) -> list[float]:
+    """Return milliseconds from the wish to run until the run is durable and its first step runs, warm."""
+    return asyncio.run(_initiations(Task("chain", 1, place), count))
+
+
+def checkpoints(place: Path, count: int) -> list[float]:
+    """Return milliseconds that a checkpoint takes which a person wants while a step runs."""
+    return asyncio.run(_checkpoints(place, count))
+
+
+def makespan(place: Path, steps: int = 40) -> float:
+    """Return how long a graph of waiting steps takes, divided by its longest path."""
+    return asyncio.run(_makespan(place, steps))
+
+
+async def _initiations(task: Task, count: int) -> list[float]:
+    probe, begun = Probe(task), []
+    bench = Bench(task, probe)
+    for number in range(count + WARM_UP):
+        begun.append(time.monotonic())
+        await bench.run(f"{number:032x}")
+    await bench.runner.aclose()
+    took = [(at - start) * 1000 for start, at in zip(begun, probe.at, strict=True)]
+    return took[WARM_UP:]
+
+
+async def _checkpoints(place: Path, count: int) -> list[float]:
+    took: list[float] = []
+
+    async def takes_them(_step: StepContext) -> int:
+        for _ in range(count):
+            begun = time.monotonic()
+            await runner.checkpoint(RUN)
+            took.append((time.monotonic() - begun) * 1000)
+        return count
+
+    registry = WorkflowRegistry()
+    registry.register(WorkflowDefinition.chain("saved", ["s0"]), {"s0": takes_them})
+    runner = new_runner(registry, place, lambda _event: None)
+    result = await runner.run(RunRequest(name="saved", execution_id=RUN))
+    await runner.aclose()
+    if not result.ok:
+        raise RuntimeError(f"the run failed: {result.error}")
+    return took
+
+
+async def _makespan(place: Path, count: int) -> float:
+    """Every step waits for two of those before it, as a seeded chance says."""
+    chance, naps, ends = random.Random(4), dict[str, float](), dict[str, float]()
+    steps: list[dict[str, Any]] = []
+    for number in range(count):
+        name, before = f"s{number}", chance.sample(list(naps), min(2, number))
+        naps[name] = chance.uniform(0.02, 0.2)
+        ends[name] = naps[name] + max((ends[other] for other in before), default=0.0)
+        steps.append({"id": name, "dependencies": before, "duration": round(naps[name] * 1000)})
+
+    async def waits(step: StepContext) -> int:
+        await asyncio.sleep(naps[step.step])
+        return 0
+
+    definition = WorkflowDefinition.model_validate({"name": "waiting", "concurrency": 64, "steps": steps})
+    registry = WorkflowRegistry()
+    registry.register(definition, dict.fromkeys(definition.step_names, waits))
+    runner = new_runner(registry, place, lambda _event: None)
+    await runner.store()
+    begun = time.monotonic()
+    result = await runner.run(RunRequest(name="waiting", execution_id=RUN))
+    took = time.monotonic() - begun
+    await runner.aclose()
+    if not result.ok:
+        raise RuntimeError(f"the run failed: {result.error}")
+    return took / max(ends.values())

@@ -1,0 +1,154 @@
+"""A process that runs the workflow, or goes on with it: `python -m tests.crash.child ORDER`, which is JSON.
+
+It says `ready` when it could begin, and at the end how the run ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tests.crash.graph import register
+from tests.crash.kills import Kill, Killer
+from tideate_core.adapters import AdapterPool
+from tideate_core.config import Config
+from tideate_core.engine import Event, RunRequest, WorkflowRunner
+from tideate_core.engine.ending import result_of
+from tideate_core.errors import RunEnded, RunNotFound, StoreError
+from tideate_core.store import Store
+from tideate_core.workflows import Decision, PromptLibrary, StepContext, WorkflowRegistry
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tideate_core.engine import ConfirmationRequest, WorkflowResult
+
+__all__ = ["Line", "Order", "read_log"]
+
+ADAPTER = {"adapter": "nobody", "adapters": {"nobody": {"base_url": "http://127.0.0.1:9", "model": "none"}}}
+"""Never asked: no step of the workflow needs a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the process is to do."""
+
+    root: str
+    private: str
+    log: str
+    """Where its effects on the world are written down, a line each."""
+    run: str
+    workflow: str
+    kill: Kill | None = None
+    file_limit: int | None = None
+    """Bytes that a file may have, as on a disk that is full then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One effect on the world: a handler ran, or a person was asked."""
+
+    what: str
+    run: str
+    step: str
+    attempt: int
+    pid: int
+
+
+def read_log(path: Path) -> list[Line]:
+    """Return the effects so far; a line that a kill cut off counts as none."""
+    if not path.exists():
+        return []
+    return [
+        Line(**json.loads(line)) for line in path.read_text().splitlines(keepends=True) if line[-1] == "\n"
+    ]
+
+
+class World:
+    """Where effects go: a file that is appended to and synced; also the front end, which always says yes.
+
+    It uses the system's calls as they were before anything was installed to count them.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self._sync = os.fsync
+
+    def ran(self, step: StepContext) -> None:
+        self._tell("ran", step.execution_id, step.step, step.attempt)
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        self._tell("asked", request.execution_id, request.step, 0)
+        return Decision(True, value=request.payload)
+
+    def emit(self, event: Event) -> None:
+        """Nothing: what happened is compared in the store."""
+
+    async def present(self, text: str, filetype: str) -> None:
+        raise AssertionError("nothing is presented here")
+
+    def _tell(self, what: str, run: str, step: str, attempt: int) -> None:
+        line = {"what": what, "run": run, "step": step, "attempt": attempt, "pid": os.getpid()}
+        os.write(self._file, (json.dumps(line) + "\n").encode())
+        self._sync(self._file)
+
+
+async def go_on(runner: WorkflowRunner, order: Order) -> WorkflowResult:
+    """Resume the run; begin it where no commit has it yet, and read how it ended where it has."""
+    request = RunRequest(name=order.workflow, prompt="go", execution_id=order.run)
+    try:
+        return await runner.resume_run(order.run)
+    except RunNotFound:
+        return await runner.run(request)
+    except RunEnded:
+        reader = (await runner.store()).reader()
+        return await asyncio.to_thread(lambda: result_of(reader, reader.run(order.run)))
+
+
+async def main(order: Order) -> None:
+    if order.file_limit is not None:
+        hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order.file_limit, hard))
+    world, registry, config = World(order.log), WorkflowRegistry(), Config.model_validate(ADAPTER)
+    register(registry, world.ran)
+    private = Path(order.private)
+    runner = WorkflowRunner(
+        registry,
+        AdapterPool(config),
+        config,
+        world,
+        lambda _request: Workspace(Path(order.root), private=private),
+        PromptLibrary(),
+        lambda: Store.open(private),
+    )
+    killer = Killer(order.kill)
+    killer.install()
+    say("ready")
+    begun = time.monotonic()
+    try:
+        result = (await go_on(runner, order)).as_json()
+        await runner.aclose()
+    except StoreError as error:
+        result = {"ok": False, "error": str(error), "error_code": error.code}
+    ended: dict[str, Any] = {"result": result, "time": time.monotonic() - begun, **killer.counts}
+    say(json.dumps(ended))
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def ordered(text: str) -> Order:
+    order = json.loads(text)
+    kill = order.pop("kill")
+    return Order(**order, kill=Kill(**kill) if kill else None)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(ordered(sys.argv[1])))

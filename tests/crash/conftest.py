@@ -1,0 +1,20 @@
+"""The run that nobody kills, and the runner of the engine's tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crash.site import Site, Unkilled
+from tests.engine.conftest import bench, server
+
+__all__ = ["bench", "server", "unkilled"]
+
+
+@pytest.fixture(scope="package")
+def unkilled(tmp_path_factory: pytest.TempPathFactory) -> Unkilled:
+    """What a run is compared with that met a fault."""
+    site = Site(tmp_path_factory.mktemp("unkilled") / "site")
+    ended = site.go()
+    assert ended is not None
+    assert ended.result["ok"], ended.result
+    return Unkilled(site, ended)

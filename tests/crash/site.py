@@ -1,0 +1,180 @@
+"""A project with the run in it, the processes that have the run, and what is durable between two of them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.crash.child import Order, read_log
+from tests.crash.graph import OUTER, lay_out
+from tests.crash.kills import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.crash.child import Line
+    from tests.crash.kills import Kill
+
+__all__ = ["RUN", "Durable", "Ended", "Site", "Unkilled", "told"]
+
+REPOSITORY: Final = Path(__file__).parents[2]
+RUN: Final = "0" * 31 + "1"
+LIMIT: Final = 60.0
+"""Seconds after which a process that should have ended has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a process that came to the end said."""
+
+    result: dict[str, Any]
+    time: float
+    commit: int
+    statement: int
+    call: int
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """What the database has while no process is there; steps are (run, step)."""
+
+    ended: frozenset[tuple[str, str]]
+    """Steps that were completed, failed or skipped; of a `for_each`, also items, as `each[0]`."""
+    answered: frozenset[tuple[str, str]]
+    """Steps in which a question has its answer."""
+    running: frozenset[tuple[str, str]]
+
+
+class Site:
+    """A place for one run and all its processes."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.root = home / "project"
+        self.root.mkdir(parents=True)
+        lay_out(self.root)
+        self.private = self.root / ".tideate"
+        self._log = home / "effects.jsonl"
+
+    def go(
+        self,
+        kill: Kill | None = None,
+        *,
+        file_limit: int | None = None,
+        before: Callable[[], None] | None = None,
+    ) -> Ended | None:
+        """Run or resume in a new process; None where it was killed.
+
+        :param before: called in that process before it becomes the one that runs.
+        """
+        order = Order(str(self.root), str(self.private), str(self._log), RUN, OUTER, kill, file_limit)
+        command = [sys.executable, "-m", "tests.crash.child", json.dumps(asdict(order))]
+        with subprocess.Popen(
+            command,
+            cwd=REPOSITORY,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=before,
+        ) as process:
+            assert process.stdout is not None
+            ready = process.stdout.readline()
+            try:
+                rest, errors = process.communicate(timeout=kill.at if kill and kill.how == "time" else LIMIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                rest, errors = process.communicate()
+        if kill is not None and process.returncode == -signal.SIGKILL:
+            return None
+        assert (process.returncode, ready) == (0, "ready\n"), errors
+        return Ended(**json.loads(rest))
+
+    def effects(self) -> list[Line]:
+        """Return what handlers and persons have seen of the run so far."""
+        return read_log(self._log)
+
+    def files(self) -> dict[str, bytes]:
+        """Return the bytes of every file of the project that is not the product's own."""
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and ".tideate" not in path.relative_to(self.root).parts
+        }
+
+    def query(self, *statements: str) -> list[list[tuple[Any, ...]]]:
+        """Ask a copy of the database, as the last process left it: looking must not mend anything."""
+        copy = self.home / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for name in ("tideate.db", "tideate.db-wal"):
+            if (self.private / name).exists():
+                shutil.copy(self.private / name, copy / name)
+        with closing(sqlite3.connect(copy / "tideate.db")) as connection:
+            return [connection.execute(statement).fetchall() for statement in statements]
+
+    def has_run(self) -> bool:
+        """Say whether a commit has made the run."""
+        tables, *_ = self.query("SELECT name FROM sqlite_master WHERE name = 'workflow_executions'")
+        return bool(tables) and bool(self.query("SELECT 1 FROM workflow_executions")[0])
+
+    def durable(self) -> Durable:
+        """Return what the commits have that were made."""
+        if not self.has_run():
+            return Durable(frozenset(), frozenset(), frozenset())
+        steps, memos = self.query(
+            "SELECT execution_id, step_id, status FROM workflow_steps",
+            "SELECT execution_id, step_id, key FROM workflow_memos",
+        )
+        items = {(run, f"{step}[{key.rpartition(':')[2]}]") for run, step, key in memos if ":item:" in key}
+        ended = {(run, step) for run, step, status in steps if status in ("completed", "failed", "skipped")}
+        return Durable(
+            frozenset(ended | items),
+            frozenset((run, step) for run, step, key in memos if ".confirm:" in key),
+            frozenset((run, step) for run, step, status in steps if status == "running"),
+        )
+
+    def outcome(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Return all that has to be the same however often the run was killed: no times, no chances."""
+        runs, steps, cursors, checkpoints, objects = self.query(
+            "SELECT id, status, completed_steps, failed_steps, total_steps, results, error, parent_id,"
+            " parent_step FROM workflow_executions ORDER BY id",
+            "SELECT execution_id, step_id, step_name, agent_id, status, result, error, error_code, attempts,"
+            " files FROM workflow_steps ORDER BY 1, 2",
+            "SELECT execution_id, count(*), count(DISTINCT ordinal), max(ordinal) FROM workflow_steps"
+            " GROUP BY 1",
+            "SELECT execution_id, step_id, count(*) FROM workflow_checkpoints GROUP BY 1, 2",
+            "SELECT execution_id, hash FROM workflow_objects ORDER BY 1, 2",
+        )
+        return {
+            "runs": runs,
+            "steps": steps,
+            "order": cursors,
+            "checkpoints": checkpoints,
+            "objects": objects,
+        }
+
+
+class Unkilled:
+    """The run as it should be."""
+
+    def __init__(self, site: Site, ended: Ended) -> None:
+        self.result = told(ended.result)
+        self.files = site.files()
+        self.outcome = site.outcome()
+        self.totals = Totals(ended.time, ended.commit, ended.statement, ended.call)
+
+
+def told(result: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run answers without what a clock or a race decides."""
+    # what is read of a run that had ended has no entry for a step that failed
+    results = {step: value for step, value in result["results"].items() if step != "broken"}
+    kept = {key: value for key, value in result.items() if key != "duration_ms"}
+    return {**kept, "files": sorted(result["files"]), "results": results}
