@@ -107,6 +107,10 @@ function parts.output_keys()
   return key_lines(require('tideate.ui.output').keys())
 end
 
+function parts.runs_keys()
+  return key_lines(require('tideate.ui.runs').keys())
+end
+
 function parts.graph_keys()
   return key_lines(require('tideate.ui.graph').keys())
 end
