@@ -2,13 +2,16 @@
 # PYTHON=/path/to/python3.12 names the interpreter to make it with.
 
 export PYTHON
+# where it is set, every process of the tests would compile what it imports
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run test test-editors test-mcp install bench fuzz crash docs clean
+.PHONY: help run test test-editors test-mcp install bench fuzz crash coverage stress docs clean
 
 python := .venv/bin/python
 SECONDS ?= 60
 EXAMPLES ?= 5000
 KILLS ?= 200
+TIMES ?= 50
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +44,12 @@ fuzz: install ## the property tests with many more examples, then atheris on the
 
 crash: install ## the tests that kill, cut and fill things up (KILLS=200 of one run's processes)
 	@TIDEATE_KILLS=$(KILLS) $(python) -m pytest -m crash -n auto
+
+coverage: install ## the share of branches that the tests take in engine/, workflows/, store/: at least 95 % of each
+	@$(python) -m scripts.branches
+
+stress: install ## the tests of what happens side by side, many times over (TIMES=50)
+	@TIDEATE_TIMES=$(TIMES) $(python) -m pytest -m concurrency -n auto
 
 docs: install ## write doc/tideate.txt anew from the Lua tables
 	@$(python) -m scripts.help

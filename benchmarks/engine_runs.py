@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -27,6 +28,8 @@ MEMORY: Final = Path("/dev/shm")
 """A tmpfs: syncing costs nothing, so what is left is software."""
 LIMIT: Final = 600.0
 """Seconds that one process may take."""
+ENVIRONMENT: Final = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+"""With it our modules, other than the peers', would be compiled anew in every process."""
 SYNCS: Final = "fsync,fdatasync,sync_file_range,msync"
 
 
@@ -103,7 +106,9 @@ def resumed(engine: str) -> Resumed:
     steps, kill_at = 40, 20
     with place_in(DISK) as place:
         command = _command(place, engine, "chain", steps, kill_at=kill_at)
-        killed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=False, timeout=LIMIT)
+        killed = subprocess.run(
+            command, cwd=REPOSITORY, env=ENVIRONMENT, capture_output=True, check=False, timeout=LIMIT
+        )
         if killed.returncode != -signal.SIGKILL:
             raise RuntimeError(f"{engine} was not killed: {killed.stderr.decode()[-2000:]}")
         done = _in(place, engine, "chain", steps, resume=True)
@@ -151,7 +156,9 @@ def _in(
 ) -> Run:
     command = [*before, *_command(place, engine, shape, steps, **rest), *more]
     spawned = time.monotonic()
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=LIMIT)
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=LIMIT
+    )
     if done.returncode != 0:
         raise RuntimeError(f"{engine}, {shape} of {steps}: {(done.stderr or done.stdout)[-2000:]}")
     stored = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())

@@ -1,8 +1,10 @@
-"""What holds for all tests: Hypothesis' profiles, and which tests are `make crash`."""
+"""What holds for all tests: Hypothesis' profiles, and what `make crash` and `make stress` run."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,10 +18,35 @@ settings.load_profile("ci" if os.environ.get("CI") else "test")
 
 CRASH_FILES = ("test_crash", "test_faults", "test_host_faults", "test_signals")
 """Modules whose tests kill a process, cut a stream or break a write; others carry the marker themselves."""
+TIMES = int(os.environ.get("TIDEATE_TIMES") or 1)
+"""How often each test with the marker `concurrency` runs: side by side, things go well by chance, too."""
+
+STATE = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # databases are made known there: never in the tester's own
+    config.stash[STATE] = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="tideate-state-")
     config.addinivalue_line("markers", "crash: kills a process, cuts a stream, breaks a write (`make crash`)")
+    config.addinivalue_line("markers", "concurrency: things happen side by side in it (`make stress`)")
+    config.addinivalue_line("markers", "speed: holds a limit of time, which measuring would make it miss")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    shutil.rmtree(config.stash[STATE], ignore_errors=True)
+
+
+@pytest.fixture
+def turn(request: pytest.FixtureRequest) -> int:
+    """Which of TIDEATE_TIMES runs of a concurrency test this is."""
+    number: int = request.param
+    return number
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if TIMES > 1 and metafunc.definition.get_closest_marker("concurrency"):
+        metafunc.fixturenames.append("turn")
+        metafunc.parametrize("turn", range(TIMES), indirect=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

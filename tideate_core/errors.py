@@ -34,6 +34,7 @@
     │   ├── DefinitionChanged        the run's file is another one than the run was started with
     │   └── CheckpointNotFound       no checkpoint has this id
     ├── StoreError                   the runs' database cannot be used
+    │   ├── StoreIsForeign           this person's tideate did not make it, nor did the person trust it
     │   ├── StoreIsNewer             a newer tideate made it
     │   └── RunLost                  another process took this run over
     ├── MachineError                 state machines and the `.workflow` language
@@ -46,7 +47,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ __all__ = [
     "StepFailed",
     "StepTimedOut",
     "StoreError",
+    "StoreIsForeign",
     "StoreIsNewer",
     "TideateError",
     "UnknownAdapter",
@@ -99,6 +100,8 @@ __all__ = [
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty string."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f"; did you mean {near[0]!r}?" if near else ""
 
@@ -262,6 +265,10 @@ class MoveLimitReached(WorkflowError):
 
 class StoreError(TideateError):
     """The runs' database cannot be read or written; the message says why and what to do."""
+
+
+class StoreIsForeign(StoreError):
+    """What is stored may be forged: this person's tideate did not make it, nor did the person trust it."""
 
 
 class StoreIsNewer(StoreError):

@@ -52,7 +52,7 @@ local function dispatch(name, rest, context)
     local text = ('`:Workflow %s` is not part of this version'):format(name)
     return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end
-  require('tideate').run(require('tideate.machines').resolve(name), { prompt = rest, context = context })
+  require('tideate').run(require('tideate.machines').resolve(name), { words = rest, context = context })
 end
 
 ---@param context tideate.Context taken before the menu opens
@@ -127,7 +127,11 @@ local function candidates(lead, before)
   if command then
     return command.complete and command.complete(lead) or {}
   end
-  return lead:sub(1, 1) == '@' and mentions(lead) or {}
+  if lead:sub(1, 1) == '@' then
+    return mentions(lead)
+  end
+  local words = rest:sub(1, #rest - #lead)
+  return require('tideate.inputs').complete(require('tideate.machines').resolve(name), lead, words)
 end
 
 --- Complete `:Workflow`. Never asks the host.

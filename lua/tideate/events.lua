@@ -54,6 +54,7 @@ end
 ---@param event tideate.Event
 function M.dispatch(event)
   guarded(require('tideate.state').apply, event)
+  guarded(require('tideate.moves').on_event, event)
   guarded(require('tideate.ui').on_event, event)
   guarded(require('tideate.run').on_event, event)
   guarded(fire_autocmd, event)

@@ -9,6 +9,7 @@ local M = {}
 ---@field kind? 'graph'|'machine'
 ---@field states? string[] of a machine, once the host has named them
 ---@field needs_prompt? boolean
+---@field inputs? tideate.Input[] that it declares, once the host has named them
 
 ---@alias tideate.Done fun(outcome: any) a value, `{requires_confirmation = true, message = …}` or `{error = …}`
 

@@ -3,6 +3,7 @@ local M = {}
 
 ---@class tideate.RunOpts
 ---@field prompt? string
+---@field words? string in place of the prompt what stands behind the name on a command line: inputs, then the prompt
 ---@field context? tideate.Context by default what the person looks at
 ---@field inputs? table<string, any>
 ---@field options? table<string, any> given to the steps' handlers
@@ -27,7 +28,7 @@ local M = {}
 ---@field on_done fun(result: tideate.RunResult)
 ---@field resumed? boolean whether an earlier process began it
 ---@field began? boolean of a resumed one: whether it goes on
----@field asking boolean whether the person is still asked for the prompt, so that nobody else knows of it
+---@field asking boolean whether the person is still asked for inputs or the prompt, so that nobody else knows of it
 
 ---@type table<string, tideate.LiveRun>
 local live = {}
@@ -66,6 +67,9 @@ local function finish(id, result)
   end
   result.execution_id = id
   announce_end(id, result)
+  if result.path then
+    require('tideate.moves').know(id, result.path)
+  end
   live[id] = nil
   if run.resumed and not run.began and not result.ok and not result.cancelled then
     require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
@@ -136,6 +140,50 @@ local function ask_then_send(id, name, opts)
   end)
 end
 
+--- Send the run, after the question for its prompt if it needs one.
+---@param id string
+---@param name string
+---@param opts tideate.RunOpts
+local function proceed(id, name, opts)
+  local known = require('tideate.registry').get(name)
+  live[id].asking = known ~= nil and known.needs_prompt == true and blank(opts.prompt)
+  if not live[id].asking then
+    return send(id, name, opts)
+  end
+  -- later: `vim.ui.input` may answer at once, and the caller does not have the id yet
+  vim.schedule(function()
+    if M.is_asking(id) then
+      ask_then_send(id, name, opts)
+    end
+  end)
+end
+
+--- Find out which inputs the words give, ask for those that are missing, then go on.
+---@param id string
+---@param name string
+---@param opts tideate.RunOpts
+local function gather(id, name, opts)
+  live[id].asking = true
+  require('tideate.inputs').gather({
+    name = name,
+    folder = require('tideate.context').folder(),
+    selection = opts.context.selection,
+    wanted = function()
+      return M.is_asking(id)
+    end,
+    on_done = function(got)
+      if not M.is_asking(id) then
+        return
+      elseif not got then
+        return finish(id, { ok = false, cancelled = true })
+      end
+      opts.prompt = got.prompt
+      opts.inputs = vim.tbl_extend('force', opts.inputs or {}, got.inputs)
+      proceed(id, name, opts)
+    end,
+  }, opts.words)
+end
+
 --- Start a workflow. Returns at once.
 ---@param name string
 ---@param opts? tideate.RunOpts
@@ -145,18 +193,14 @@ function M.start(name, opts, on_done)
   opts = vim.tbl_extend('force', {}, opts or {})
   opts.context = opts.context or require('tideate.context').capture()
   local id = new_id()
-  local known = require('tideate.registry').get(name)
-  local asking = known ~= nil and known.needs_prompt == true and blank(opts.prompt)
-  live[id] = { opts = opts, on_done = on_done or function() end, asking = asking }
-  if asking then
-    -- later: `vim.ui.input` may answer at once, and the caller does not have the id yet
-    vim.schedule(function()
-      if M.is_asking(id) then
-        ask_then_send(id, name, opts)
-      end
-    end)
+  live[id] = { opts = opts, on_done = on_done or function() end, asking = false }
+  if not opts.words then
+    proceed(id, name, opts)
+  elseif require('tideate.inputs').has_none(name) then
+    opts.prompt = opts.words
+    proceed(id, name, opts)
   else
-    send(id, name, opts)
+    gather(id, name, opts)
   end
   return id
 end
@@ -178,7 +222,7 @@ function M.take_up(id, folder, on_done)
   return true
 end
 
---- Whether the named run, or any, waits for the person to type its prompt.
+--- Whether the named run, or any, waits for the person to type its inputs or its prompt.
 ---@param id? string
 ---@return boolean
 function M.is_asking(id)
@@ -190,7 +234,7 @@ function M.is_asking(id)
   end)
 end
 
---- Cancel the named run, or all, whose prompt is still asked for: what is typed then starts nothing.
+--- Cancel the named run, or all, that the person is still asked about: what is typed then starts nothing.
 ---@param id? string
 ---@return boolean cancelled whether there was one
 function M.call_off(id)

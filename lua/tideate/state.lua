@@ -161,6 +161,16 @@ local function newest_active()
   end
 end
 
+--- The host told all moves of a machine; what is known already of later ones stays.
+---@param execution_id string
+---@param path tideate.Moved[]
+function M.set_path(execution_id, path)
+  local record = records[execution_id]
+  if record and #path >= #(record.path or {}) then
+    record.path = path
+  end
+end
+
 --- A pause was asked for, or the wish taken back; the run pauses before its next step.
 ---@param execution_id string
 ---@param wanted boolean

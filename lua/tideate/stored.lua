@@ -21,6 +21,22 @@ local M = {}
 ---@field input_tokens integer
 ---@field output_tokens integer
 ---@field cost? number US dollars
+---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
+
+---@alias tideate.RunAction 'resume'|'pause'|'cancel'|'rollback'|'checkpoint'
+
+---@class tideate.StoredCheckpoint
+---@field checkpoint_id string
+---@field step string after which it was made; empty before the first one
+---@field created_at integer milliseconds since the epoch
+---@field manual boolean a person wanted it
+
+---@class tideate.CheckpointState how far its run had come
+---@field completed string[]
+---@field pending string[]
+---@field files string[]
+---@field agent string
+---@field duration_ms integer
 
 ---@class tideate.StoredStep
 ---@field step string
@@ -42,6 +58,14 @@ local M = {}
 ---@field words string
 
 M.SHORT = 8 -- characters of an id that people read and type
+
+--- The beginning of an id as people read and type it; a checkpoint's may have a `.` and a number behind.
+---@param id string
+---@return string
+function M.short(id)
+  local run, point = id:match('^([^.]*)(.*)$')
+  return run:sub(1, M.SHORT) .. point
+end
 
 --- Whether the person looked at the runs already, so that nothing has to be offered.
 local looked = false
@@ -65,7 +89,7 @@ local function present(value)
 end
 
 --- Ask the host; an error is told.
----@param method 'history'|'show'|'run_events'|'to_resume'|'cancel_stored'|'rollback'
+---@param method string of the host: `history`, `show`, `run_events`, `checkpoints`, `rollback` and the like
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result) not called after an error
 ---@param on_end? fun() called first, whatever came of it

@@ -137,6 +137,18 @@ local function roll_back(id)
   end)
 end
 
+---@param prefix string
+local function checkpoint(prefix)
+  local id = found(prefix, is_active) or prefix
+  if id == '' then
+    return say('nothing is running; `c` in `:Workflow history` lists the checkpoints of a run', vim.log.levels.WARN)
+  end
+  require('tideate.stored').ask('checkpoint', { execution_id = id }, function(result)
+    say(require('tideate.ui.runs_actions').made(result))
+    require('tideate.ui.runs').refresh()
+  end)
+end
+
 ---@param path string
 local function trust(path)
   local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') }
@@ -207,11 +219,14 @@ return {
   },
   {
     name = 'history',
-    args = '',
-    help = "Show the project's runs, those of earlier Neovims and of the shell too",
+    args = '[name] [state]',
+    help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those that fit",
     menu = true,
-    run = function()
-      require('tideate.ui.runs').history()
+    complete = function(lead)
+      return require('tideate.ui.runs_list').words(lead)
+    end,
+    run = function(rest)
+      require('tideate.ui.runs').history(rest)
     end,
   },
   {
@@ -224,6 +239,13 @@ return {
     run = function(prefix)
       require('tideate.ui.runs').show(prefix ~= '' and prefix or nil)
     end,
+  },
+  {
+    name = 'checkpoint',
+    args = '[id]',
+    help = 'Make a checkpoint of a run where it is now; `c` in the windows of the runs lists and restores them',
+    complete = ids(is_active),
+    run = checkpoint,
   },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
   {

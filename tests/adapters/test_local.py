@@ -17,8 +17,8 @@ import pytest
 from pydantic import BaseModel
 
 from tideate_core.adapters import AdapterPool, Prompt, local_process, local_shared
+from tideate_core.adapters.bundled import CONTEXT_TOKENS
 from tideate_core.adapters.local import LocalSource, local_adapter
-from tideate_core.adapters.local_process import CONTEXT_TOKENS
 from tideate_core.config import Config
 from tideate_core.errors import AdapterUnavailable, ContextTooLong
 

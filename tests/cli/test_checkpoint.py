@@ -19,9 +19,11 @@ def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServe
     run = refactored(shell, answering)
     listed = object_of(shell.run("checkpoint", "list", run[:6], "--json"))["checkpoints"]
     first = next(point["checkpoint_id"] for point in listed if point["step"] == "analyze")
-    assert first[:8] in shell.run("checkpoint", "list").stdout
+    brief = first.replace(run, run[:8])
+    assert brief == f"{run[:8]}.1"
+    assert brief in shell.run("checkpoint", "list").stdout
     assert shell.run("rollback", run).returncode == 0
-    restored = shell.run("checkpoint", "restore", first[:10])
+    restored = shell.run("checkpoint", "restore", brief)
     new = restored.stdout.strip()
     assert f"`tideate resume {new[:8]}` continues it" in restored.stderr
     (paused,) = object_of(shell.run("history", "--status", "paused", "--json"))["runs"]

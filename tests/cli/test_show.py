@@ -58,3 +58,37 @@ def test_an_unknown_run_is_told_with_the_nearest(shell: Shell, answering: ModelS
     near = ("0" if run[7] != "0" else "1").join((run[:7], run[8:]))
     done = shell.run("show", near)
     assert (done.returncode, f"did you mean '{run}'" in done.stderr) == (2, True), done.stderr
+
+
+EACH = """\
+name: cities
+steps:
+  - id: each
+    for_each: {items: "['Oslo', 'Rome', 'Lima']", max_parallel: 1}
+    task: Name a river near {{ item }}.
+    continue_on_error: true
+"""
+
+
+def test_the_items_of_a_step_are_shown(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("near Oslo", "Akerselva")
+    answering.fails("near Rome", 400)
+    answering.answers("near Lima", "Rimac")
+    ran = object_of(shell.run("run", str(shell.write("cities.yaml", EACH)), "--json"))
+    shown = shell.run("show", ran["execution_id"])
+    assert shown.returncode == 0, shown.stderr
+    line = next(line for line in shown.stdout.splitlines() if line.startswith("each[]"))
+    assert "2 of 3 done, 1 failed; the longest [" in line
+    assert "; [1] adapter 'fake'" in line
+    step = shell.run("show", ran["execution_id"], "--step", "each")
+    states = [line.split()[:2] for line in step.stdout.splitlines() if line.strip()[:1].isdigit()]
+    assert states == [["0", "done"], ["1", "failed"], ["2", "done"]]
+    (row,) = object_of(shell.run("show", ran["execution_id"], "--json"))["steps"]
+    assert [(item["index"], item["state"], item["tries"]) for item in row["items"]] == [
+        (0, "done", 1),
+        (1, "failed", 1),
+        (2, "done", 1),
+    ]
+    assert "refused the request" in row["items"][1]["error"]
+    alone = object_of(shell.run("show", ran["execution_id"], "--step", "each", "--json"))
+    assert alone["items"] == row["items"]

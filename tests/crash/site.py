@@ -150,7 +150,7 @@ class Site:
             " files FROM workflow_steps ORDER BY 1, 2",
             "SELECT execution_id, count(*), count(DISTINCT ordinal), max(ordinal) FROM workflow_steps"
             " GROUP BY 1",
-            "SELECT execution_id, step_id, count(*) FROM workflow_checkpoints GROUP BY 1, 2",
+            "SELECT execution_id, step_id, count(*) FROM all_checkpoints GROUP BY 1, 2",
             "SELECT execution_id, hash FROM workflow_objects ORDER BY 1, 2",
         )
         return {

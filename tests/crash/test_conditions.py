@@ -14,7 +14,7 @@ import pytest
 from tests.crash.kills import Kill
 from tests.crash.site import RUN, Site, told
 from tests.engine.conftest import LIMIT
-from tideate_core.store import database, writer
+from tideate_core.store import writer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ def test_a_run_in_a_read_only_directory_says_so_and_goes_on_when_it_may_write(
 async def test_a_run_whose_database_another_locks_says_so_and_goes_on_when_it_is_free(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "BUSY", 0.2)
+    monkeypatch.setattr(writer, "LOCKED", 0.2)
     monkeypatch.setattr(writer, "PATIENCE", 0)
     ran: list[str] = []
 

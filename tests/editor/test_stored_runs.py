@@ -15,6 +15,7 @@ from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 RESUME = """
 _G.done, _G.calls = nil, 0
 require('tideate').resume(..., { on_done = function(result) _G.calls = _G.calls + 1; _G.done = result end })
+"""
+ASK = """
+_G.answer = nil
+local method, params = ...
+require('tideate.client').request(method, params, function(answer) _G.answer = answer end)
 """
 SEEN = """
 _G.seen = {}
@@ -79,7 +85,9 @@ def kill(editor: Editor) -> None:
 
 
 def second(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
-    editor = start_editor(ui=(80, 24), cwd=first.cwd)
+    # the same person's: another one would not have made this project's store
+    state = {"XDG_STATE_HOME": str(first.home / "state")}
+    editor = start_editor(ui=(80, 24), cwd=first.cwd, env=state)
     configure(editor, server)
     return editor
 
@@ -287,3 +295,32 @@ def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> N
     nvim.command("Workflow history")
     nvim.wait("vim.bo.filetype == 'tideate-runs'")
     assert nvim.lines() == [" nothing has run in this project yet"]
+
+
+def test_a_run_of_another_person_is_not_offered_or_resumed_before_it_is_trusted(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
+) -> None:
+    asked = len(server.requests)
+    for name in stores_dir(nvim).iterdir():
+        name.unlink()
+    editor = second(start_editor, nvim, server)
+    editor.command("Workflow resume")
+    wait_message(editor, "was not made by your tideate")
+    assert ":Workflow resume" not in editor.messages()
+    editor.lua(ASK, "resume_run", {"execution_id": interrupted, "folder": str(editor.cwd)})
+    editor.wait("_G.answer")
+    assert editor.lua("return {_G.answer.ok, _G.answer.error_code}") == [False, "StoreIsForeign"]
+    assert len(server.requests) == asked
+    editor.command(f"Workflow trust {editor.cwd}/.tideate/tideate.db")
+    wait_message(editor, "trusted")
+    editor.lua(RESUME, interrupted)
+    editor.wait("_G.done", 20)
+    assert editor.lua("return _G.done.ok")
+
+
+def stores_dir(editor: Editor) -> Path:
+    return editor.home / "state" / "tideate" / "stores"
+
+
+def wait_message(editor: Editor, words: str) -> None:
+    editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:gsub('%s+', ' '):find('{words}')")

@@ -16,6 +16,7 @@ from tideate_core.engine import (
     ConfirmationRequest,
     Event,
     EventName,
+    FrontEnd,
     RunRequest,
     WorkflowResult,
     WorkflowRunner,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Answer = Callable[[ConfirmationRequest], Decision]
-LIMIT = 20.0
+LIMIT = 60.0
 """Seconds after which a wait has failed."""
 
 
@@ -119,18 +120,28 @@ class Bench:
         self.runners: list[WorkflowRunner] = []
         self.runner = self.make_runner(self.config)
 
-    def make_runner(self, config: Config, prompts: PromptLibrary | None = None) -> WorkflowRunner:
+    def make_runner(
+        self, config: Config, prompts: PromptLibrary | None = None, *, front: FrontEnd | None = None
+    ) -> WorkflowRunner:
         runner = WorkflowRunner(
             self.registry,
             self.pool,
             config,
-            self.front,
+            front or self.front,
             lambda _request: self.workspace(),
             prompts or PromptLibrary(),
             lambda: Store.open(self.private),
         )
         self.runners.append(runner)
         return runner
+
+    async def limit(self, context_tokens: int) -> None:
+        """Let the model have only so many tokens of context."""
+        small = self.config.adapters["fake"].model_copy(update={"context_tokens": context_tokens})
+        self.config = self.config.model_copy(update={"adapters": {"fake": small}})
+        await self.pool.aclose()
+        self.pool = AdapterPool(self.config)
+        self.runner = self.make_runner(self.config)
 
     async def aclose(self) -> None:
         for runner in self.runners:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.store.delivery import Delivery
 from tideate_core.store.records import CheckpointRow
 
 if TYPE_CHECKING:
@@ -34,12 +36,15 @@ class Logbook:
     def started(self, start: StepStart) -> None:
         self.lines.append(("started", start))
 
-    async def finished(self, outcome: StepOutcome) -> CheckpointRow | None:
+    def finish(self, outcome: StepOutcome) -> Delivery:
         self.lines.append(("finished", outcome))
-        await self.flush()
-        if outcome.status != "completed":
-            return None
-        return CheckpointRow(f"after {outcome.step}", RUN, outcome.step, 1, outcome.completed_at)
+        self.durable = len(self.lines)
+        delivery = Delivery(asyncio.get_running_loop().create_future())
+        if outcome.status == "completed":
+            step, at = outcome.step, outcome.completed_at
+            delivery.result = CheckpointRow(f"after {step}", RUN, step, 1, at)
+        delivery.tell()
+        return delivery
 
     def note(self, step: str, key: str, value: Any) -> None:
         self.lines.append(("note", step, key, value))

@@ -10,8 +10,8 @@ import pytest
 
 from tests.engine.test_driving import graph, step
 from tests.engine.test_taken_up import Stop, events_of, row_of
-from tests.engine.test_undoing import adds, content
-from tideate_core.engine.abandoned import give_up, put_back
+from tests.engine.test_undoing import adds, content, rolled_back
+from tideate_core.engine.abandoned import GivenUp, PutBack, give_up, put_back
 from tideate_core.engine.reports import summary_path
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.store.standing import resumable, state_of
@@ -50,7 +50,8 @@ async def test_a_run_ends_as_cancelled_with_its_steps_runs_and_its_summary(bench
     store = await bench.runner.store()
     assert state_of(parent) == state_of(child) == "interrupted"
     assert resumable(store.reader()) == [parent]
-    assert await give_up(store, parent) == {parent.id: frozenset({"first"}), child.id: frozenset({"whole"})}
+    ended = {parent.id: GivenUp(frozenset({"first"})), child.id: GivenUp(frozenset({"whole"}))}
+    assert await give_up(store, parent) == ended
     for run in (parent, child):
         assert state_of(await row_of(bench.runner, run.id)) == "cancelled"
         last = (await events_of(bench.runner, run.id))[-1]
@@ -66,8 +67,30 @@ async def test_what_cut_off_steps_wrote_is_put_back_also_of_the_run_within(bench
     parent, _ = await abandoned(bench)
     assert content(bench) == ["mine", "first", "whole", "half"]
     given_up = await give_up(await bench.runner.store(), parent)
-    assert await put_back(bench.workspace(), given_up) == ["a.txt"]
+    assert await put_back(bench.workspace(), given_up) == PutBack(["a.txt"], [])
     assert content(bench) == ["mine", "first", "whole"]
+
+
+@pytest.mark.parametrize("within", [False, True], ids=["itself", "within"])
+async def test_what_a_step_wrote_that_must_not_be_done_twice_stays_and_is_told_of(
+    bench: Bench, within: bool
+) -> None:
+    bench.write("a.txt", "mine\n")
+    bench.register("inner", {"half": WritesAndStops(bench)})
+    once = {"id": "once", "idempotent": False, "dependencies": ["first"]}
+    if within:
+        graph(bench, {"first": adds}, step("first"), {**once, "workflow": "inner"})
+    else:
+        graph(bench, {"first": adds, "once": WritesAndStops(bench)}, step("first"), once)
+    left = await bench.run("g")
+    assert left.reason == "interrupted"
+    bench.runner = bench.make_runner(bench.config)
+    store = await bench.runner.store()
+    given_up = await give_up(store, await asyncio.to_thread(store.reader().run, left.execution_id))
+    assert await put_back(bench.workspace(), given_up) == PutBack([], ["a.txt"])
+    assert content(bench) == ["mine", "first", "half" if within else "once"]
+    assert (await rolled_back(bench, left.execution_id)).restored == ["a.txt"]
+    assert content(bench) == ["mine"]
 
 
 async def test_a_steps_run_is_not_given_up_without_the_run_it_belongs_to(bench: Bench) -> None:

@@ -194,6 +194,16 @@ async def test_generate_inserts_below_the_cursor(bench: Bench) -> None:
     assert result.response == "LIMIT = 3"
 
 
+async def test_generate_with_a_selection_inserts_below_it(bench: Bench) -> None:
+    bench.write("a.py", "import os\n\nprint(os.name)\nprint(os.sep)\n")
+    bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
+    context = bench.context("a.py", 1, 3).model_copy(update={"cursor": Cursor(line=1)})
+    result = await bench.run("generate", "a constant", context=context)
+    assert result.ok, result.error
+    wanted = b"import os\n\nprint(os.name)\nLIMIT = 3\nprint(os.sep)\n"
+    assert bench.fingerprint()["a.py"] == wanted
+
+
 async def test_generate_without_a_buffer_presents_the_text(bench: Bench) -> None:
     bench.server.answers("a constant", "```\nLIMIT = 3\n```")
     result = await bench.run("generate", "a constant")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.engine.logbook import Logbook, Watcher
-from tideate_core.engine import executor
+from tideate_core.engine import crew
+from tideate_core.engine.crew import Crew
 from tideate_core.engine.executor import FATAL, TaskExecutor, wait_before
 from tideate_core.engine.memory import Memory
 from tideate_core.engine.recording import Recorder
@@ -56,7 +57,8 @@ class Bench:
         self.front = Watcher()
         log = cast("Any", self.log)
         self.memory = Memory(log)
-        self.executor = TaskExecutor(Recorder(log, self.front), self.memory, gated=gated)
+        self.crew = Crew()
+        self.executor = TaskExecutor(Recorder(log, self.front), self.memory, self.crew, gated=gated)
         self.values: dict[str, Any] = {"inputs": {}, "context": {}, "steps": {}, "prompt": ""}
         self.answers: list[Decision] = []
         self.asked: list[tuple[Any, ...]] = []
@@ -80,6 +82,15 @@ class Bench:
     ) -> Settled:
         work = Work("s", handler, 1, 1, question, step_definition=WorkflowStep(id="s", **step))
         return await self.executor.execute(work, self.context_of, self.begin, failed_attempts=failed_attempts)
+
+    def as_a_run(self, handler: Callable[[Any], Awaitable[Any]], **step: Any) -> asyncio.Task[None]:
+        """Have a step done as a run does it, which the task waits for."""
+
+        async def work() -> None:
+            await self.run(handler, **step)
+
+        self.crew.start(work())
+        return asyncio.create_task(self.crew.wait())
 
     def attempts(self) -> list[int]:
         return [line[1].attempt for line in self.log.lines if line[0] == "started"]
@@ -231,6 +242,7 @@ def test_the_wait_doubles_up_to_a_minute_and_a_provider_may_ask_for_more(
     assert wait_before(WorkflowStep(id="s", retry_delay=delay), attempt, error) == wait
 
 
+@pytest.mark.concurrency
 async def test_a_step_that_takes_too_long_is_cut_off_and_tried_again() -> None:
     bench = Bench()
     ended = []
@@ -250,6 +262,7 @@ async def test_a_step_that_takes_too_long_is_cut_off_and_tried_again() -> None:
         await bench.run(lambda _step: asyncio.Event().wait(), timeout=20)
 
 
+@pytest.mark.concurrency
 async def test_what_comes_of_a_step_after_its_time_does_not_count() -> None:
     async def late(_step: Any) -> str:
         try:
@@ -262,11 +275,12 @@ async def test_what_comes_of_a_step_after_its_time_does_not_count() -> None:
         await Bench().run(late, timeout=20)
 
 
-@pytest.mark.parametrize("cancelled", [False, True])
+@pytest.mark.concurrency
+@pytest.mark.parametrize(("cancelled", "time_limit"), [(False, 20), (True, 60_000), (True, None)])
 async def test_a_handler_that_does_not_end_when_it_is_stopped_holds_nothing_up(
-    monkeypatch: pytest.MonkeyPatch, cancelled: bool
+    monkeypatch: pytest.MonkeyPatch, cancelled: bool, time_limit: int | None
 ) -> None:
-    monkeypatch.setattr(executor, "GRACE", 0.02)
+    monkeypatch.setattr(crew, "GRACE", 0.02)
     started, go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def stubborn(_step: Any) -> None:
@@ -278,7 +292,7 @@ async def test_a_handler_that_does_not_end_when_it_is_stopped_holds_nothing_up(
                 continue
         ended.set()
 
-    task = asyncio.create_task(Bench().run(stubborn, timeout=60_000 if cancelled else 20))
+    task = Bench().as_a_run(stubborn, timeout=time_limit)
     await asyncio.wait_for(started.wait(), 5)
     if cancelled:
         task.cancel()
@@ -289,6 +303,7 @@ async def test_a_handler_that_does_not_end_when_it_is_stopped_holds_nothing_up(
     assert task.cancelled() if cancelled else isinstance(task.exception(), StepTimedOut)
 
 
+@pytest.mark.concurrency
 async def test_a_cancellation_that_nobody_asked_for_is_a_failed_attempt() -> None:
     bench = Bench()
 
@@ -350,7 +365,9 @@ async def test_a_result_is_what_a_resumed_run_would_have() -> None:
     assert settled.value == {"1": ["a", {"null": True}]}
 
 
-async def test_a_cancelled_step_is_not_tried_again() -> None:
+@pytest.mark.concurrency
+@pytest.mark.parametrize("time_limit", [60_000, None])
+async def test_a_cancelled_step_is_not_tried_again(time_limit: int | None) -> None:
     bench = Bench()
     started = asyncio.Event()
 
@@ -358,7 +375,7 @@ async def test_a_cancelled_step_is_not_tried_again() -> None:
         started.set()
         await asyncio.Event().wait()
 
-    task = asyncio.create_task(bench.run(handler, retries=5, timeout=60_000))
+    task = bench.as_a_run(handler, retries=5, timeout=time_limit)
     await asyncio.wait_for(started.wait(), 5)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

@@ -13,9 +13,12 @@ import pytest
 
 from tests.engine.logbook import RUN
 from tests.engine.test_builtin import planned
+from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
+
+pytestmark = pytest.mark.concurrency
 
 CHILD = """
 import asyncio, os, pathlib, signal, sys
@@ -43,6 +46,35 @@ async def main():
 
 asyncio.run(main())
 """
+AT_THE_EXIT = """
+import asyncio, contextlib, os, pathlib, signal, sqlite3, sys, time
+from types import SimpleNamespace
+from tests.engine.conftest import Bench
+from tests.engine.logbook import RUN
+from tests.engine.test_killed import MACHINE
+from tideate_core.engine import EventName
+
+async def main():
+    bench = Bench(pathlib.Path(sys.argv[1]), SimpleNamespace(base_url=sys.argv[2]))
+    bench.machine(MACHINE)
+    emit = bench.front.emit
+
+    def die_once_the_last_move_is_durable(event):
+        emit(event)
+        if event.name is not EventName.TRANSITION or event.data["to"] != "*":
+            return
+        with contextlib.closing(sqlite3.connect(bench.private / "tideate.db")) as other:
+            while other.execute("SELECT count(*) FROM workflow_events WHERE name LIKE '%TRANSITION'"
+                                ).fetchone() != (event.data["move"],):
+                time.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    bench.front.emit = die_once_the_last_move_is_durable
+    await bench.run("walk", "go", execution_id=RUN)
+
+asyncio.run(main())
+"""
+MACHINE = "* to a\na to b\nb to *\n"
 REPOSITORY = Path(__file__).parents[2]
 AFTERWARDS = {
     "a.py": b"from lib.b import f\n\nf()\n",
@@ -71,3 +103,19 @@ async def test_an_apply_cut_in_half_is_whole_after_the_run_went_on(
     assert result.usage.input_tokens > 0
     await bench.workspace().rollback(RUN)
     assert sorted(bench.fingerprint()) == ["a.py", "m.py", "old.py"]
+
+
+async def test_a_machine_that_was_killed_behind_its_exit_leaves_once(bench: Bench) -> None:
+    bench.machine(MACHINE)
+    command = [sys.executable, "-c", AT_THE_EXIT, str(bench.root), bench.server.base_url]
+    killed = await asyncio.to_thread(
+        subprocess.run, command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
+    assert result.ok, result.error
+    assert [move["to"] for move in result.path or ()] == ["a", "b", "*"]
+    events = (await bench.runner.store()).reader().events(RUN)
+    moves = [event.data["to"] for event in events if event.name == EventName.TRANSITION]
+    assert moves == ["a", "b", "*"]
+    assert [event.name for event in events].count(EventName.WORKFLOW_COMPLETED) == 1

@@ -489,6 +489,7 @@ async def test_an_unknown_state_to_confirm_is_refused_before_anything_is_asked(
     assert bench.front.names() == ["WORKFLOW_FAILED"]
 
 
+@pytest.mark.concurrency
 async def test_cancelling_withdraws_the_question_before_a_state(bench: Bench) -> None:
     walk(bench)
     bench.front.hold = True
@@ -502,6 +503,7 @@ async def test_cancelling_withdraws_the_question_before_a_state(bench: Bench) ->
 # cancellation and pause
 
 
+@pytest.mark.concurrency
 @pytest.mark.parametrize(
     ("match", "results"),
     [
@@ -529,6 +531,7 @@ async def test_cancelling_in_the_middle_of_an_answer_frees_the_model_and_keeps_w
     assert [move["to"] for move in result.path or []] == ["draft", "review"]
 
 
+@pytest.mark.concurrency
 async def test_a_pause_takes_effect_before_the_next_state(bench: Bench) -> None:
     bench.machine(LOOP)
     gate = bench.server.holds("The present state is draft.", text="A draft.")
@@ -551,6 +554,7 @@ async def test_a_pause_takes_effect_before_the_next_state(bench: Bench) -> None:
     assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the next step"
 
 
+@pytest.mark.concurrency
 async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_chosen(bench: Bench) -> None:
     bench.machine(LOOP)
     says(bench, "draft", "A draft.")
@@ -571,6 +575,7 @@ async def test_a_pause_during_a_choice_takes_effect_before_the_state_that_was_ch
     assert (await task).ok
 
 
+@pytest.mark.concurrency
 async def test_where_only_the_exit_is_left_a_pause_says_so(bench: Bench) -> None:
     walk(bench)
     gate = bench.server.holds("The present state is publish. Its", text="The text.")
@@ -599,11 +604,7 @@ async def test_the_selected_text_is_shown_and_the_rest_of_the_buffer_is_not(benc
 
 async def test_what_is_shown_keeps_within_the_models_context(bench: Bench) -> None:
     tokens = 1000
-    small = bench.config.adapters["fake"].model_copy(update={"context_tokens": tokens})
-    bench.config = bench.config.model_copy(update={"adapters": {"fake": small}})
-    await bench.pool.aclose()
-    bench.pool = type(bench.pool)(bench.config)
-    bench.runner = bench.make_runner(bench.config)
+    await bench.limit(tokens)
     walk(bench)
     bench.server.answers("The present state is draft. Its", "word " * 2000, pieces=20)
     bench.server.answers("The present state is review. Its", "lots of it " * 1000 + "VERDICT", pieces=20)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from tideate_core.engine.queue import TaskQueue
 from tideate_core.engine.work import Work
 
+pytestmark = pytest.mark.concurrency
+
 
 def work(step: str, priority: float = 0.0, *, exclusive: bool = False) -> Work:
     return Work(step, cast("Any", None), 1, 1, priority=priority, exclusive=exclusive)

@@ -135,6 +135,7 @@ async def test_an_unknown_adapter_is_a_failed_run(bench: Bench) -> None:
     assert "did you mean 'fake'" in str(result.error)
 
 
+@pytest.mark.concurrency
 async def test_cancel_while_streaming_closes_the_request(bench: Bench) -> None:
     gate = bench.server.holds("Why", text="one two three")
     task = asyncio.create_task(bench.run("ask", "Why?"))
@@ -149,6 +150,7 @@ async def test_cancel_while_streaming_closes_the_request(bench: Bench) -> None:
     assert not bench.runner.running
 
 
+@pytest.mark.concurrency
 async def test_cancel_in_a_confirmation_withdraws_it(bench: Bench) -> None:
     async def a(_step: StepContext) -> Confirm:
         return Confirm("value", "Go on?")
@@ -162,6 +164,7 @@ async def test_cancel_in_a_confirmation_withdraws_it(bench: Bench) -> None:
     assert bench.front.withdrawn == 1
 
 
+@pytest.mark.concurrency
 async def test_cancelling_the_caller_cancels_the_run(bench: Bench) -> None:
     gate = bench.server.holds("Why")
     task = asyncio.create_task(bench.runner.run(RunRequest(name="ask", prompt="Why?")))
@@ -174,6 +177,7 @@ async def test_cancelling_the_caller_cancels_the_run(bench: Bench) -> None:
     assert not bench.runner.running
 
 
+@pytest.mark.concurrency
 async def test_nothing_that_has_ended_can_be_cancelled(bench: Bench) -> None:
     bench.server.answers("Why", "Because.")
     result = await bench.run("ask", "Why?")
@@ -182,6 +186,7 @@ async def test_nothing_that_has_ended_can_be_cancelled(bench: Bench) -> None:
     assert bench.runner.cancel() == []
 
 
+@pytest.mark.concurrency
 async def test_a_pause_takes_effect_before_the_next_step(bench: Bench) -> None:
     begun: list[str] = []
 
@@ -204,6 +209,7 @@ async def test_a_pause_takes_effect_before_the_next_step(bench: Bench) -> None:
     assert bench.front.data(EventName.NOTICE)[0]["message"] == "pauses before the next step"
 
 
+@pytest.mark.concurrency
 async def test_a_paused_run_can_be_cancelled(bench: Bench) -> None:
     async def a(step: StepContext) -> None:
         bench.runner.pause(step.execution_id)
@@ -215,6 +221,7 @@ async def test_a_paused_run_can_be_cancelled(bench: Bench) -> None:
     assert (await task).cancelled
 
 
+@pytest.mark.concurrency
 async def test_several_runs_at_once_keep_apart_and_the_newest_is_first(bench: Bench) -> None:
     first = bench.server.holds("first question", text="first answer")
     second = bench.server.holds("second question", text="second answer")
@@ -274,6 +281,7 @@ async def test_a_result_that_is_no_json_fails_the_step(bench: Bench) -> None:
     assert "no JSON value" in str(result.error)
 
 
+@pytest.mark.concurrency
 async def test_a_request_that_a_handler_left_behind_ends_with_the_run(bench: Bench) -> None:
     gate = bench.server.holds("left behind")
     left = []
@@ -289,6 +297,7 @@ async def test_a_request_that_a_handler_left_behind_ends_with_the_run(bench: Ben
     assert (await asyncio.gather(*left, return_exceptions=True))[0].__class__ is asyncio.CancelledError
 
 
+@pytest.mark.concurrency
 async def test_an_id_runs_once_at_a_time(bench: Bench) -> None:
     gate = bench.server.holds("Why", text="because of that")
     identity = "0" * 32
@@ -306,6 +315,7 @@ async def test_an_emoji_cut_in_two_streams_whole(bench: Bench) -> None:
     assert "".join(d["text"] for d in bench.front.data(EventName.TOKEN)) == "hi \U0001f600"
 
 
+@pytest.mark.concurrency
 @pytest.mark.parametrize("twice", [False, True])
 async def test_however_often_the_caller_is_cancelled_the_run_is_ended(bench: Bench, twice: bool) -> None:
     async def a(_step: StepContext) -> None:

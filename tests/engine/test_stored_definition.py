@@ -10,8 +10,16 @@ from tests.engine.logbook import RUN, Watcher
 from tideate_core.engine.resuming import definition_for
 from tideate_core.engine.stored_definition import stored_definition
 from tideate_core.errors import DefinitionChanged
+from tideate_core.machines.language import parse
 from tideate_core.project import Trust
-from tideate_core.workflows import Catalog, Decision, Registration, WorkflowDefinition, WorkflowRegistry
+from tideate_core.workflows import (
+    Catalog,
+    Decision,
+    MachineWorkflow,
+    Registration,
+    WorkflowDefinition,
+    WorkflowRegistry,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -170,6 +178,17 @@ async def test_of_a_registered_workflow_only_its_own_handlers_run(
     forged = WorkflowDefinition.model_validate({"name": "lint", "steps": steps})
     with pytest.raises(DefinitionChanged, match="not trusted"):
         await resumed(stored_definition(Registration(forged, {}, "builtin")), catalog, changed="stored")
+
+
+async def test_a_machine_of_the_same_name_does_not_stand_for_what_a_graph_may_do(
+    catalog: Catalog, registry: WorkflowRegistry
+) -> None:
+    machine = parse("* to draft: Write.\ndraft to *\n", "walk").require("walk")
+    registry.register(MachineWorkflow("walk", machine), {}, source="package")
+    steps = [{"id": "evil", "tool": {"server": "sh", "name": "run"}}]
+    graph = WorkflowDefinition.model_validate({"name": "walk", "steps": steps})
+    with pytest.raises(DefinitionChanged, match="not trusted, and its step 'evil' "):
+        await resumed(stored_definition(Registration(graph, {}, "package")), catalog, changed="stored")
 
 
 async def test_the_persons_own_file_may_have_been_changed(

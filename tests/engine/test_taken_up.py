@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tideate_core.engine import ConfirmationRequest, WorkflowResult, WorkflowRunner
     from tideate_core.store import EventRow, RunRow
 
+pytestmark = pytest.mark.concurrency
+
 
 class Stop:
     """A step that stops its run the first time, as a process does that ends."""
@@ -545,8 +547,8 @@ async def test_a_run_whose_end_could_not_be_written_is_taken_up_by_the_same_proc
 ) -> None:
     monkeypatch.setattr(writer, "PATIENCE", 0)
     monkeypatch.setattr(writer, "RETRY_AFTER", 0.02)
-    store = await bench.runner.store()
-    store._writer._connection.execute("PRAGMA busy_timeout = 20")
+    monkeypatch.setattr(writer, "LOCKED", 0)
+    await bench.runner.store()
     other = sqlite3.connect(bench.private / "tideate.db", isolation_level=None)
 
     async def locks(step: StepContext) -> str:
@@ -557,7 +559,7 @@ async def test_a_run_whose_end_could_not_be_written_is_taken_up_by_the_same_proc
     graph(bench, {"b": locks}, step("a"), step("b", "a"))
     result = await asyncio.wait_for(bench.run("g"), LIMIT)
     assert (result.ok, result.error_code) == (False, "StoreError")
-    assert "was locked" in str(result.error)
+    assert "is kept locked" in str(result.error)
     other.execute("ROLLBACK")
     other.close()
     graph(bench, {}, step("a"), step("b", "a"))

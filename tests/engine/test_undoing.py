@@ -11,6 +11,7 @@ import pytest
 from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_driving import passing, step
 from tests.engine.test_taken_up import Stop, row_of
+from tests.workspace.project import Editor
 from tideate_core.engine.undoing import (
     Undoing,
     families,
@@ -26,10 +27,12 @@ from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from tideate_core.engine.undoing import RolledBack
     from tideate_core.store import Store
     from tideate_core.workflows import StepContext, StepHandler
+    from tideate_core.workspace import BufferText
 
 
 async def adds(step: StepContext) -> str:
@@ -121,6 +124,7 @@ async def test_a_run_that_could_go_on_still_can_where_a_conflict_stopped_the_rol
     assert (await row_of(bench.runner, left.execution_id)).resumable
 
 
+@pytest.mark.concurrency
 async def test_a_run_that_is_under_way_is_left_alone(bench: Bench) -> None:
     release = asyncio.Event()
     waiting = asyncio.Event()
@@ -155,3 +159,43 @@ async def test_what_was_forgotten_and_what_changed_nothing_is_told_apart(bench: 
     assert "of reads changed no file" in str(error)
     with pytest.raises(RunNotFound):
         without_changes(reader, "f" * 32)
+
+
+async def test_a_run_whose_changes_were_forgotten_is_not_one_that_changed_nothing(bench: Bench) -> None:
+    async def writes(step: StepContext) -> str:
+        step.changed(["a.txt"])
+        return await adds(step)
+
+    bench.write("a.txt", "mine\n")
+    bench.register("writes", {"first": writes})
+    written = (await bench.run("writes")).execution_id
+    forget_changes(bench.private, written)
+    assert isinstance(without_changes(Reader(bench.private), written), RunNotFound)
+
+
+def test_where_nothing_was_ever_written_there_is_nothing_to_take_back(tmp_path: Path) -> None:
+    assert runs_with_changes(tmp_path) == []
+    assert families(tmp_path, Reader(tmp_path)) == {}
+
+
+@pytest.mark.concurrency
+async def test_a_rollback_whose_caller_is_cancelled_is_done_to_the_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested(bench)
+    result = await bench.run("g")
+    assert result.ok, result.error
+    members = members_of(bench.private, Reader(bench.private))[result.execution_id]
+    editor = Editor()
+    find = editor.find
+
+    async def cancelled_meanwhile(path: Path) -> BufferText | None:
+        undoing.cancel()
+        return await find(path)
+
+    monkeypatch.setattr(editor, "find", cancelled_meanwhile)  # looked for before anything is restored
+    undoing = asyncio.create_task(Undoing(bench.root, bench.private, editor).take_back(members))
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(undoing, LIMIT)
+    assert content(bench) == ["mine"]
+    assert editor.disk_checks == [bench.root / "a.txt"]  # which comes last

@@ -83,8 +83,9 @@ async def full(store: Store, run: str) -> None:
 
 async def nobody(store_path: Path) -> None:
     """As somebody who may not write there."""
-    os.setgid(65534)
-    os.setuid(65534)
+    if os.getuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
     try:
         store = Store.open(store_path)
         await store.begin(new_run())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import uuid
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.store import Definition, Ending, NewRun, StepOutcome, StepStart
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["DAY", "ending", "new_run", "outcome", "query", "start", "until"]
+__all__ = ["DAY", "change", "ending", "new_run", "outcome", "query", "start", "until"]
 
 DAY = 1_790_000_000_000
 """A moment, milliseconds since the epoch."""
@@ -51,3 +52,9 @@ async def until(reached: Callable[[], bool], within: float = 10) -> None:
         # what another process commits is no event here
         while not reached():  # noqa: ASYNC110
             await asyncio.sleep(0.002)
+
+
+def change(private: Path, statement: str, *values: object) -> None:
+    """Change a database as another program would."""
+    with closing(sqlite3.connect(private / "tideate.db")) as connection, connection:
+        connection.execute(statement, values)

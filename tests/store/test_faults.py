@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Child = Callable[..., subprocess.Popen[str]]
 
+pytestmark = pytest.mark.concurrency
+
 RUN = "a" * 32
 
 
@@ -40,7 +42,7 @@ async def test_nothing_that_was_durable_is_lost_by_a_kill(private: Path, child: 
     assert query(private, "PRAGMA integrity_check") == [("ok",)]
     (done,) = query(private, "SELECT count(*), max(ordinal) FROM workflow_steps WHERE status = 'completed'")
     assert done in ((told, told), (told + 1, told + 1))  # the last may have been durable and not been told
-    assert query(private, "SELECT count(*), max(cursor) FROM workflow_checkpoints") == [done]
+    assert query(private, "SELECT count(*), max(cursor) FROM all_checkpoints") == [done]
     assert query(private, "SELECT completed_steps FROM workflow_executions") == [(done[0],)]
     memos = query(private, "SELECT count(*) FROM workflow_memos")[0][0]
     assert memos >= done[0]

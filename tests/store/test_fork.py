@@ -43,7 +43,7 @@ async def test_a_fork_is_paused_where_the_checkpoint_was_made(store: Store) -> N
     assert (run.completed_steps, run.failed_steps, run.total_steps) == (1, 0, 3)
     assert run.tokens == Tokens(1, 2, 0.5)
     assert reader.events(NEW) == []
-    assert reader.checkpoints(NEW) == []
+    assert [(row.id, row.step) for row in reader.checkpoints(NEW)] == [(f"{NEW}.1", "a")]
 
 
 async def test_a_fork_has_what_the_old_run_was_started_with(store: Store) -> None:
@@ -195,7 +195,7 @@ async def test_the_old_run_may_go_and_the_fork_still_has_its_values(store: Store
 
 async def test_a_fork_is_found_by_the_beginning_of_the_checkpoints_id(store: Store) -> None:
     rows = await ran(store)
-    await store.fork(rows[0].id[:16], NEW, LATER)
+    await store.fork(f"{OLD[:-3]}.1", NEW, LATER)
     assert store.reader().run(NEW).restored_from == rows[0].id
 
 

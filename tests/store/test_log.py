@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.store.making import DAY, ending, new_run, outcome, query, start, until
+from tests.store.making import DAY, change, ending, new_run, outcome, query, start, until
 from tideate_core.errors import (
     InvalidInput,
     RunEnded,
@@ -22,6 +22,8 @@ from tideate_core.store.objects import DEEPEST
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+pytestmark = pytest.mark.concurrency
 
 
 async def test_a_run_is_there_when_begin_returns(store: Store, private: Path) -> None:
@@ -76,9 +78,7 @@ async def test_what_finished_returned_of_is_durable_with_all_that_was_before(
     assert query(private, "SELECT step_id, key, value, cursor FROM workflow_memos") == [
         ("a", "2.ask:1", '{"text":"yes"}', 0)
     ]
-    assert query(private, "SELECT id, step_id, cursor, manual FROM workflow_checkpoints") == [
-        (row.id, "a", 1, 0)
-    ]
+    assert query(private, "SELECT id, step_id, cursor, manual FROM all_checkpoints") == [(row.id, "a", 1, 0)]
     assert query(
         private, "SELECT status, current_step, completed_steps, output_tokens, cost FROM workflow_executions"
     ) == [("executing_steps", "a", 1, 7, 0.5)]
@@ -211,6 +211,7 @@ async def test_what_is_asked_within_the_process_is_heard(store: Store) -> None:
     run = new_run()
     log = await store.begin(run)
     await store.wish(run.id, "pause")
+    await log.flush()  # by now it was told
     heard: asyncio.Queue[str] = asyncio.Queue()
     log.on_wish = heard.put_nowait  # set late: it was not lost
     await store.wish(run.id, "cancel")
@@ -306,9 +307,57 @@ async def test_a_run_gets_another_definition_and_keeps_what_its_steps_did(store:
     assert (reader.run(log.run_id).workflow_id, reader.run(log.run_id).completed_steps) == ("w2", 1)
 
 
+async def test_a_run_gets_a_machine_in_place_of_its_steps(store: Store) -> None:
+    graph = Graph(("a", "b"), (("a", "b"),), (("a",), ("b",)))
+    log = await store.begin(new_run(graph=graph, steps=(("a", "A", "handler"), ("b", "B", "handler"))))
+    log.started(start("a"))
+    await log.finished(outcome("a", "done"))
+    await store.change_definition(new_run(log.run_id, workflow="w2"))
+    reader = store.reader()
+    assert [(row.step, row.status, row.result) for row in reader.steps(log.run_id)] == [
+        ("a", "completed", "done")
+    ]
+    assert reader.graph(log.run_id) is None
+
+
 async def test_a_run_of_another_process_does_not_get_another_definition(store: Store) -> None:
     run = new_run()
     log = await store.begin(run)
     await log.release()
     with pytest.raises(RunLost):
         await store.change_definition(run)
+
+
+async def test_of_a_lost_run_nothing_more_is_kept_and_those_who_wait_are_told_why(
+    store: Store, private: Path
+) -> None:
+    log, lost = await store.begin(new_run()), asyncio.Event()
+    log.on_lost = lost.set
+    change(private, "UPDATE workflow_leases SET owner = 'another'")
+    await asyncio.wait_for(lost.wait(), 10)
+    log.event("E", DAY, {})
+    log.status("executing_steps", "a")
+    log.started(start("a"))
+    log.note("a", "k", 1)
+    with pytest.raises(RunLost, match="taken over"):
+        await log.finished(outcome("a"))
+    with pytest.raises(RunLost, match="taken over"):
+        await log.flush()
+    counts = "SELECT (SELECT count(*) FROM workflow_events), (SELECT count(*) FROM workflow_memos)"
+    assert query(private, counts) == [(0, 0)]
+    assert query(private, "SELECT count(*) FROM workflow_steps WHERE status <> 'pending'") == [(0,)]
+
+
+async def test_a_step_that_starts_and_ends_in_one_commit_has_all_of_both(store: Store, private: Path) -> None:
+    run = new_run()
+    log = await store.begin(run)
+    log.started(start("a", attempt=1))
+    log.started(start("a", attempt=2))
+    log.started(start("b"))
+    await asyncio.gather(log.finished(outcome("a", 1)), log.finished(outcome("c", status="skipped")))
+    columns = "step_id, status, attempts, started_at IS NULL, ordinal"
+    assert query(private, f"SELECT {columns} FROM workflow_steps ORDER BY step_id") == [
+        ("a", "completed", 2, 0, 1),
+        ("b", "running", 1, 0, None),
+        ("c", "skipped", 0, 1, 2),
+    ]

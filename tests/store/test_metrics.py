@@ -42,11 +42,12 @@ async def test_checkpoints_count_before_the_first_run_of_the_day_ends(store: Sto
     await past.begin()
     await past.step("a")
     await past.step("b")
+    await store.checkpoint(run_id(1), at=NOON)
     [row] = store.reader().metrics()
-    assert (row.checkpoints, row.total, row.avg_duration_ms, row.last_executed_at) == (2, 0, None, None)
+    assert (row.checkpoints, row.total, row.avg_duration_ms, row.last_executed_at) == (1, 0, None, None)
     await past.end(completed_steps=2)
     [row] = store.reader().metrics()
-    assert (row.checkpoints, row.total, row.avg_duration_ms, row.avg_steps_completed) == (2, 1, 10.0, 2.0)
+    assert (row.checkpoints, row.total, row.avg_duration_ms, row.avg_steps_completed) == (3, 1, 10.0, 2.0)
 
 
 async def test_metrics_are_told_of_each_workflow_and_day_the_newest_first(store: Store) -> None:

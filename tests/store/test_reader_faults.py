@@ -11,6 +11,7 @@ import pytest
 
 from tests.store.conftest import line
 from tests.store.past import NOON, Past, big, run_id
+from tideate_core import provenance
 from tideate_core.errors import RunNotFound, StoreError, StoreIsNewer
 from tideate_core.store import Store
 from tideate_core.store.database import FILE
@@ -104,8 +105,16 @@ def test_an_older_database_is_brought_up_to_date(private: Path) -> None:
     )
     connection.execute("INSERT INTO schema_version VALUES (10, 0)")
     connection.commit()
-    connection.close()
     assert Reader(private).runs() == []
+    assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (10,), "not ours"
+    name = provenance.new_name()
+    provenance.remember(name, private / FILE)
+    connection.execute("CREATE TABLE store_names (name TEXT PRIMARY KEY, made_at INTEGER NOT NULL)")
+    connection.execute("INSERT INTO store_names VALUES (?, 0)", (name,))
+    connection.commit()
+    assert Reader(private).runs() == []
+    assert connection.execute("SELECT max(version) > 10 FROM schema_version").fetchone() == (1,)
+    connection.close()
 
 
 def move_away(private: Path) -> None:
@@ -137,6 +146,7 @@ async def test_a_value_whose_file_is_damaged_is_told_of(private: Path, store: St
         reader.steps(run_id(1))
 
 
+@pytest.mark.concurrency
 async def test_a_run_that_is_forgotten_while_it_is_read_was_never_there(
     private: Path, store: Store, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,6 +168,7 @@ async def test_a_run_that_is_forgotten_while_it_is_read_was_never_there(
         reader.steps(run_id(1))
 
 
+@pytest.mark.concurrency
 async def test_a_writer_in_a_transaction_blocks_no_reader(
     private: Path, store: Store, reader: Reader
 ) -> None:
@@ -175,6 +186,7 @@ async def test_a_writer_in_a_transaction_blocks_no_reader(
     writer.close()
 
 
+@pytest.mark.concurrency
 async def test_no_reader_blocks_the_writer(store: Store, reader: Reader) -> None:
     log = await Past(store).begin()
     reader.runs()  # its connection stays open
@@ -183,6 +195,7 @@ async def test_no_reader_blocks_the_writer(store: Store, reader: Reader) -> None
     assert len(reader.events(run_id(1))) == 1
 
 
+@pytest.mark.concurrency
 async def test_every_thread_reads_over_a_connection_of_its_own(store: Store, reader: Reader) -> None:
     await Past(store).whole()
     gate = threading.Barrier(8, timeout=10)
@@ -202,6 +215,7 @@ def test_a_reader_cannot_write(private: Path, store: Store, reader: Reader) -> N
         reader._fetch("DELETE FROM workflow_executions", ())
 
 
+@pytest.mark.concurrency
 def test_what_was_durable_is_read_while_it_is_written_and_after_a_kill(
     child: Callable[..., subprocess.Popen[str]], reader: Reader
 ) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.store.past import NOON, Past, definition, run_id
-from tideate_core.errors import InvalidInput, RunNotFound
+from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
 from tideate_core.store.reader import Reader
 from tideate_core.store.records import CheckpointRow, NewRun
 
@@ -34,6 +34,19 @@ async def test_checkpoints_are_listed_newest_first(store: Store, reader: Reader)
     assert reader.checkpoints() == [later, manual, *reversed(made)]
     assert reader.checkpoint(manual.id) == manual
     assert reader.checkpoint(manual.id[:12].upper()) == manual
+    assert [reader.checkpoint(f"{run_id(1)}.{ordinal}") for ordinal in (1, 2)] == made
+
+
+@pytest.mark.parametrize("wanted", ["1.3", "1.4", "1.0", "1.", "1.x", "1.1.1", "9.1", ".1"])
+async def test_only_completed_steps_are_checkpoints(store: Store, reader: Reader, wanted: str) -> None:
+    past = Past(store)
+    await past.begin()
+    for step in ("a", "b"):
+        await past.step(step)
+    await past.step("c", status="failed", error="no")
+    run, _, ordinal = wanted.partition(".")
+    with pytest.raises((CheckpointNotFound, InvalidInput)):
+        reader.checkpoint(f"{run and run_id(int(run))}.{ordinal}")
 
 
 async def test_runs_are_listed_newest_first_in_pages(store: Store, reader: Reader) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.store import Store
 
 A = run_id(0xA)
+VIEW = "SCAN all_checkpoints"
 
 
 @pytest.fixture
@@ -56,7 +57,8 @@ def test_nothing_is_found_by_reading_a_whole_table(
             ask(A)
     lines = plan(private, asked)
     assert len(lines) > 20
-    scans = [line for line in lines if line.startswith("SCAN") and "USING" not in line]
+    # a view is no table: what it is made of has lines of its own
+    scans = [line for line in lines if line.startswith("SCAN") and "USING" not in line and line != VIEW]
     assert scans == []
 
 

@@ -46,6 +46,16 @@ async def test_the_newest_of_each_workflow_are_kept(store: Store) -> None:
     assert (pruned.runs, pruned.checkpoints) == (4, 12)
 
 
+async def test_what_would_go_is_told_and_stays(store: Store) -> None:
+    for number in range(3):
+        await Past(store, number, at=NOON + number).whole(big("x"))
+    told = await store.prune(Retention(keep_runs=1), at=NOON, dry_run=True)
+    assert (told.runs, sorted(told.ids)) == (2, [run_id(0), run_id(1)])
+    assert (told.checkpoints, told.objects, told.bytes) == (0, 0, 0)
+    assert listed(store) == [0, 1, 2]
+    assert (await store.prune(Retention(keep_runs=1), at=NOON)).ids == told.ids
+
+
 async def test_runs_that_ended_too_long_ago_go(store: Store) -> None:
     for number in range(4):
         await Past(store, number, at=NOON - number * DAY).whole()  # ends 10 ms later

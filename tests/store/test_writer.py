@@ -1,11 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,9 +11,14 @@ from tideate_core.errors import StoreError
 from tideate_core.store import Store, writer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from tideate_core.store.delivery import Delivery
     from tideate_core.store.load import Load
     from tideate_core.store.transaction import Transaction
+
+pytestmark = pytest.mark.concurrency
 
 
 def failures(store: Store, count: int) -> asyncio.Event:
@@ -63,24 +64,11 @@ async def test_what_ends_together_is_committed_together(store: Store) -> None:
     assert len(seen) <= 20
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="counts system calls with strace")
-def test_a_chained_step_is_one_fsync(private: Path, tmp_path: Path) -> None:
-    counts = []
-    for run, steps in (("a" * 32, 10), ("b" * 32, 110)):
-        report = tmp_path / "strace"
-        tracing = ["strace", "-f", "-o", str(report), "-e", "trace=fsync,fdatasync"]
-        child = [sys.executable, "-m", "tests.store.child", "steps", str(private), run, str(steps)]
-        done = subprocess.run(
-            [*tracing, *child], cwd=Path(__file__).parents[2], capture_output=True, timeout=60
-        )
-        if b"PTRACE" in done.stderr or b"ptrace" in done.stderr:
-            pytest.skip("this machine lets nobody trace a process")
-        assert done.returncode == 0, done.stderr
-        lines = report.read_text().splitlines()
-        counts.append(sum("sync(" in text for text in lines))
-        shutil.rmtree(private)
-    # what opening, beginning and closing take is the same of both; one heartbeat may be in either
-    assert 99 <= counts[1] - counts[0] <= 101
+def test_every_commit_is_synced(store: Store) -> None:
+    connection = store._writer._connection
+    full = 2  # in the log, SQLite syncs once a commit then; the benchmark counts the system calls
+    assert connection.execute("PRAGMA synchronous").fetchone() == (full,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 async def test_a_run_that_cannot_be_written_does_not_stop_the_others(store: Store, private: Path) -> None:
@@ -122,22 +110,20 @@ async def test_a_job_that_fails_is_undone_and_told(store: Store, private: Path) 
 
 
 async def test_a_database_locked_for_long_is_told_and_the_run_can_be_taken_up_in_this_process(
-    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+    open_store: Callable[[], Store], private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(writer, "LOCKED", 0.05)
     monkeypatch.setattr(writer, "PATIENCE", 0)
     monkeypatch.setattr(writer, "RETRY_AFTER", 0.05)
+    store = open_store()
     log, idle = await store.begin(new_run()), await store.begin(new_run())
     other = sqlite3.connect(private / "tideate.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     log.event("E", DAY, {})
     idle.event("E", DAY, {})
-    loop = asyncio.get_running_loop()
-    began = loop.time()
-    with pytest.raises(StoreError, match=r"tideate\.db was locked by another process for 5 seconds"):
+    with pytest.raises(StoreError, match=r"tideate\.db is kept locked by another process"):
         await log.finished(outcome("a"))
-    assert 4 < loop.time() - began < 12
-    store._writer._connection.execute("PRAGMA busy_timeout = 50")
-    with pytest.raises(StoreError, match="was locked"):
+    with pytest.raises(StoreError, match="is kept locked"):
         await log.release()
     other.execute("ROLLBACK")
     other.close()
@@ -158,7 +144,7 @@ async def test_what_is_waited_for_is_written_when_the_trouble_passes(
 ) -> None:
     monkeypatch.setattr(writer, "RETRY_AFTER", 0.02)
     connection = store._writer._connection
-    connection.execute("PRAGMA busy_timeout = 20")
+    monkeypatch.setattr(writer, "LOCKED", 0)
     log = await store.begin(new_run())
     failed = failures(store, 2)
     other = sqlite3.connect(private / "tideate.db", isolation_level=None)
@@ -195,11 +181,11 @@ async def test_a_run_whose_release_failed_is_free_as_soon_as_something_can_be_wr
 ) -> None:
     monkeypatch.setattr(writer, "PATIENCE", 0)
     monkeypatch.setattr(writer, "RETRY_AFTER", 0.02)
-    store._writer._connection.execute("PRAGMA busy_timeout = 20")
+    monkeypatch.setattr(writer, "LOCKED", 0)
     log, other_run = await store.begin(new_run()), await store.begin(new_run())
     other = sqlite3.connect(private / "tideate.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="was locked"):
+    with pytest.raises(StoreError, match="is kept locked"):
         await log.release()
     other.execute("ROLLBACK")
     other.close()

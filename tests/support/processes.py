@@ -12,6 +12,8 @@ from pathlib import Path
 __all__ = ["Brood"]
 
 MARK = "TIDEATE_TEST_BROOD"
+MEASURING = "COVERAGE_PROCESS_CONFIG"
+"""What `make coverage` tells the processes that are started under it."""
 
 
 class Brood:
@@ -23,7 +25,8 @@ class Brood:
     def environment(self) -> dict[str, str]:
         """What a process must be started with to belong here; its children inherit it."""
         name, value = self._mark.split("=")
-        return {name: value}
+        measured = {MEASURING: os.environ[MEASURING]} if MEASURING in os.environ else {}
+        return {name: value, **measured}
 
     def pids(self) -> set[int]:
         """The living members. Zombies are dead: whoever started them has only not asked yet."""

@@ -242,6 +242,14 @@ def test_a_file_with_a_reserved_name_is_a_notice(
         known.get("cancel")
 
 
+def test_a_file_that_cannot_be_used_is_told_to_nobody_who_wants_another(
+    registry: WorkflowRegistry, root: Path, project: Path
+) -> None:
+    write(project / "cancel.workflow")
+    with pytest.raises(UnknownWorkflow, match="'essay'"):
+        Catalog(registry, root).get("essay")
+
+
 @pytest.mark.parametrize("name", ["esay.workflow", "./esay.workflow", "./review.workflow"])
 def test_a_path_that_leads_nowhere_is_told_before_its_name_is_looked_at(
     registry: WorkflowRegistry, tmp_path: Path, name: str

@@ -97,6 +97,17 @@ def test_each_mistake_of_a_step_is_told(step: Step, expected: str) -> None:
     assert mistake.startswith(expected)
 
 
+def test_a_step_that_is_named_only_when_the_run_is_there_is_no_mistake() -> None:
+    inputs = {"which": {"type": "string"}}
+    assert told(task("a"), task("b", "{{ steps[inputs.which].result }}", "a"), inputs=inputs) == []
+
+
+def test_a_text_that_several_steps_share_is_told_at_each() -> None:
+    shared = "{{ promt }}"
+    unknown = "'promt' is not known here; did you mean 'prompt'?"
+    assert told(task("a", shared), task("b", shared)) == [unknown, unknown]
+
+
 def test_an_id_that_jinja_takes_for_a_subtraction_is_explained() -> None:
     steps = [task("style-check"), task("b", "{{ steps.style-check.result }}", "style-check")]
     assert told(*steps) == [

@@ -16,7 +16,14 @@ from tideate_core.workflows.expressions import evaluate, render_task
 from tideate_core.workflows.references import _full_references, _plain_references, references
 
 VALUES: dict[str, Any] = {
-    "inputs": {"items": ["a", "b"], "n": 3, "m": {"deep": None}, "text": "<b>"},
+    "inputs": {
+        "items": ["a", "b"],
+        "n": 3,
+        "m": {"deep": None},
+        "text": "<b>",
+        "none": [],
+        "long": "x" * 100_001,
+    },
     "context": MappingProxyType({"style": "terse"}),
     "prompt": "do it",
     "steps": MappingProxyType(
@@ -90,6 +97,9 @@ def test_an_expression_gives_a_json_value(expression: str, value: Any) -> None:
         ("range", "it gives what is no JSON value"),
         ("''.__class__.__mro__", "has no '__class__'"),
         ("(" * 5000, "it is nested too deeply"),
+        ("inputs.none | first", "No first item, sequence was empty"),
+        ("inputs.long | map('upper')", "it gives a list of more than 100000 items"),
+        ("steps.list.result | join", "`join` is for texts and numbers, not for dict"),
     ],
 )
 def test_an_expression_without_a_value_says_why(expression: str, words: str) -> None:

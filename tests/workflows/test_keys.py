@@ -64,6 +64,7 @@ def test_nothing_else_is_left_behind(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "keys").iterdir()) == [".gitignore", "workflow.key"]
 
 
+@pytest.mark.concurrency
 def test_processes_that_come_first_at_once_get_the_same_key(tmp_path: Path) -> None:
     racers = [
         subprocess.Popen(
@@ -97,6 +98,21 @@ def test_who_comes_second_takes_the_first_ones_key(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(os, "link", late)
     assert workflow_key(tmp_path) == first
+
+
+def test_a_key_that_is_removed_while_it_is_made_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, path = os.link, tmp_path / "keys" / "workflow.key"
+
+    def removed(*args: Any, **kwargs: Any) -> None:
+        link(*args, **kwargs)
+        path.unlink()
+
+    with monkeypatch.context() as patched, pytest.raises(ConfigError, match="was removed while it was made"):
+        patched.setattr(os, "link", removed)
+        workflow_key(tmp_path)
+    assert workflow_key(tmp_path) == path.read_bytes()
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o666])

@@ -238,6 +238,7 @@ def test_a_format_is_known_by_the_files_name(path: str, kind: str | None) -> Non
     assert format_of(path) == kind
 
 
+@pytest.mark.speed
 def test_a_thousand_steps_are_read_and_checked_in_well_under_a_second() -> None:
     def thousand(i: int) -> dict[str, Any]:
         before = [f"s{i - 1}"] if i else []

@@ -101,12 +101,19 @@ STEPS: dict[FileFormat, str] = {
         ("yaml", "context: {a: 1e999}", "2:14: 1e999 is no number that can be kept; put it in quotes if it is a"
          " text"),
         ("yaml", f"context: {{a: {'9' * 5000}}}", "2:14: the number is too large; put it in quotes if it is a text"),
+        ("yaml", "context: {a: 9223372036854775808}",
+         "2:14: the number is too large; put it in quotes if it is a text"),
+        ("yaml", "concurrency: 9223372036854775808",
+         "2:14: the number is too large; put it in quotes if it is a text"),
+        ("yaml", "concurrency: !mine 3", "2:14: the tag !mine is not used in a workflow; remove it;"
+         " values are what JSON has"),
         ("yaml", "context: {a: !!int x}", "2:14: 'x' is no `!!int`; remove the tag"),
         ("yaml", "context: {<<: 3}", "2:15: `<<` is for a mapping, or a list of them; write `<<: *name`"),
         ("yaml", 'context: {a: "\\ud800"}', "2:14: the text has half a character, \\ud800, without its other half;"
          " write the character itself"),
         ("json", '"context": {"a": 1, "a": 2}', "2:21: the key 'a' is given twice; keep one of them"),
         ("json", '"context": {"a": 1e999}', "2:18: the number is too large; put it in quotes"),
+        ("json", '"context": {"a": 9223372036854775808}', "2:18: the number is too large; put it in quotes"),
         ("json", '"context": {"a": "\\ud800"}', "2:18: the text has half a character, \\ud800, without its other"
          " half; write both halves"),
     ],

@@ -89,6 +89,11 @@ def test_a_projects_prompt_is_not_used_before_it_is_trusted(project: Path) -> No
     assert len(notices) == 1
 
 
+def test_without_anybody_to_be_told_it_is_not_used_either(project: Path) -> None:
+    library = PromptLibrary([project.parent / "person"], project=project)
+    assert library.render("ask", prompt="why").user == "why?"
+
+
 def test_a_changed_prompt_is_not_trusted_any_more(project: Path) -> None:
     trust_project(project)
     write(project / ".tideate" / "prompts", "Changed.\n---\n{{ prompt }}#")

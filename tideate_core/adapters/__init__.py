@@ -3,7 +3,23 @@
 Importing this package imports no model library; each is imported when its adapter is first asked.
 """
 
-from tideate_core.adapters.base import Adapter, Prompt, Reply, Turn, Usage
-from tideate_core.adapters.pool import AdapterPool
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.adapters.base import Adapter, Prompt, Reply, Turn, Usage
+    from tideate_core.adapters.pool import AdapterPool
 
 __all__ = ["Adapter", "AdapterPool", "Prompt", "Reply", "Turn", "Usage"]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "base": ("Adapter", "Prompt", "Reply", "Turn", "Usage"),
+            "pool": ("AdapterPool",),
+        },
+    )

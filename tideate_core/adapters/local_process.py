@@ -15,14 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from tideate_core.adapters.bundled import ALIAS, CONTEXT_TOKENS
 from tideate_core.adapters.libraries import INSTALL_MODEL
 from tideate_core.errors import AdapterUnavailable
 
-__all__ = ["ALIAS", "CONTEXT_TOKENS", "LocalProcess", "start_process"]
+__all__ = ["LocalProcess", "start_process"]
 
-ALIAS = "SmolLM2-135M-Instruct"
-CONTEXT_TOKENS = 4096
-"""What prompt and answer share; 251 MB of memory."""
 START_LIMIT = 60.0
 STOP_LIMIT = 2.0
 """Seconds."""

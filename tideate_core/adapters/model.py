@@ -7,10 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters.base import Prompt, Reply, Usage
-from tideate_core.adapters.held import HeldModel
-from tideate_core.adapters.libraries import load_libraries
-from tideate_core.adapters.retry import Backoff, retrying
-from tideate_core.adapters.translate import Origin, translate
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 
 if TYPE_CHECKING:
@@ -22,7 +18,10 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
 
+    from tideate_core.adapters.held import HeldModel
+    from tideate_core.adapters.retry import Backoff
     from tideate_core.adapters.sources import ModelSource, OpenModel
+    from tideate_core.adapters.translate import Origin
 
 __all__ = ["ModelAdapter"]
 
@@ -70,7 +69,7 @@ def _text_of(part: object) -> str:
 
 
 class ModelAdapter:
-    """Asks one model.
+    """Asks one model. To make one costs nothing: what it asks with is loaded with the first prompt.
 
     :param attempts: how often the model may try to give a typed answer that validates.
     :param temperature: None leaves it to the provider.
@@ -96,7 +95,7 @@ class ModelAdapter:
         self._attempts = attempts
         self._temperature = temperature
         self._max_tokens = max_tokens
-        self._backoff = backoff or Backoff()
+        self._backoff = backoff
         self._held: HeldModel | None = None
         self._opening = asyncio.Lock()
 
@@ -107,15 +106,19 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
+        from tideate_core.adapters.retry import Backoff, retrying
+
         stream = _Stream(on_token)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself
             may_retry=lambda: self._held is not None and not stream.shown,
-            backoff=self._backoff,
+            backoff=self._backoff or Backoff(),
         )
 
     async def check(self) -> str:
+        from tideate_core.adapters.translate import translate
+
         held = await self._open()
         async with held.in_use() as opened:
             try:
@@ -132,6 +135,9 @@ class ModelAdapter:
             await held.close()
 
     async def _open(self) -> HeldModel:
+        from tideate_core.adapters.held import HeldModel
+        from tideate_core.adapters.libraries import load_libraries
+
         async with self._opening:
             if self._held is not None and not self._held.opened.alive():
                 await self._retire(self._held)
@@ -147,6 +153,8 @@ class ModelAdapter:
         await held.retire()
 
     async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None) -> Reply:
+        from tideate_core.adapters.translate import translate
+
         held = await self._open()
         async with held.in_use() as opened:
             try:

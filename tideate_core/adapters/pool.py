@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.adapters.replay import RecordingAdapter, ReplayAdapter
-from tideate_core.adapters.sources import PROVIDERS, ProviderSource, ServerSource
+from tideate_core.adapters.providers import PROVIDERS
 from tideate_core.errors import UnknownAdapter, did_you_mean
 
 if TYPE_CHECKING:
@@ -50,17 +49,25 @@ class AdapterPool:
     def _make(self, name: str) -> Adapter:
         prefix, colon, rest = name.partition(":")
         if prefix == "replay" and rest:
+            from tideate_core.adapters.replay import ReplayAdapter
+
             return ReplayAdapter(name, Path(rest).expanduser())
         adapter = self._make_model(name, prefix if colon and rest else None)
-        return RecordingAdapter(adapter, self._record) if self._record else adapter
+        if self._record is None:
+            return adapter
+        from tideate_core.adapters.replay import RecordingAdapter
+
+        return RecordingAdapter(adapter, self._record)
 
     def _make_model(self, name: str, provider: str | None) -> Adapter:
-        from tideate_core.adapters.local import local_adapter
-        from tideate_core.adapters.model import ModelAdapter
-
         attempts = self._config.limits.attempts
         if name == "local":
+            from tideate_core.adapters.local import local_adapter
+
             return local_adapter(attempts)
+        from tideate_core.adapters.model import ModelAdapter
+        from tideate_core.adapters.sources import ProviderSource, ServerSource
+
         if (server := self._config.adapters.get(name)) is not None:
             source = ServerSource(name, server)
             return ModelAdapter(name, source, attempts=attempts, context_tokens=server.context_tokens)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from tideate_core.adapters.credentials import KeySource
+from tideate_core.adapters.providers import ALSO_KEYS, PROVIDERS
 from tideate_core.adapters.translate import Origin
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed
 
@@ -23,41 +24,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import AdapterConfig
 
-__all__ = ["PROVIDERS", "ModelSource", "OpenModel", "ProviderSource", "ServerSource", "open_server"]
-
-PROVIDERS: dict[str, str] = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "azure": "AZURE_OPENAI_API_KEY",
-    "bedrock": "",
-    "cerebras": "CEREBRAS_API_KEY",
-    "cohere": "CO_API_KEY",
-    "deepseek": "DEEPSEEK_API_KEY",
-    "fireworks": "FIREWORKS_API_KEY",
-    "github": "GITHUB_API_KEY",
-    "google": "GOOGLE_API_KEY",
-    "google-cloud": "",
-    "groq": "GROQ_API_KEY",
-    "huggingface": "HF_TOKEN",
-    "mistral": "MISTRAL_API_KEY",
-    "moonshotai": "MOONSHOTAI_API_KEY",
-    "ollama": "",
-    "openai": "OPENAI_API_KEY",
-    "openai-chat": "OPENAI_API_KEY",
-    "openai-responses": "OPENAI_API_KEY",
-    "openrouter": "OPENROUTER_API_KEY",
-    "together": "TOGETHER_API_KEY",
-    "vercel": "VERCEL_AI_GATEWAY_API_KEY",
-    "xai": "XAI_API_KEY",
-}
-"""Providers that may stand before the colon, and the variable with their key (empty: none, or several)."""
-
-ALSO_KEYS: dict[str, str] = {
-    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
-    "google": "GEMINI_API_KEY",
-    "ollama": "OLLAMA_API_KEY",
-    "vercel": "VERCEL_OIDC_TOKEN",
-}
-"""The variable that a provider's key is taken from where the first is empty."""
+__all__ = ["ModelSource", "OpenModel", "ProviderSource", "ServerSource", "open_server"]
 
 CONNECT_TIMEOUT = 5.0
 CHECK_TIMEOUT = 10.0

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from tideate_core.cli.exits import DONE, status_of
 from tideate_core.cli.output import fail, messages, print_json, print_text, results, tell, visible
-from tideate_core.cli.runs import lasted, page, private_of, short, table, when
+from tideate_core.cli.runs import lasted, note_foreign, page, private_of, short, table, when
 from tideate_core.cli.wishes import opened
 from tideate_core.errors import TideateError
 from tideate_core.store.reader import Reader
@@ -49,6 +49,7 @@ def list_checkpoints(run: str | None, root: str | None, *, limit: int, as_json: 
         reader = Reader(private)
         known = reader.run(run).id if run else None
         rows = reader.checkpoints(known, limit=limit)
+        note_foreign(private)
         if as_json:
             print_json({"ok": True, "checkpoints": [_row_json(row) for row in rows]})
         elif not rows:
@@ -63,9 +64,11 @@ def show(checkpoint: str, root: str | None, *, as_json: bool) -> int:
     """Print a checkpoint and the state of its run then; returns the exit status."""
 
     def command(private: Path) -> None:
-        # it is looked for before a store is opened, which makes one where there is none
-        found = Reader(private).checkpoint(checkpoint)
-        shape = _managed(private, lambda manager: manager.load(found.id))
+        # here, because to list them takes no engine
+        from tideate_core.engine.checkpoints import read_checkpoint
+
+        shape = read_checkpoint(Reader(private), checkpoint)
+        note_foreign(private)
         if as_json:
             print_json({"ok": True, "checkpoint": shape.model_dump(mode="json", by_alias=True)})
         else:
@@ -78,6 +81,7 @@ def restore(checkpoint: str, root: str | None, *, as_json: bool) -> int:
     """Make a run of a checkpoint and print its id; returns the exit status."""
 
     def command(private: Path) -> None:
+        # it is looked for before a store is opened, which makes one where there is none
         found = Reader(private).checkpoint(checkpoint)
         made = _managed(private, lambda manager: manager.restore(found.id))
         if as_json:

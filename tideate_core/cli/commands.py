@@ -15,6 +15,7 @@ from tideate_core.cli.runs import hint
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import ConfigError, TideateError
 from tideate_core.project import Trust, needs_trust, private_place, trust_project
+from tideate_core.store.database import FILE
 from tideate_core.workflows import MachineWorkflow
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _listed(known: Registration) -> dict[str, object]:
 def trust(file: str | None, root: str | None, *, revoke: bool) -> int:
     """Trust a file's content, or a project's configuration and prompts; returns the exit status."""
     try:
-        lines = _revoke(file, root) if revoke else [f"trusted as it is now: {p}" for p in _trust(file, root)]
+        lines = _revoke(file, root) if revoke else _trust(file, root)
     except TideateError as error:
         fail(error)
         return 2
@@ -87,18 +88,27 @@ def trust(file: str | None, root: str | None, *, revoke: bool) -> int:
     return 0
 
 
-def _trust(file: str | None, root: str | None) -> list[Path]:
+def _trust(file: str | None, root: str | None) -> list[str]:
     if file is None:
-        return trust_project(_project_root(root))
+        return [f"trusted as it is now: {path}" for path in trust_project(_project_root(root))]
     path = Path(file).expanduser()
+    if path.name == FILE:
+        # here, because most files are none
+        from tideate_core.cli.database_trust import trust_database
+
+        return trust_database(path)
     Trust().trust(path)
-    return [path]
+    return [f"trusted as it is now: {path}"]
 
 
 def _revoke(file: str | None, root: str | None) -> list[str]:
     trust = Trust()
     if file is not None:
         paths = [Path(file).expanduser()]
+        if paths[0].name == FILE:
+            from tideate_core.cli.database_trust import revoke_database
+
+            return [revoke_database(paths[0])]
     else:
         found = _project_root(root)
         # also files that are gone: their content could come back

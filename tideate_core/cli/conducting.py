@@ -30,7 +30,7 @@ __all__ = ["Manner", "conduct"]
 
 INVALID_FILES: Final = frozenset({"ConfigError", "InvalidDefinitionFile", "InvalidWorkflowFile"})
 """Error codes that are wrong usage even when a run comes upon them on its way."""
-STORE: Final = frozenset({"RunLost", "StoreError", "StoreIsNewer"})
+STORE: Final = frozenset({"RunLost", "StoreError", "StoreIsForeign", "StoreIsNewer"})
 """Error codes that are none, even when no run has begun."""
 
 

@@ -14,6 +14,7 @@ from tideate_core.cli.runs import (
     cost_words,
     hint,
     lasted,
+    note_foreign,
     page,
     private_of,
     run_json,
@@ -90,8 +91,9 @@ def _check(options: HistoryOptions) -> None:
 
 def _runs(options: HistoryOptions, private: Path) -> None:
     runs = _found(options, Reader(private))
+    foreign = note_foreign(private)
     if options.json:
-        print_json({"ok": True, "runs": [run_json(run) for run in runs]})
+        print_json({"ok": True, "foreign": foreign, "runs": [run_json(run) for run in runs]})
         return
     if not runs:
         tell(messages(), Text("no run is like that" if options.status or options.name else "no runs yet"))
@@ -99,9 +101,10 @@ def _runs(options: HistoryOptions, private: Path) -> None:
     columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cost", "")
     rows = table(*columns, right=("took", "tokens", "cost"))
     for run in runs:
-        rows.add_row(*_row(run))
+        rows.add_row(*_row(run, foreign=foreign))
     page().print(rows)
-    hint(private)
+    if not foreign:
+        hint(private)
 
 
 def _found(options: HistoryOptions, reader: Reader) -> list[RunRow]:
@@ -112,8 +115,9 @@ def _found(options: HistoryOptions, reader: Reader) -> list[RunRow]:
     return reader.runs(limit=options.limit, name=options.name, status=status)
 
 
-def _row(run: RunRow) -> tuple[str | Text, ...]:
-    what = f"tideate resume {short(run.id)}" if run.resumable else " ".join((run.error or "").split())
+def _row(run: RunRow, *, foreign: bool) -> tuple[str | Text, ...]:
+    goes_on = run.resumable and not foreign
+    what = f"tideate resume {short(run.id)}" if goes_on else " ".join((run.error or "").split())
     return (
         short(run.id),
         Text(visible(run.name)),

@@ -166,7 +166,8 @@ def trust(
 ) -> int:
     """Trust a project's .tideate/config.toml, prompts/*.md and workflows/*.{yaml,yml,json} as they are now.
 
-    After a change a file is not trusted any more.
+    After a change a file is not trusted any more. A .tideate/tideate.db that came with the project is trusted
+    by its name: its runs can go on then.
     """
     from tideate_core.cli.commands import trust as command
 

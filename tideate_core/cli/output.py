@@ -8,13 +8,14 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markdown import Markdown
 from rich.text import Text
 
 from tideate_core.errors import InvalidWorkflowFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rich.markdown import Markdown
 
     from tideate_core.engine import WorkflowResult
     from tideate_core.errors import TideateError
@@ -64,6 +65,9 @@ def _shown(character: str) -> str:
 
 def markdown(text: str) -> Markdown:
     """Render a model's Markdown; links show where they lead."""
+    # here, as most of what is printed is no Markdown: it brings a parser and all highlighters
+    from rich.markdown import Markdown
+
     return Markdown(visible(text), hyperlinks=False)
 
 

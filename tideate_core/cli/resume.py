@@ -16,6 +16,7 @@ from tideate_core.cli.runs import short, steps_words, when
 from tideate_core.cli.wiring import build_catalog, log_to_file, open_project
 from tideate_core.cli.wishes import opened, until, words_json
 from tideate_core.errors import InvalidInput, RunEnded, RunNotActive, TideateError
+from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import resumable, state_of
 
@@ -58,6 +59,7 @@ def resume(options: ResumeOptions) -> int:
 
 
 async def _resume(options: ResumeOptions, project: Project) -> int:
+    await asyncio.to_thread(require_ours, project.private)
     reader = Reader(project.private)
     manner = Manner(options.policy, options.json)
     run = await _wanted(options, reader, manner)

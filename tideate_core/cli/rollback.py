@@ -126,7 +126,7 @@ def _list(project: Project, *, as_json: bool) -> int:
 def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
     try:
         ahead = _undoing(project).look_ahead(members)
-    except WorkspaceError as error:
+    except (StoreError, WorkspaceError) as error:
         return {"files": [], "changed_since": [], "error": str(error)}
     return {"files": ahead.names, "changed_since": ahead.conflicts, "error": None}
 

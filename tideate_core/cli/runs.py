@@ -12,8 +12,9 @@ from rich.text import Text
 
 from tideate_core.cli.output import messages, tell, visible
 from tideate_core.cli.places import locate
-from tideate_core.errors import StoreError
+from tideate_core.errors import StoreError, StoreIsForeign
 from tideate_core.project import private_place
+from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import resumable, state_of
 
@@ -29,6 +30,7 @@ __all__ = [
     "hint",
     "lasted",
     "lease_json",
+    "note_foreign",
     "page",
     "private_of",
     "reader_of",
@@ -89,9 +91,10 @@ def table(*columns: str, right: Iterable[str] = ()) -> Table:
     return made
 
 
-def short(run_id: str) -> str:
-    """Return the beginning of an id, as lists show it and commands take it."""
-    return run_id[:SHORT]
+def short(identity: str) -> str:
+    """Return the beginning of a run's or a checkpoint's id, as lists show it and commands take it."""
+    beginning, point, ordinal = identity.partition(".")
+    return beginning[:SHORT] + point + ordinal
 
 
 def state_text(run: RunRow) -> Text:
@@ -104,6 +107,8 @@ def hint(private: Path) -> None:
     """Say on stderr, in one line, that there are runs to go on with; nothing where there are none."""
     try:
         runs = resumable(Reader(private))
+        if runs:
+            require_ours(private)
     except StoreError as error:
         tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
         return
@@ -119,6 +124,16 @@ def hint(private: Path) -> None:
             f"({newest.name}, {short(newest.id)}), `tideate history --status interrupted` lists them"
         )
     tell(messages(), Text(visible(words), style="yellow"))
+
+
+def note_foreign(private: Path) -> bool:
+    """Say on stderr that runs were made by somebody else's tideate, if they were; returns whether so."""
+    try:
+        require_ours(private)
+    except StoreIsForeign as error:
+        tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
+        return True
+    return False
 
 
 def when(at: int, *, seconds: bool = False) -> str:

@@ -12,7 +12,9 @@ from tideate_core.cli.output import fail, path_line, print_json, results, visibl
 from tideate_core.cli.runs import (
     cost_words,
     lasted,
+    note_foreign,
     page,
+    private_of,
     reader_of,
     run_json,
     short,
@@ -23,6 +25,7 @@ from tideate_core.cli.runs import (
     tokens_json,
     when,
 )
+from tideate_core.cli.step_items import item_json, items_of, items_table, items_words
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError, did_you_mean
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from tideate_core.cli.step_items import Item
     from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
     from tideate_core.store.reader import Reader
 
@@ -59,14 +63,16 @@ def show(run_id: str, root: str | None, *, events: bool, step: str | None, as_js
     try:
         reader = reader_of(root)
         run = reader.run(run_id)
+        foreign = note_foreign(private_of(root))
         steps = reader.steps(run.id)
-        if step is not None:
-            _show_step(_named(steps, step), as_json=as_json)
-            return DONE
         happened = reader.events(run.id)
+        if step is not None:
+            _show_step(_named(steps, step), items_of(happened).get(step, []), as_json=as_json)
+            return DONE
         points = reader.checkpoints(run.id)
         if as_json:
-            print_json(_json(reader, run, steps, happened if events else None, happened, points))
+            shape = _json(reader, run, steps, happened if events else None, happened, points)
+            print_json({**shape, "foreign": foreign})
         else:
             _show(reader, run, steps, happened, points)
             if events:
@@ -94,7 +100,8 @@ def _json(
 ) -> dict[str, Any]:
     shape: dict[str, Any] = {"ok": True, **run_json(run)}
     shape["response"] = reader.response(run.id)
-    shape["steps"] = [_step_json(row) for row in steps]
+    items = items_of(happened)
+    shape["steps"] = [_step_json(row, items.get(row.step, [])) for row in steps]
     shape["runs"] = [
         {**run_json(child), "parent_step": step} for step, child in _children(reader, run, steps)
     ]
@@ -111,8 +118,10 @@ def _json(
     return shape
 
 
-def _step_json(row: StepRow) -> dict[str, Any]:
+def _step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
+    shape = {"items": [item_json(item) for item in items]} if items else {}
     return {
+        **shape,
         "step": row.step,
         "name": row.name,
         "agent": row.agent,
@@ -137,6 +146,8 @@ def _show(
     _facts(_run_facts(run, happened))
     if steps:
         page().print(_steps_table(steps))
+    items = items_of(happened)
+    _facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
     children = _children(reader, run, steps)
     for step, child in children:
         line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short(child.id)} {child.name} "))
@@ -247,9 +258,9 @@ def _children(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[s
     return found
 
 
-def _show_step(row: StepRow, *, as_json: bool) -> None:
+def _show_step(row: StepRow, items: list[Item], *, as_json: bool) -> None:
     if as_json:
-        print_json({"ok": True, **_step_json(row)})
+        print_json({"ok": True, **_step_json(row, items)})
         return
     _facts(
         {
@@ -266,6 +277,8 @@ def _show_step(row: StepRow, *, as_json: bool) -> None:
             "error": Text(visible(row.error or ""), style="red"),
         }
     )
+    if items:
+        page().print(items_table(items))
     if row.status == "completed":
         text = (
             row.result

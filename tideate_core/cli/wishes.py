@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
@@ -24,13 +24,15 @@ from tideate_core.store import Store
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from pathlib import Path
 
     from tideate_core.store import RunRow
 
 __all__ = ["cancel", "opened", "pause", "until", "words_json"]
 
+SLOW: Final = 1.0
+"""Seconds after which it is said what is waited for."""
 POLL: Final = 0.05
 """Seconds between two looks at the store: its owner hears a wish as fast as that."""
 
@@ -121,11 +123,13 @@ async def _cancel(wanted: str, root: str | None, within: float, as_json: bool) -
         raise RunEnded(f"run {short(run.id)} is {run.status}; there is nothing left to cancel")
     async with opened(private) as store:
         try:
-            await store.wish(run.id, "cancel")
+            with _told_if_slow(store):
+                await store.wish(run.id, "cancel")
         except RunNotActive:
             await _give_up(store, run, root)
             within = 0
-    run = await until(reader, run.id, lambda now: now.ended, within)
+    with _told_if_slow(None, run):
+        run = await until(reader, run.id, lambda now: now.ended, within)
     if not run.ended:
         who = f"process {run.lease.pid}" if run.lease else "its process"
         raise RunIsOwned(
@@ -139,6 +143,29 @@ async def _cancel(wanted: str, root: str | None, within: float, as_json: bool) -
     return words_json(run, f"{name} is cancelled{undo}", as_json=as_json)
 
 
+@contextmanager
+def _told_if_slow(store: Store | None, run: RunRow | None = None) -> Iterator[None]:
+    """Say what is waited for, once it takes longer than a moment.
+
+    :param store: into which something is written.
+    :param run: whose owner is waited for.
+    """
+    if run is not None and run.lease is not None:
+        words = f"waiting for process {run.lease.pid} to end the run"
+    else:
+        words = "waiting for the database, which another process keeps locked"
+
+    def tell_it() -> None:
+        if store is None or store.is_stuck:
+            tell(messages(), Text(words, style="dim"))
+
+    due = asyncio.get_running_loop().call_later(SLOW, tell_it)
+    try:
+        yield
+    finally:
+        due.cancel()
+
+
 async def _give_up(store: Store, run: RunRow, root: str | None) -> None:
     # here, because few commands write files
     from tideate_core.cli.wiring import open_project
@@ -147,9 +174,15 @@ async def _give_up(store: Store, run: RunRow, root: str | None) -> None:
     project = await asyncio.to_thread(open_project, root)
     given_up = await give_up(store, run)
     try:
-        restored = await put_back(project.workspace, given_up)
+        done = await put_back(project.workspace, given_up)
     except (RollbackConflict, WorkspaceError) as error:
         tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
     else:
-        for path in restored:
+        for path in done.restored:
             tell(messages(), Text(f"put back, its step had not ended: {visible(path)}"))
+        if done.kept:
+            words = (
+                "note: a step that must not be done twice had not ended, so what it wrote stays: "
+                f"{', '.join(done.kept)}; `tideate rollback {short(run.id)}` takes all of the run back"
+            )
+            tell(messages(), Text(visible(words), style="yellow"))

@@ -17,6 +17,8 @@ from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, 
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
 from tideate_core.project import Trust, config_dir, find_root, private_dir, trust_project
 from tideate_core.store import Reader, Store
+from tideate_core.store.database import FILE
+from tideate_core.store.identity import trust as trust_database
 from tideate_core.workflows import Catalog, PromptLibrary
 from tideate_core.workspace import Workspace
 
@@ -182,12 +184,16 @@ class Projects:
 
         :param folder: in the project that is meant; where the editor was started if None.
         :raises ConfigError: there is no such file.
+        :raises StoreError: it is a database that cannot be trusted.
         """
         if path is None:
             start = Path(folder) if folder else self._cwd
             return [str(file) for file in trust_project(find_root(start) or start)]
         if not Path(path).is_file():
             raise ConfigError(f"{path} does not exist; there is nothing to trust")
+        if Path(path).name == FILE:
+            trust_database(Path(path))
+            return [path]
         Trust().trust(Path(path))
         return [path]
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.editor import stored
 from tideate_core.engine.abandoned import give_up, put_back
-from tideate_core.errors import RunNotActive, RunNotFound, StoreError
+from tideate_core.errors import RunNotActive, RunNotFound, StoreError, StoreIsForeign
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
+    from tideate_core.store.records import Status
 
 __all__ = ["Offers", "StoredRuns"]
 
@@ -28,12 +29,12 @@ class StoredRuns:
         self._projects = projects
 
     async def history(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the runs, the newest first."""
-        return await stored.history(self._root(params))
+        """Return a page of the runs, the newest first."""
+        return await stored.history(self._root(params), params, self._here())
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a run with its steps: the newest if none is named."""
-        return await stored.show(self._root(params), params.get("execution_id"))
+        return await stored.show(self._root(params), params.get("execution_id"), self._here())
 
     async def events(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a run's events."""
@@ -58,13 +59,15 @@ class StoredRuns:
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
         """End a run of another process, or one that no process has: its unfinished writes are put back.
 
+        `kept` are files that a step which must not be done twice had written: they stay.
+
         :raises RunNotFound: there is no such run.
         :raises RunEnded: it has ended.
         """
         execution_id, folder = str(params["execution_id"]), params.get("folder")
         try:
             self._projects.runner_of(execution_id).cancel(execution_id)
-            return {"ok": True, "files": []}
+            return {"ok": True, "files": [], "kept": []}
         except RunNotFound:
             store = await self._projects.runner(folder).store()
         try:
@@ -72,8 +75,33 @@ class StoredRuns:
         except RunNotActive:
             run = await asyncio.to_thread(store.reader().run, execution_id)
             given_up = await give_up(store, run)
-            return {"ok": True, "files": await put_back(self._projects.workspace(folder), given_up)}
-        return {"ok": True, "files": []}
+            done = await put_back(self._projects.workspace(folder), given_up)
+            return {"ok": True, "files": done.restored, "kept": done.kept}
+        return {"ok": True, "files": [], "kept": []}
+
+    async def pause(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Let a run stop before its next step, also one of another process.
+
+        :raises RunNotFound: there is no such run.
+        :raises RunNotActive: no living process has it.
+        """
+        execution_id = str(params["execution_id"])
+        try:
+            self._projects.runner_of(execution_id).pause(execution_id)
+        except RunNotFound:
+            store = await self._projects.runner(params.get("folder")).store()
+            await store.wish(execution_id, "pause")
+        return {"ok": True}
+
+    async def path(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return all moves of a machine that is under way here, those of earlier processes too.
+
+        :raises RunNotFound: it is not under way here.
+        """
+        execution_id = str(params["execution_id"])
+        running = self._projects.runner_of(execution_id).running
+        driver = next(run.driver for run in running if run.id == execution_id)
+        return {"ok": True, "path": driver.path}
 
     async def rollback(self, params: dict[str, Any]) -> dict[str, Any]:
         """Take back what a run and the runs that are its steps changed; one that could go on is ended.
@@ -86,6 +114,10 @@ class StoredRuns:
         if not execution_id:
             raise RunNotFound("")
         return {"ok": True, "files": await self._projects.rollback(execution_id, params.get("folder"))}
+
+    def _here(self) -> dict[str, Status]:
+        running = (run for runner in self._projects.runners for run in runner.running)
+        return {run.id: run.machine.state.value for run in running}
 
     def _root(self, params: dict[str, Any]) -> Path | None:
         return self._projects.root(params.get("folder"))
@@ -113,6 +145,9 @@ class Offers:
     async def _look(self, root: Path | None) -> None:
         try:
             runs = await stored.interrupted(root)
+        except StoreIsForeign as error:
+            self._post({"type": "notices", "notices": [str(error)]})
+            return
         except StoreError as error:
             # whoever needs the store is told; who only opened a file is not
             log.warning("no look for interrupted runs: %s", error)

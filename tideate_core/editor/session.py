@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tideate_core.editor import definitions, language
+from tideate_core.editor import definitions, inputs, language
 from tideate_core.editor.asker import Asker
+from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.runs import Offers, StoredRuns
@@ -53,7 +54,7 @@ class Session:
             notify=self._notify,
             opened=Offers(post).look,
         )
-        runs = StoredRuns(self._projects)
+        runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -67,6 +68,14 @@ class Session:
             "to_resume": runs.to_resume,
             "resume_run": runs.resume_run,
             "cancel_stored": runs.cancel,
+            "pause_stored": runs.pause,
+            "run_path": runs.path,
+            "checkpoint": checkpoints.create,
+            "checkpoints": checkpoints.list,
+            "checkpoint_state": checkpoints.show,
+            "checkpoint_restore": checkpoints.restore,
+            "inputs": self._inputs,
+            "input_check": self._input_check,
             "list": self._list,
             "register": self._register,
             "ask": self._ask,
@@ -162,6 +171,12 @@ class Session:
     async def _graph(self, params: dict[str, Any]) -> dict[str, Any]:
         return await language.graph(params, lambda: self._projects.catalog(params.get("folder")))
 
+    async def _inputs(self, params: dict[str, Any]) -> dict[str, Any]:
+        return await inputs.look(params, lambda: self._projects.catalog(params.get("folder")))
+
+    async def _input_check(self, params: dict[str, Any]) -> dict[str, Any]:
+        return await inputs.check(params, lambda: self._projects.catalog(params.get("folder")))
+
     async def _register(self, params: dict[str, Any]) -> dict[str, Any]:
         name = str(params["name"])
         rest: dict[str, Any] = {"description": params.get("description") or ""}
@@ -195,6 +210,7 @@ def _listed(known: Registration) -> dict[str, Any]:
         "steps": list(definition.step_names),
         "source": known.source,
         "kind": known.kind,
+        "inputs": inputs.described(definition),
     }
     if isinstance(definition, MachineWorkflow):
         shape |= {"steps": [], "states": list(definition.step_names)}

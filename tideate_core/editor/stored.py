@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from tideate_core.editor.history import actions, page_of, undoable, wanted
 from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
 from tideate_core.project import private_place
+from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import resumable, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from tideate_core.store import EventRow, RunRow, StepRow, Tokens
+    from tideate_core.store.records import Status
+
+    Here = Mapping[str, Status]
 
 __all__ = ["events", "history", "interrupted", "run_to_resume", "show"]
 
 T = TypeVar("T")
 
-MOST_RUNS: Final = 200
-"""Runs of one list."""
+PAGE: Final = 100
+"""Runs of one page."""
+MOST_RUNS: Final = 1000
+"""Runs of one answer: pages that are read again are read together."""
 MOST_EVENTS: Final = 2000
 LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
@@ -30,22 +38,31 @@ LONGEST_DATA: Final = 300
 """Characters of an event's data on its line."""
 
 
-async def history(root: Path | None, limit: int = MOST_RUNS) -> dict[str, Any]:
-    """Return the runs of a project, the newest first.
+async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> dict[str, Any]:
+    """Return a page of the runs of a project, the newest first.
 
+    :param params: `filter`, as `history.wanted` reads it; `limit`; of the page before this one when its last
+        run started as `before` and that one's id as `before_id`.
+    :raises InvalidInput: the filter is none.
     :raises StoreError: the store cannot be read.
     """
+    which = wanted(str(params.get("filter") or ""))
+    limit = min(int(params.get("limit") or PAGE), MOST_RUNS)
+    before, before_id = params.get("before"), params.get("before_id")
+    behind = (int(before), str(before_id)) if before and before_id else None
 
     def read(reader: Reader) -> dict[str, Any]:
-        found = reader.runs(limit=limit + 1)
-        return {"runs": [_run(run) for run in found[:limit]], "more": len(found) > limit}
+        found, more = page_of(reader, which, limit, behind)
+        changed = undoable(private_place(root), reader) if found else ()
+        return {"runs": [_listed(run, changed, here) for run in found], "more": more}
 
     return {"ok": True, **await _read(root, read)}
 
 
-async def show(root: Path | None, prefix: str | None) -> dict[str, Any]:
+async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, Any]:
     """Return a run with its steps, the newest without a prefix.
 
+    :param here: as of `history`.
     :raises RunNotFound: there is no such run.
     :raises StoreError: the store cannot be read.
     """
@@ -55,7 +72,7 @@ async def show(root: Path | None, prefix: str | None) -> dict[str, Any]:
         steps = reader.steps(run.id)
         response = _text(reader.response(run.id)) if run.ended else None
         return {
-            "run": _run(run),
+            "run": _listed(run, undoable(private_place(root), reader), here),
             "steps": [_step(step) for step in steps],
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),
@@ -90,11 +107,13 @@ async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]
     :raises RunNotFound: there is no such run.
     :raises RunEnded: it has ended.
     :raises RunIsOwned: a living process is at work on it.
+    :raises StoreIsForeign: the runs came from elsewhere.
     :raises InvalidInput: none waits to go on, or it goes on with the run that it is a step of.
     :raises StoreError: the store cannot be read.
     """
 
     def read(reader: Reader) -> tuple[RunRow, bool]:
+        require_ours(private_place(root))
         if prefix:
             run = reader.run(prefix)
             return run, _is_owned(run)
@@ -110,11 +129,15 @@ async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]
 async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     """Return the runs whose process ended before they did, the newest first.
 
+    :raises StoreIsForeign: there are some, and they came from elsewhere.
     :raises StoreError: the store cannot be read.
     """
 
     def read(reader: Reader) -> list[dict[str, Any]]:
-        return [_run(run) for run in resumable(reader) if run.lease is not None]
+        runs = [_run(run) for run in resumable(reader) if run.lease is not None]
+        if runs:
+            require_ours(private_place(root))
+        return runs
 
     return await _read(root, read)
 
@@ -153,6 +176,12 @@ def _is_owned(run: RunRow) -> bool:
             f"{label} is under way in process {run.lease.pid}; it can be paused or cancelled there"
         )
     return True
+
+
+def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]:
+    if run.id in here and not run.ended:
+        run = replace(run, status=here[run.id])
+    return {**_run(run), "can": actions(run, changed)}
 
 
 def _run(run: RunRow) -> dict[str, Any]:

@@ -1,15 +1,22 @@
 """Runs workflows: lifecycle, steps, events, confirmation, cancellation."""
 
-from tideate_core.engine.builtin import register_builtin
-from tideate_core.engine.checkpoints import CheckpointManager
-from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd, PolicyFrontEnd
-from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
-from tideate_core.engine.executor import TaskExecutor
-from tideate_core.engine.hooks import WorkflowHooks
-from tideate_core.engine.queue import TaskQueue
-from tideate_core.engine.runner import WorkflowRunner
-from tideate_core.engine.state import StateManager
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.engine.builtin import register_builtin
+    from tideate_core.engine.checkpoints import CheckpointManager
+    from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd, PolicyFrontEnd
+    from tideate_core.engine.events import Event, EventName
+    from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
+    from tideate_core.engine.executor import TaskExecutor
+    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.queue import TaskQueue
+    from tideate_core.engine.runner import WorkflowRunner
+    from tideate_core.engine.state import StateManager
 
 __all__ = [
     "CheckpointManager",
@@ -28,3 +35,20 @@ __all__ = [
     "WorkflowRunner",
     "register_builtin",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "builtin": ("register_builtin",),
+            "checkpoints": ("CheckpointManager",),
+            "confirmation": ("ConfirmationRequest", "FrontEnd", "PolicyFrontEnd"),
+            "events": ("Event", "EventName"),
+            "execution": ("Execution", "RunRequest", "WorkflowResult"),
+            "executor": ("TaskExecutor",),
+            "hooks": ("WorkflowHooks",),
+            "queue": ("TaskQueue",),
+            "runner": ("WorkflowRunner",),
+            "state": ("StateManager",),
+        },
+    )

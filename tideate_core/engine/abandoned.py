@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tideate_core.engine.events import EventName
+from tideate_core.engine.opening import let_go
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
 from tideate_core.engine.reports import summary_of, write_summary
 from tideate_core.engine.resuming import load_past
-from tideate_core.errors import RunLost, RunNotActive, StoreError
+from tideate_core.errors import RunNotActive, StoreError
 from tideate_core.store import Ending
 
 if TYPE_CHECKING:
     from tideate_core.engine.confirmation import ConfirmationRequest
     from tideate_core.engine.events import Event
     from tideate_core.engine.resuming import Past
-    from tideate_core.store import RunLog, RunRow, Store
+    from tideate_core.store import Definition, RunLog, RunRow, Store
     from tideate_core.workflows import Decision
     from tideate_core.workspace import Workspace
 
-__all__ = ["end_adopted", "give_up", "let_go", "put_back"]
+__all__ = ["GivenUp", "PutBack", "end_adopted", "give_up", "put_back"]
 
 logger = logging.getLogger(__name__)
-
-MOST_RUNS: Final = 100_000
-"""Unfinished runs among which those that are a run's steps are looked for."""
 
 
 class _Nobody:
@@ -42,10 +42,30 @@ class _Nobody:
         """Nobody watches."""
 
 
-async def give_up(store: Store, run: RunRow) -> dict[str, frozenset[str]]:
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """A run that was ended while steps of it had not."""
+
+    finished: frozenset[str]
+    """The steps whose work stays, and items that are done of others."""
+    kept: frozenset[str] = frozenset()
+    """Steps that had not ended and must not be done twice: what they did may be done for good, and what they
+    wrote, a receipt perhaps, is all that tells of it. It stays until the person takes it back."""
+
+
+@dataclass(frozen=True, slots=True)
+class PutBack:
+    """What became of the files that unfinished steps had written."""
+
+    restored: list[str]
+    kept: list[str]
+    """Left as they are: written by a step that must not be done twice."""
+
+
+async def give_up(store: Store, run: RunRow) -> dict[str, GivenUp]:
     """End a run as cancelled, and the runs that are its steps.
 
-    :returns: the steps whose work stays, of each run that was ended, for `put_back`.
+    :returns: each run that was ended, for `put_back`.
     :raises RunNotActive: it is a step of another run and ends with that one.
     :raises RunIsOwned: a living process has it.
     :raises RunEnded: it has ended.
@@ -59,13 +79,16 @@ async def give_up(store: Store, run: RunRow) -> dict[str, frozenset[str]]:
     return await _give_up(store, run)
 
 
-async def end_adopted(store: Store, log: RunLog, run: RunRow) -> dict[str, frozenset[str]]:
+async def end_adopted(
+    store: Store, log: RunLog, run: RunRow, *, keep_all: bool = False
+) -> dict[str, GivenUp]:
     """End a run of this process as cancelled, and the runs that are its steps; returns as `give_up` does.
 
+    :param keep_all: the run is the work of a step that must not be done twice.
     :raises RunIsOwned: a living process has a run that is its step.
     :raises StoreError: it cannot be written.
     """
-    _, _, past = await load_past(store, run.id)
+    _, definition, past = await load_past(store, run.id)
     recorder = Recorder(log, _Nobody(), agents=past.agents, checkpoints=past.checkpoints)
     data = {"reason": "cancelled", "message": "", "step": run.current_step, "duration_ms": past.elapsed_ms}
     recorder.event(EventName.WORKFLOW_CANCELLED, data)
@@ -77,44 +100,45 @@ async def end_adopted(store: Store, log: RunLog, run: RunRow) -> dict[str, froze
             await asyncio.to_thread(write_summary, store.private, summary)
         except StoreError:  # the run has ended all the same
             logger.exception("run %s has no summary", run.id)
-    given_up = {run.id: frozenset(past.finished)}
+    once, nests = _done_once(definition)
+    kept = past.running if keep_all else past.running & once
+    given_up = {run.id: GivenUp(frozenset(past.finished), kept)}
     # after it: were this process to end here, nothing could take it up any more
-    for child in await asyncio.to_thread(_children, store, run.id):
-        given_up |= await _give_up(store, child)
+    for child in await asyncio.to_thread(store.reader().unfinished_within, run.id):
+        # of several such steps nobody knows here which one the child is: rather keep too much
+        given_up |= await _give_up(store, child, keep_all=bool(kept & nests) or keep_all)
     return given_up
 
 
-async def let_go(log: RunLog) -> None:
-    """Leave a run to others because of an error, which this one never hides; nothing if it has ended."""
-    try:
-        await log.release()
-    except RunLost:
-        return  # it is not this process's any more
-    except StoreError:
-        # its lease runs out by itself
-        logger.warning("run %s was left without a word to the store", log.run_id, exc_info=True)
-
-
-async def put_back(workspace: Workspace, given_up: dict[str, frozenset[str]]) -> list[str]:
-    """Undo what steps wrote that did not finish before their run was given up; returns what was restored.
+async def put_back(workspace: Workspace, given_up: dict[str, GivenUp]) -> PutBack:
+    """Undo what steps wrote that did not finish before their run was given up, but for what is to be kept.
 
     :raises RollbackConflict: something was changed since; what that run wrote stays.
     :raises WorkspaceError: the journal is damaged, or a file cannot be written.
     """
-    restored: list[str] = []
+    done = PutBack([], [])
     # a run's steps end after those of the run within them: what was written last goes first
-    for run, finished in reversed(given_up.items()):
-        restored += await workspace.put_back_unfinished(run, finished)
-    return restored
+    for run, ended in reversed(given_up.items()):
+        done.restored.extend(await workspace.put_back_unfinished(run, ended.finished | ended.kept))
+        done.kept.extend(await workspace.written_by(run, ended.kept))
+    return done
 
 
-async def _give_up(store: Store, run: RunRow) -> dict[str, frozenset[str]]:
+async def _give_up(store: Store, run: RunRow, *, keep_all: bool = False) -> dict[str, GivenUp]:
     log = await store.adopt(run.id)
     try:
-        return await end_adopted(store, log, run)
+        return await end_adopted(store, log, run, keep_all=keep_all)
     except BaseException:
         await let_go(log)
         raise
+
+
+def _done_once(definition: Definition) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the steps that must not be done twice, and those of them that are runs of their own."""
+    steps = json.loads(definition.text).get("steps", []) if definition.kind == "graph" else []
+    once = [step for step in steps if step.get("idempotent") is False]
+    nests = [step for step in once if step.get("workflow") or step.get("machine")]
+    return frozenset(step["id"] for step in once), frozenset(step["id"] for step in nests)
 
 
 def _ending(past: Past) -> Ending:
@@ -129,8 +153,3 @@ def _ending(past: Past) -> Ending:
         failed_steps=steps.count("failed"),
         reason="cancelled",
     )
-
-
-def _children(store: Store, run_id: str) -> list[RunRow]:
-    unfinished = store.reader().runs(limit=MOST_RUNS, unfinished=True, parents_only=False)
-    return [run for run in unfinished if run.parent == run_id]

@@ -28,6 +28,7 @@ __all__ = [
     "CheckpointMetadata",
     "CheckpointRestoreDTO",
     "CheckpointState",
+    "read_checkpoint",
 ]
 
 
@@ -110,8 +111,7 @@ class CheckpointManager:
 
         :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
         """
-        checkpoint, _ = await asyncio.to_thread(_load, self._store.reader(), checkpoint_id)
-        return checkpoint
+        return await asyncio.to_thread(read_checkpoint, self._store.reader(), checkpoint_id)
 
     async def restore(self, checkpoint_id: str) -> CheckpointRestoreDTO:
         """Make a new run that stands where the checkpoint was made; the old run stays as it is.
@@ -147,6 +147,15 @@ class CheckpointManager:
             path = self._directory / f"checkpoint_{stamp}_{checkpoint.checkpoint_id}.json"
         write_report(path, checkpoint)
         return path
+
+
+def read_checkpoint(reader: Reader, checkpoint_id: str) -> CheckpointDTO:
+    """Return a checkpoint with the state of its run at that time; blocking.
+
+    :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
+    """
+    checkpoint, _ = _load(reader, checkpoint_id)
+    return checkpoint
 
 
 def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]:

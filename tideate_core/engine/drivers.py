@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.graph_driver import GraphDriver
-from tideate_core.engine.machine_questions import states_to_confirm
 from tideate_core.engine.steps import handler_for
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import WorkflowDefinition
@@ -39,6 +38,7 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
         return GraphDriver(definition, partial(_handler, registration, services))
     # the language is loaded where it is needed
     from tideate_core.engine.machine_driver import MachineDriver
+    from tideate_core.engine.machine_questions import states_to_confirm
 
     confirm = states_to_confirm(definition, wanted or (), {**request.options, **request.inputs})
     return MachineDriver(

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.ending import RecordedFailure
 from tideate_core.engine.events import EventName
-from tideate_core.engine.opening import outlast
 from tideate_core.engine.queue import TaskQueue
 from tideate_core.errors import StoreError, WorkflowError
 from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
+    from tideate_core.engine.crew import Crew
     from tideate_core.engine.execution import Execution
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.performing import Performer
@@ -30,6 +29,7 @@ __all__ = ["Driving"]
 class Driving:
     """Drives one execution to the end of its steps.
 
+    :param crew: that does the steps' work.
     :param concurrency: how many steps run at once.
     """
 
@@ -39,6 +39,7 @@ class Driving:
         recorder: Recorder,
         memory: Memory,
         performer: Performer,
+        crew: Crew,
         *,
         concurrency: int,
     ) -> None:
@@ -49,11 +50,7 @@ class Driving:
         self._performer = performer
         self._queue = TaskQueue(concurrency)
         self._impossible: list[Work] = []
-        self._group: asyncio.TaskGroup | None = None
-        self._active = 0
-        """Tasks of the group that have begun and not ended."""
-        self._broken = False
-        """One of them did not end well: the group takes no more."""
+        self._crew = crew
 
     async def run(self, past: Past | None = None) -> None:
         """Run what is left of the run.
@@ -138,79 +135,65 @@ class Driving:
         if not self._queue and not self._impossible:
             name = self._execution.definition.name
             raise WorkflowError(f"{name}: no step can start, though not all of them have ended")
+        self._execution.on_resume = self._go_on
         try:
-            async with asyncio.TaskGroup() as self._group:
-                self._execution.on_resume = self._go_on
-                self._fill()
-        except BaseExceptionGroup as errors:
+            self._fill()
+            await self._crew.wait()
+        except Exception as error:
             if self._execution.cancel_wanted:  # whatever the steps made of being cancelled
-                raise asyncio.CancelledError from errors
+                raise asyncio.CancelledError from error
             if self._execution.failed:
                 await self._give_up_the_rest({})
-            raise errors.exceptions[0] from None
+            raise
         finally:
             self._execution.on_resume = None
 
     def _go_on(self) -> None:
         """Start what a pause held back that was taken back before all steps had ended."""
-        if self._active and not self._broken and not self._execution.cancel_wanted:
+        if len(self._crew) and not self._execution.cancel_wanted:
             self._fill()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Know of a task of the group while it lasts."""
-        self._active += 1
-        try:
-            yield
-        except BaseException:
-            self._broken = True
-            raise
-        finally:
-            self._active -= 1
 
     def _fill(self) -> None:
         """Start what may start now."""
-        group = self._group
-        assert group is not None  # noqa: S101 this is called within one
+        crew = self._crew
+        if not crew.accepts:
+            return
         while self._impossible:
-            group.create_task(self._skip(self._impossible.pop()))
+            crew.start(self._skip(self._impossible.pop()))
         if self._execution.pause_wanted:
             return
         while work := self._queue.take():
             self._execution.step = work.step
-            group.create_task(self._step(work), name=f"step {work.step}")
+            crew.start(self._step(work))
 
     async def _step(self, work: Work) -> None:
-        with self._counted():
-            try:
-                settled, error = await self._performer.perform(work)
-            except Declined:
-                self._execution.step = work.step
-                raise
-            except StoreError:
-                self._execution.left = True
-                raise
-            finally:
-                self._queue.done(work)
-            self._fill()  # what waits for a place need not wait for the disk
-            await self._settle(work, settled, error)
+        try:
+            settled, error = await self._performer.perform(work)
+        except Declined:
+            self._execution.step = work.step
+            raise
+        except StoreError:
+            self._execution.left = True
+            raise
+        finally:
+            self._queue.done(work)
+        self._fill()  # what waits for a place need not wait for the disk
+        await self._settle(work, settled, error)
 
     async def _skip(self, work: Work) -> None:
-        with self._counted():
-            await self._settle(work, self._performer.skip(work, work.impossible), None)
+        await self._settle(work, self._performer.skip(work, work.impossible), None)
 
     async def _settle(self, work: Work, settled: Settled, error: Exception | None) -> None:
         """Write down how a step ended, then start what waited for it."""
-        recording = asyncio.create_task(self._recorder.settled(work, settled))
-        cancelled = await outlast(recording)  # what is written down must count, whatever comes meanwhile
         try:
-            recording.result()
+            await self._recorder.settled(work, settled)
         except StoreError:
             self._execution.left = True  # it has not ended, nor have the runs within it
             raise
+        except asyncio.CancelledError:
+            self._execution.settle(settled)  # what is written down counts, whatever came meanwhile
+            raise
         self._execution.settle(settled)
-        if cancelled:
-            raise asyncio.CancelledError
         await self._hand_on(work, settled, error)
         self._admit(self._driver.ready())
         self._fill()

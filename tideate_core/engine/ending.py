@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.adapters import Usage
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import WorkflowResult, usage_json
-from tideate_core.engine.reports import summary_of, write_summary
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store.records import Ending, Tokens
@@ -123,6 +122,9 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
 
 async def leave_summary(execution: Execution, ending: Ending, recorder: Recorder, private: Path) -> None:
     """Write the run's summary for other tools; where that fails the run has ended all the same."""
+    # here: nothing of it is needed until now
+    from tideate_core.engine.reports import summary_of, write_summary
+
     definition = execution.definition
     total = len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0
     summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)

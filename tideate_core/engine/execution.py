@@ -142,6 +142,8 @@ class Execution:
         """What counts for the runs within it as it did for itself."""
         self.on_resume: Callable[[], None] | None = None
         """Called when a pause is taken back while steps are under way."""
+        self.on_cancel: Callable[[], None] | None = None
+        """Called when it is cancelled."""
         self._around = around
         self._within: set[Execution] = set()
         self._children: set[asyncio.Task[Any]] = set()
@@ -177,6 +179,8 @@ class Execution:
     def cancel(self) -> None:
         """Cancel everything that is under way."""
         self.cancel_wanted = True
+        if self.on_cancel is not None:
+            self.on_cancel()
         if self.task is not None:
             self.task.cancel()
 

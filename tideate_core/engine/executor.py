@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.ending import words_of
@@ -22,8 +20,6 @@ from tideate_core.errors import (
     MissingStepHandler,
     OutputMismatch,
     RateLimited,
-    StepFailed,
-    StepTimedOut,
     StoreError,
     UnknownAdapter,
     UnknownWorkflow,
@@ -31,14 +27,13 @@ from tideate_core.errors import (
 from tideate_core.workflows import Confirm, Declined, StepContext
 
 if TYPE_CHECKING:
+    from tideate_core.engine.crew import Crew
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.work import Work
     from tideate_core.workflows import WorkflowStep
 
-__all__ = ["FATAL", "GRACE", "ContextOf", "TaskExecutor"]
-
-logger = logging.getLogger(__name__)
+__all__ = ["FATAL", "ContextOf", "TaskExecutor"]
 
 FATAL: Final = (
     AuthenticationFailed,
@@ -57,13 +52,6 @@ FATAL: Final = (
 LONGEST_BACK_OFF: Final = 60_000
 """Milliseconds between two attempts at most, where a provider does not ask for more."""
 
-GRACE: Final = 5.0
-"""Seconds that a handler has to end in once it is stopped; then it is left to itself."""
-
-_left_behind: set[asyncio.Future[Any]] = set()
-"""Handlers that did not end in time: the event loop keeps no task alive."""
-
-
 ContextOf = Callable[[int], StepContext]
 """Makes what a handler is given for an attempt, from 1."""
 
@@ -71,12 +59,14 @@ ContextOf = Callable[[int], StepContext]
 class TaskExecutor:
     """Runs the steps of one run; knows nothing of their order.
 
+    :param crew: whose tasks call it.
     :param gated: whether a person is asked where a step wants it.
     """
 
-    def __init__(self, recorder: Recorder, memory: Memory, *, gated: bool) -> None:
+    def __init__(self, recorder: Recorder, memory: Memory, crew: Crew, *, gated: bool) -> None:
         self._recorder = recorder
         self._memory = memory
+        self._crew = crew
         self._gated = gated
 
     async def execute(
@@ -127,7 +117,9 @@ class TaskExecutor:
             _accept(decision.accepted, decision.reason)
 
     async def _try(self, work: Work, context: StepContext) -> Any:
-        outcome = await _timed(work, context)
+        step = work.step_definition
+        timeout = step.timeout if step is not None else None
+        outcome = await self._crew.handle(work.step, work.handler(context), timeout)
         value = outcome.value if isinstance(outcome, Confirm) else outcome
         value = check_result(work, value)
         if not isinstance(outcome, Confirm) or not self._gated:
@@ -191,69 +183,6 @@ def check_result(work: Work, value: Any) -> Any:
     if step is not None and step.output_schema is not None:
         check_output(step, value)
     return value
-
-
-async def _timed(work: Work, context: StepContext) -> Any:
-    """Call the handler within the step's time.
-
-    A task of its own: whatever it makes of being cancelled, the run goes on or ends.
-
-    :raises StepTimedOut: it took longer.
-    :raises StepFailed: it was cancelled, but by nobody who cancelled the step.
-    """
-    step = work.step_definition
-    timeout = step.timeout if step is not None else None
-    doing = asyncio.ensure_future(work.handler(context))
-    try:
-        await asyncio.wait({doing}, timeout=None if timeout is None else timeout / 1000)
-    except asyncio.CancelledError:
-        await _stop(work, doing)
-        raise
-    if not doing.done():
-        await _stop(work, doing)
-        raise StepTimedOut(
-            f"step {work.step!r} took longer than its timeout of {timeout} ms; "
-            "give it more time, or less to do"
-        )
-    if doing.cancelled():
-        raise StepFailed(
-            f"step {work.step!r} ended because something that it waited for was cancelled, though nobody "
-            "cancelled the run; let the handler catch that CancelledError"
-        )
-    return doing.result()
-
-
-async def _stop(work: Work, doing: asyncio.Future[Any]) -> None:
-    """Cancel a handler and wait for its end; what still comes of it is nobody's concern.
-
-    :raises asyncio.CancelledError: the caller was cancelled meanwhile.
-    """
-    doing.cancel()
-    loop = asyncio.get_running_loop()
-    last, cancelled = loop.time() + GRACE, False
-    while not doing.done() and (left := last - loop.time()) > 0:
-        try:
-            await asyncio.wait({doing}, timeout=left)
-        except asyncio.CancelledError:
-            cancelled = True
-            doing.cancel()
-    if not doing.done():
-        logger.warning(
-            "the handler of the step %r goes on %s s after it was stopped; nothing waits for it any more",
-            work.step,
-            GRACE,
-        )
-    _left_behind.add(doing)
-    doing.add_done_callback(partial(_ended_late, work.step))
-    if cancelled:
-        raise asyncio.CancelledError
-
-
-def _ended_late(step: str, doing: asyncio.Future[Any]) -> None:
-    _left_behind.discard(doing)
-    error = None if doing.cancelled() else doing.exception()
-    if error is not None:
-        logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
 
 
 def _accept(accepted: bool, reason: str) -> None:

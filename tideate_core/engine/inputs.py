@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import BufferContext, MachineWorkflow
     from tideate_core.workflows.inputs import InputDefinition
 
-__all__ = ["check_inputs", "typed_inputs"]
+__all__ = ["check_inputs", "read_input", "typed_inputs"]
 
 USES_TEXT = frozenset({"text", "lines", "place"})
 """Needs of workflows that show a model something of the buffer also where nothing is selected."""
@@ -72,24 +72,33 @@ def typed_inputs(
             if about.required:
                 mistakes.append(f"{definition.name} needs the input {name!r}{_what_for(about)}")
             continue
-        values[name] = _read(about, given[name])
-        if values[name] is None and not about.required:
-            continue
-        if problem := about.problem_with(values[name]):
-            mistakes.append(f"{definition.name}: the input {name!r} {problem}{_what_for(about)}")
+        values[name], problem = read_input(definition.name, name, about, given[name])
+        if problem:
+            mistakes.append(problem)
     if mistakes:
         raise InvalidInput("\n".join(mistakes))
     return values
 
 
-def _read(about: InputDefinition, value: Any) -> Any:
-    """Return the value that a text means: a shell knows nothing but texts."""
-    if about.type == "string" or not isinstance(value, str):
-        return value
+def read_input(workflow: str, name: str, about: InputDefinition, given: Any) -> tuple[Any, str]:
+    """Return the value that is meant by what is given, and what is wrong with it: empty if it fits.
+
+    A text means a value of the declared type: a shell and a command line know nothing but texts.
+    """
+    value = _value(about, given)
+    if value is None and not about.required:
+        return None, ""
+    problem = about.problem_with(value)
+    return value, f"{workflow}: the input {name!r} {problem}{_what_for(about)}" if problem else ""
+
+
+def _value(about: InputDefinition, given: Any) -> Any:
+    if about.type == "string" or not isinstance(given, str):
+        return given
     try:
-        return json.loads(value)
+        return json.loads(given)
     except ValueError:
-        return value
+        return given
 
 
 def _what_for(about: InputDefinition) -> str:

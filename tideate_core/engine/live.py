@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tideate_core.engine.crew import Crew
 from tideate_core.engine.driving import Driving
 from tideate_core.engine.ending import conclude, ending_of, leave_summary, words_of
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.executor import TaskExecutor
 from tideate_core.engine.memory import Memory
-from tideate_core.engine.opening import new_run, outlast
+from tideate_core.engine.opening import let_go, new_run, outlast
 from tideate_core.engine.performing import Performer
 from tideate_core.engine.recording import Recorder
 from tideate_core.engine.step import StepRun
@@ -36,8 +36,6 @@ __all__ = ["LiveRun", "Within"]
 
 Within: TypeAlias = "tuple[LiveRun, str] | None"
 """The run and the step that a run is part of, None of a run by itself."""
-
-logger = logging.getLogger(__name__)
 
 
 class LiveRun:
@@ -75,6 +73,11 @@ class LiveRun:
     def resumed(self) -> bool:
         """An earlier process had it."""
         return self._past is not None
+
+    @property
+    def store_is_stuck(self) -> bool:
+        """Nothing can be written at the moment."""
+        return self._store is not None and self._store.is_stuck
 
     @property
     def gated(self) -> bool:
@@ -129,12 +132,13 @@ class LiveRun:
         execution, past, front = self.execution, self._past, self._tools.front
         recorder, memory = self.recorder, self.memory
         self._start() if past is None else self._restore(past)
-        executor = TaskExecutor(recorder, memory, gated=self.gated)
+        crew = Crew()
+        executor = TaskExecutor(recorder, memory, crew, gated=self.gated)
         performer = Performer(execution, recorder, executor, self.context_of, front, past)
         concurrency = self._tools.config.limits.concurrency
         if isinstance(execution.definition, WorkflowDefinition):
             concurrency = execution.definition.concurrency or concurrency
-        driving = Driving(execution, recorder, memory, performer, concurrency=concurrency)
+        driving = Driving(execution, recorder, memory, performer, crew, concurrency=concurrency)
         await driving.run(past)
 
     async def finish(self, task: asyncio.Task[None]) -> WorkflowResult:
@@ -149,7 +153,7 @@ class LiveRun:
         error = None if task.cancelled() else task.exception()
         if self.execution.left or self.execution.stopped_by or isinstance(error, StoreError):
             self._tools.front.emit(event)  # not the run's end: it can be resumed
-            await self._let_go(self._log)
+            await let_go(self._log)
             return result
         try:
             self._recorder.event(event.name, event.data)
@@ -288,10 +292,3 @@ class LiveRun:
             failure = RunLost(f"another process took the run {self.execution.id} over; it goes on there")
         self.execution.stopped_by = failure
         self.cancel()
-
-    async def _let_go(self, log: RunLog) -> None:
-        try:
-            await log.release()
-        except StoreError:
-            # its lease runs out by itself
-            logger.warning("run %s was left without a word to the store", self.execution.id, exc_info=True)

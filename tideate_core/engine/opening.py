@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.recording import now_ms
+from tideate_core.errors import RunLost, StoreError
 from tideate_core.store.records import Graph, NewRun
 from tideate_core.workflows import WorkflowDefinition
 
@@ -18,12 +20,15 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.execution import Execution, RunRequest
     from tideate_core.engine.hooks import WorkflowHooks
-    from tideate_core.store import Store
+    from tideate_core.store import RunLog, Store
     from tideate_core.store.records import Definition
     from tideate_core.workflows import PromptLibrary
     from tideate_core.workspace import Workspace
 
-__all__ = ["LazyStore", "Tools", "inherited", "new_run", "outlast"]
+__all__ = ["LazyStore", "Tools", "inherited", "let_go", "new_run", "outlast"]
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +129,14 @@ def new_run(execution: Execution, definition: Definition, parent: tuple[str, str
         parent_step,
         tuple((step.id, step.name or step.id, step.agent or step.kind) for step in steps),
     )
+
+
+async def let_go(log: RunLog) -> None:
+    """Leave a run to others because of an error, which this one never hides; nothing if it has ended."""
+    try:
+        await log.release()
+    except RunLost:
+        return  # it is not this process's any more
+    except StoreError:
+        # the store deletes its lease with the next commit that works
+        logger.warning("run %s was left without a word to the store", log.run_id, exc_info=True)

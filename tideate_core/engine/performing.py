@@ -116,7 +116,10 @@ class Performer:
 
         :param told: what it says of that was told in an earlier process.
         """
-        with self.silently(told):
+        if told:
+            with self.silently():
+                self._execution.driver.begin(work)
+        else:
             self._execution.driver.begin(work)
 
     def _begin(self, doing: _Doing, interrupted: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.hooks import WorkflowHooks
     from tideate_core.engine.work import Settled, Work
     from tideate_core.store import RunLog
-    from tideate_core.store.records import Ending
+    from tideate_core.store.records import CheckpointRow, Ending
 
 __all__ = ["Recorder", "now_ms", "tokens_of"]
 
@@ -100,7 +101,11 @@ class Recorder:
             await self._log.flush()
 
     async def settled(self, work: Work, settled: Settled) -> None:
-        """Write down how a step ended; durable when it returns."""
+        """Write down how a step ended; durable when it returns.
+
+        :raises asyncio.CancelledError: the caller was cancelled meanwhile; it is durable all the same.
+        :raises StoreError: it could not be written.
+        """
         if self.replaying:
             return
         outcome = StepOutcome(
@@ -114,11 +119,15 @@ class Recorder:
             tokens_of(settled.usage),
             settled.files,
         )
-        row = await self._log.finished(outcome)
+        delivery = self._log.finish(outcome)
+        cancelled = await delivery.outlast()
+        row: CheckpointRow | None = delivery.result
         if row is not None:
             self.checkpoints.append(row.id)
             made = {"checkpoint_id": row.id, "step": work.step, "cursor": row.cursor, "manual": row.manual}
             self.event(EventName.CHECKPOINT_CREATED, made)
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def ended(self, ending: Ending) -> None:
         """Write down how the run ended; durable when it returns, and the run is nobody's."""

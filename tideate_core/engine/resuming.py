@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.events import EventName
 from tideate_core.engine.execution import RunRequest
 from tideate_core.engine.memory import FAILED, spent_on
 from tideate_core.engine.opening import new_run
@@ -63,6 +64,8 @@ class Past:
     """What did the steps, in the order of their first."""
     checkpoints: tuple[str, ...]
     """Their ids, the oldest first."""
+    moves: int = 0
+    """The number of the last move of a machine that is among the events."""
 
     @property
     def finished(self) -> frozenset[str]:
@@ -74,6 +77,10 @@ class Past:
             if key.startswith(_ITEM_DONE)
         )
         return frozenset(self.settled).union(items)
+
+    def has_told(self, name: EventName, data: Mapping[str, Any]) -> bool:
+        """Tell whether this is a move that an earlier process wrote down before it ended."""
+        return name is EventName.TRANSITION and data["move"] <= self.moves
 
 
 async def load_past(store: Store, run_id: str) -> tuple[RunRequest, Definition, Past]:
@@ -162,6 +169,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, Past]:
     ended = sorted((row for row in rows if row.status in _ENDED), key=lambda row: row.order or 0)
     running = [row for row in rows if row.status == "running"]
     settled = {row.step: settled_of(row) for row in ended}
+    moved = reader.last_event(run_id, EventName.TRANSITION.value)
     past = Past(
         settled=settled,
         attempts={row.step: failed for row in running if (failed := _failed_attempts(row, memos))},
@@ -172,6 +180,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, Past]:
         elapsed_ms=_time_at_work([*ended, *running]),
         agents=tuple(dict.fromkeys(row.agent for row in ended if row.attempts)),
         checkpoints=_checkpoints(reader.checkpoints(run_id, limit=_ALL)),
+        moves=moved.data["move"] if moved else 0,
     )
     return request, reader.definition(run_id), past
 

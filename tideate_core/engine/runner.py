@@ -12,9 +12,10 @@ from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
 from tideate_core.engine.inputs import check_inputs, typed_inputs
 from tideate_core.engine.live import LiveRun
-from tideate_core.engine.opening import LazyStore, Tools, inherited, outlast
+from tideate_core.engine.opening import LazyStore, Tools, inherited, let_go, outlast
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
+from tideate_core.engine.slow import Slow
 from tideate_core.engine.steps import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
@@ -218,7 +219,7 @@ class WorkflowRunner:
             await keep_definition(store, stored, registration, live.execution)
             left = await put_back(workspace, execution_id, past, registration.definition)
         except BaseException:
-            await log.release()
+            await let_go(log)
             raise
         live.attach(log, store)
         for name in left:
@@ -229,6 +230,7 @@ class WorkflowRunner:
         execution = live.execution
         task = asyncio.create_task(drive, name=f"run {execution.id}")
         execution.begin(task)
+        execution.on_cancel = slow = Slow(live, self._front)
         self._running[execution.id] = live
         cancelled = await outlast(task, live.cancel_with_caller)
         try:
@@ -237,6 +239,7 @@ class WorkflowRunner:
             del self._running[execution.id]
             ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
             cancelled = await outlast(ending) or cancelled
+            slow.over()
         if cancelled:
             raise asyncio.CancelledError
         result = ending.result()
@@ -256,9 +259,14 @@ class WorkflowRunner:
         definition, config = registration.definition, self._tools.config
         check_inputs(definition, request, config.limits)
         inputs = typed_inputs(definition, request.inputs)
+
+        def emit(name: EventName, data: dict[str, Any]) -> None:
+            if past is None or not past.has_told(name, data):
+                live.emit(name, data)
+
         services = Services(
             definition.name,
-            lambda name, data: live.emit(name, data),
+            emit,
             lambda step, child: self.run_child(live, step, child),
             self.registry,
             self._tool_caller,

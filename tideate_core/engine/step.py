@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,7 +66,6 @@ class StepRun:
         self.options: Mapping[str, Any] = {**request.options, **request.inputs}
         self.inputs = execution.inputs
         self.results: Mapping[str, Any] = MappingProxyType(execution.results)
-        self.workspace = workspace.of_step(step)
         self.attempt = attempt
         self.feedback = memory.feedback(step) if attempt > 1 else ""
         self.definition = definition
@@ -76,11 +76,17 @@ class StepRun:
         self.concurrency = limits.concurrency
         self.context_tokens = adapter.context_tokens
         self._execution = execution
+        self._whole_workspace = workspace
         self._adapter = adapter
         self._front = front
         self._prompts = prompts
         self._memory = memory
         self._recorder = recorder
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The run's, in which what is written counts as the step's."""
+        return self._whole_workspace.of_step(self.step)
 
     @property
     def usage(self) -> Usage:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass, replace
-from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 
@@ -15,7 +14,6 @@ from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.errors import DefinitionChanged, InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.store.records import Definition
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
@@ -202,6 +200,10 @@ def _difference(stored: Definition, now: Registration | None) -> str:
     """Return, as Markdown, what was changed; empty where there is nothing to compare with."""
     if now is None:
         return ""
+    from difflib import unified_diff
+
+    from tideate_core.workspace.fences import fence_for
+
     lines = unified_diff(
         _readable(stored.text, stored.kind).splitlines(),
         _readable(_text_of(now), now.kind).splitlines(),

@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from tideate_core.store.log import RunLog
-from tideate_core.store.objects import definition_hash
-from tideate_core.store.reader import Reader
-from tideate_core.store.records import (
-    CheckpointRow,
-    Definition,
-    Ending,
-    EventRow,
-    Graph,
-    Lease,
-    MetricsRow,
-    NewRun,
-    RunRow,
-    Status,
-    StepOutcome,
-    StepRow,
-    StepStart,
-    StepStatus,
-    Tokens,
-    Wish,
-)
-from tideate_core.store.retention import Pruned, Retention
-from tideate_core.store.store import Store
+from typing import TYPE_CHECKING
+
+from tideate_core.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.store.log import RunLog
+    from tideate_core.store.objects import definition_hash
+    from tideate_core.store.reader import Reader
+    from tideate_core.store.records import (
+        CheckpointRow,
+        Definition,
+        Ending,
+        EventRow,
+        Graph,
+        Lease,
+        MetricsRow,
+        NewRun,
+        RunRow,
+        Status,
+        StepOutcome,
+        StepRow,
+        StepStart,
+        StepStatus,
+        Tokens,
+        Wish,
+    )
+    from tideate_core.store.retention import Pruned, Retention
+    from tideate_core.store.store import Store
 
 __all__ = [
     "CheckpointRow",
@@ -50,3 +55,33 @@ __all__ = [
     "Wish",
     "definition_hash",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "log": ("RunLog",),
+            "objects": ("definition_hash",),
+            "reader": ("Reader",),
+            "records": (
+                "CheckpointRow",
+                "Definition",
+                "Ending",
+                "EventRow",
+                "Graph",
+                "Lease",
+                "MetricsRow",
+                "NewRun",
+                "RunRow",
+                "Status",
+                "StepOutcome",
+                "StepRow",
+                "StepStart",
+                "StepStatus",
+                "Tokens",
+                "Wish",
+            ),
+            "retention": ("Pruned", "Retention"),
+            "store": ("Store",),
+        },
+    )

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.store.database import connect, connect_to_read, translated
+from tideate_core.store.database import connect_to_read, migrate, translated
+from tideate_core.store.identity import is_ours, open_ours
 from tideate_core.store.rows import SCHEMA
 
 if TYPE_CHECKING:
@@ -79,11 +81,27 @@ class Connections:
         version = _version(connection)
         if version >= SCHEMA:
             return connection
+        if version and not is_ours(self._path.parent):
+            return self._brought_up_beside(connection)
         connection.close()
         if version == 0:  # another process is just making it
             return None
-        connect(self._path).close()  # migrates it
+        open_ours(self._path).close()  # migrates it
         return connect_to_read(self._path)
+
+    def _brought_up_beside(self, old: sqlite3.Connection) -> sqlite3.Connection:
+        """Return a copy in memory that is of this version: nothing is written to one from elsewhere."""
+        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        try:
+            with closing(old):
+                old.backup(copy)
+            copy.execute("PRAGMA trusted_schema = OFF")
+            migrate(self._path, copy)
+            copy.execute("PRAGMA query_only = ON")
+        except BaseException:
+            copy.close()
+            raise
+        return copy
 
 
 def _version(connection: sqlite3.Connection) -> int:

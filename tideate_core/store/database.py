@@ -8,26 +8,30 @@ import os
 import sqlite3
 import threading
 import time
-from importlib import resources
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError, StoreIsNewer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping
+
+    Look = Callable[[Path, sqlite3.Connection], None]
 
 __all__ = [
     "FILE",
-    "connect",
     "connect_to_read",
+    "in_every_version",
     "is_of_the_database",
     "may_pass",
     "migrate",
+    "open_to_write",
     "translated",
 ]
 
 FILE: Final = "tideate.db"
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
 
 BUSY: Final = 5.0
 """Seconds to wait for another process's commit."""
@@ -44,7 +48,7 @@ _LOG_BYTES: Final = 4 * 1024 * 1024
 _MAKING: Final = threading.Lock()
 
 _MEANINGS: Final[Mapping[int, str]] = {
-    sqlite3.SQLITE_BUSY: f"was locked by another process for {BUSY:.0f} seconds; end it, or try again",
+    sqlite3.SQLITE_BUSY: "is kept locked by another process; end it, or try again",
     sqlite3.SQLITE_LOCKED: "is locked by another process; try again",
     sqlite3.SQLITE_FULL: "cannot grow, the disk is full; free some space and try again",
     sqlite3.SQLITE_READONLY: "cannot be written, it is read-only; make it and its directory writable",
@@ -88,9 +92,11 @@ def may_pass(error: sqlite3.Error | OSError) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open the database to write, made and migrated where need be; any one thread at a time may use it.
+def open_to_write(path: Path, before: Look, name: Look) -> sqlite3.Connection:
+    """Open the database, made and migrated where need be; any one thread at a time may use it.
 
+    :param before: looks at it before anything is written, and refuses it by raising.
+    :param name: gives it a name, before the tables of a new one are made.
     :raises StoreIsNewer: a newer tideate made it; nothing was changed.
     :raises StoreError: it cannot be used, with the reason.
     """
@@ -104,7 +110,9 @@ def connect(path: Path) -> sqlite3.Connection:
         raise translated(path, error) from error
     try:
         _refuse_newer(path, connection)
+        before(path, connection)
         _set_up(path, connection)
+        name(path, connection)
         migrate(path, connection)
     except (sqlite3.Error, OSError) as error:
         connection.close()
@@ -142,6 +150,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         raise translated(path, error) from error
     try:
         connection.execute("PRAGMA query_only = ON")
+        connection.execute("PRAGMA trusted_schema = OFF")  # it may be anybody's
         _refuse_newer(path, connection)
     except sqlite3.Error as error:
         connection.close()
@@ -235,16 +244,25 @@ CREATE TABLE IF NOT EXISTS schema_version (
 
 def _files() -> list[tuple[int, str]]:
     """Return number and name of every migration, ascending."""
-    folder = resources.files("tideate_core.store").joinpath("migrations")
-    names = sorted(file.name for file in folder.iterdir() if file.name.endswith(".sql"))
+    names = sorted(file.name for file in _MIGRATIONS.glob("*.sql"))
     return [(int(name.partition("_")[0]), name) for name in names]
 
 
 def _missing(version: int) -> Iterator[tuple[int, str]]:
-    folder = resources.files("tideate_core.store").joinpath("migrations")
     for number, name in _files():
         if number > version:
-            yield number, _VERSION_TABLE + folder.joinpath(name).read_text(encoding="utf-8")
+            yield number, _VERSION_TABLE + (_MIGRATIONS / name).read_text(encoding="utf-8")
+
+
+def in_every_version(statement: str) -> set[tuple[Any, ...]]:
+    """Return what a statement finds in the new databases of all versions that there were."""
+    found: set[tuple[Any, ...]] = set()
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for _, script in _missing(0):
+            for made in _statements(script):
+                connection.execute(made)
+            found.update(connection.execute(statement).fetchall())
+    return found
 
 
 def _statements(script: str) -> Iterator[str]:

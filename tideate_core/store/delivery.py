@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterable
 
 __all__ = ["Delivery", "call_in", "tell"]
@@ -20,8 +19,27 @@ class Delivery:
     future: asyncio.Future[Any]
     result: Any = None
     error: Exception | None = None
+    told: bool = False
+
+    async def outlast(self) -> bool:
+        """Wait until it is told, however often the caller is cancelled; returns whether it was.
+
+        :raises Exception: the error that it is told.
+        """
+        cancelled = False
+        while not self.told:
+            try:
+                await self.future
+            except asyncio.CancelledError:
+                cancelled = True
+                if self.future.cancelled():
+                    self.future = asyncio.get_running_loop().create_future()
+        if self.error is not None:
+            raise self.error
+        return cancelled
 
     def tell(self) -> None:
+        self.told = True
         if self.future.done():  # nobody waits any more
             return
         if self.error is None:
@@ -46,5 +64,7 @@ def _tell_all(deliveries: list[Delivery]) -> None:
 
 def call_in(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *values: object) -> None:
     """Call something in a loop from another thread; in one that has ended nobody is there to be told."""
-    with contextlib.suppress(RuntimeError):
+    try:
         loop.call_soon_threadsafe(call, *values)
+    except RuntimeError:  # it is closed
+        return

@@ -90,10 +90,7 @@ def fork(
     def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return transaction.execute(statement, values).fetchall()
 
-    checkpoint = prefix.checkpoint_id(fetch, checkpoint_id)
-    [(old, cursor)] = fetch(
-        "SELECT execution_id, cursor FROM workflow_checkpoints WHERE id = ?", (checkpoint,)
-    )
+    checkpoint, old, _, cursor, _, _ = prefix.checkpoint(fetch, checkpoint_id)
     if fetch("SELECT 1 FROM workflow_executions WHERE id = ?", (new_id,)):
         raise StoreError(f"there is a run {new_id} already; a run's id is used once")
     named = {"old": old, "new": new_id, "cursor": cursor, "checkpoint": checkpoint, "at": at}

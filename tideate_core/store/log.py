@@ -93,8 +93,12 @@ class RunLog(Listening):
 
     def started(self, start: StepStart) -> None:
         """A step starts, or starts again."""
-        dependencies = pack(list(start.dependencies))
-        self._buffer(partial(write_start, start=start, dependencies=dependencies))
+        started = start, pack(list(start.dependencies))
+        self._refuse_if_given_up()
+        with self._writer.lock:
+            if self._failure is None:
+                self._next.starts[start.step] = started
+                self._writer.dirty[self] = None
 
     async def finished(self, outcome: StepOutcome) -> CheckpointRow | None:
         """A step ended; durable when this returns.
@@ -103,11 +107,20 @@ class RunLog(Listening):
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written.
         """
-        outcome = bounded(outcome)
-        row: CheckpointRow | None = await self._durable(
-            partial(write_outcome, outcome=outcome, result=pack(outcome.result))
-        )
+        row: CheckpointRow | None = await self.finish(outcome).future
         return row
+
+    def finish(self, outcome: StepOutcome) -> Delivery:
+        """A step ended; as `finished`, and the caller waits for the delivery.
+
+        :raises StoreError: the run was lost, or the store was closed.
+        """
+        outcome = bounded(outcome)
+        result = pack(outcome.result)
+        self._refuse_if_given_up()
+        with self._writer.lock:
+            started = self._next.starts.pop(outcome.step, None)  # then its row is written once
+            return self._hand_over(partial(write_outcome, outcome=outcome, result=result, started=started))
 
     def note(self, step: str, key: str, value: Any) -> None:
         """A step learned something.
@@ -181,15 +194,20 @@ class RunLog(Listening):
 
     async def _durable(self, write: Write) -> Any:
         self._refuse_if_given_up()
-        delivery = Delivery(asyncio.get_running_loop().create_future())
         with self._writer.lock:
-            if self._failure is not None:
-                raise self._failure
-            self._writer.refuse_if_closed()
-            self._next.writes.append((write, delivery))
-            self._writer.dirty[self] = None
-            self._writer.urge()
+            delivery = self._hand_over(write)
         return await delivery.future
+
+    def _hand_over(self, write: Write) -> Delivery:
+        """Have something written at once. With the writer's lock held."""
+        if self._failure is not None:
+            raise self._failure
+        self._writer.refuse_if_closed()
+        delivery = Delivery(asyncio.get_running_loop().create_future())
+        self._next.writes.append((write, delivery))
+        self._writer.dirty[self] = None
+        self._writer.urge()
+        return delivery
 
     def _final(self, write: Write, transaction: Transaction, tally: Tally) -> None:
         write(transaction, tally)
@@ -238,6 +256,8 @@ class RunLog(Listening):
             tally.status = status if status != self._status else None
         if batch.events:
             write_events(transaction, batch.events)
+        for started in batch.starts.values():
+            write_start(transaction, tally, started)
         for write, delivery in batch.writes:
             result = write(transaction, tally)
             if delivery is not None:
@@ -257,10 +277,11 @@ class RunLog(Listening):
         self._next = replace(
             later,
             events=batch.events + later.events,
+            starts=batch.starts | later.starts,
             writes=batch.writes + later.writes,
             status=later.status or batch.status,
         )
-        if self._next.events or self._next.writes or self._next.status:
+        if self._next:
             self._writer.dirty[self] = None
 
 

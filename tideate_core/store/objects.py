@@ -79,6 +79,8 @@ def pack(value: Any) -> str | Packed:
         text = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"a value cannot be kept, it is not JSON: {error}") from error
+    if len(text) <= DEEPEST and text.isascii():  # no deeper than it is long
+        return text
     if text.count("[") + text.count("{") > DEEPEST and is_deeper(value, DEEPEST):
         raise StoreError(f"a value cannot be kept, it is nested deeper than {DEEPEST} levels; flatten it")
     if not is_storable(text):

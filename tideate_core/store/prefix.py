@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
+from tideate_core.store.rows import CHECKPOINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    Fetch = Callable[[str, Sequence[Any]], list[tuple[Any, ...]]]
+    Row = tuple[Any, ...]
+    Fetch = Callable[[str, Sequence[Any]], list[Row]]
     """Runs a statement and returns all of its rows."""
 
-__all__ = ["checkpoint_id", "no_checkpoint", "run_id"]
+__all__ = ["checkpoint", "no_checkpoint", "run_id"]
 
 _NAMED: Final = 5
 """How many ids an ambiguous beginning lists."""
@@ -47,19 +48,22 @@ def run_id(fetch: Fetch, wanted: str) -> str:
     raise error
 
 
-def checkpoint_id(fetch: Fetch, wanted: str) -> str:
-    """Return the id of the checkpoint that has this one, or the only one whose id begins so.
+def checkpoint(fetch: Fetch, wanted: str) -> Row:
+    """Return the row of `CHECKPOINTS` that has this id, or the only one whose id begins so.
+
+    Of `RUN.ORDINAL`, as a run makes them by itself, the run's id may be shortened.
 
     :raises CheckpointNotFound: there is none.
     :raises InvalidInput: several begin so.
     """
-    found = fetch(
-        "SELECT id FROM workflow_checkpoints WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(wanted)
-    )
-    chosen = _only(wanted, found, "checkpoints")
-    if chosen is None:
+    beginning, _, ordinal = wanted.strip().lower().partition(".")
+    try:
+        found = _of_run(fetch, beginning, ordinal) if ordinal else _wanted_by_a_person(fetch, beginning)
+    except RunNotFound as error:
+        raise no_checkpoint(wanted) from error
+    if not found:
         raise no_checkpoint(wanted)
-    return chosen
+    return found[0]
 
 
 def no_checkpoint(wanted: str) -> CheckpointNotFound:
@@ -67,6 +71,19 @@ def no_checkpoint(wanted: str) -> CheckpointNotFound:
     return CheckpointNotFound(
         f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
     )
+
+
+def _of_run(fetch: Fetch, beginning: str, ordinal: str) -> list[Row]:
+    run = run_id(fetch, beginning)
+    return fetch(f"{CHECKPOINTS} WHERE execution_id = ? AND id = ?", (run, f"{run}.{ordinal}"))
+
+
+def _wanted_by_a_person(fetch: Fetch, beginning: str) -> list[Row]:
+    found = fetch(
+        "SELECT id FROM workflow_checkpoints WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(beginning)
+    )
+    chosen = _only(beginning, found, "checkpoints")
+    return fetch(f"{CHECKPOINTS} WHERE id = ?", (chosen,)) if chosen is not None else []
 
 
 def _range(wanted: str) -> tuple[str, str, int]:
@@ -94,6 +111,8 @@ def _only(wanted: str, found: list[tuple[Any, ...]], what: str) -> str | None:
 def _hint(wanted: str, newest: list[tuple[Any, ...]]) -> str:
     beginning = wanted.strip().lower()
     whole = {str(run)[: len(beginning)]: str(run) for run, _ in reversed(newest)}
+    from difflib import get_close_matches
+
     near = get_close_matches(beginning, whole, n=1, cutoff=_NEAR)
     if near:
         return f"; did you mean {whole[near[0]]!r}?"

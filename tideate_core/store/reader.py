@@ -104,6 +104,12 @@ class Reader:
         )
         return [rows.run_of(row, self._objects) for row in found]
 
+    def unfinished_within(self, run_id: str) -> list[RunRow]:
+        """Return the runs that are a run's own steps and have not ended, the oldest first."""
+        where = f"WHERE e.parent_id = ? AND {_UNFINISHED}"
+        found = self._fetch(f"{rows.RUNS} {where} ORDER BY e.rowid", [run_id])
+        return [rows.run_of(row, self._objects) for row in found]
+
     def run(self, id_or_prefix: str) -> RunRow:
         """Return a run by its id or the beginning of it.
 
@@ -163,6 +169,14 @@ class Reader:
         found = self._of_run(run_id, rows.EVENTS, (run_id, after, most))
         return self._loaded(run_id, lambda: [rows.event_of(row, self._objects) for row in found])
 
+    def last_event(self, run_id: str, name: str) -> EventRow | None:
+        """Return a run's last event of a name, None where it has none.
+
+        :raises RunNotFound: no run has this id.
+        """
+        found = self._of_run(run_id, rows.LAST_EVENT, (run_id, name))
+        return self._loaded(run_id, lambda: rows.event_of(found[0], self._objects)) if found else None
+
     def memos(self, run_id: str) -> dict[str, dict[str, Any]]:
         """Return what a run's steps learned before they ended: by step and key.
 
@@ -180,12 +194,10 @@ class Reader:
 
         :raises RunNotFound: no run has this id.
         """
-        most = _limit(limit)
         if run_id is None:
-            found = self._fetch(f"{rows.CHECKPOINTS} ORDER BY created_at DESC, cursor DESC LIMIT ?", (most,))
-        else:
-            newest = "WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC LIMIT ?"
-            found = self._of_run(run_id, f"{rows.CHECKPOINTS} {newest}", (run_id, most))
+            return self._newest_checkpoints(_limit(limit))
+        newest = "WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC LIMIT ?"
+        found = self._of_run(run_id, f"{rows.CHECKPOINTS} {newest}", (run_id, _limit(limit)))
         return [rows.checkpoint_of(row) for row in found]
 
     def checkpoint(self, id_or_prefix: str) -> CheckpointRow:
@@ -194,11 +206,7 @@ class Reader:
         :raises CheckpointNotFound: there is none.
         :raises InvalidInput: several begin so.
         """
-        wanted = prefix.checkpoint_id(self._fetch, id_or_prefix)
-        found = self._fetch(f"{rows.CHECKPOINTS} WHERE id = ?", (wanted,))
-        if not found:  # its run was pruned meanwhile
-            raise prefix.no_checkpoint(id_or_prefix)
-        return rows.checkpoint_of(found[0])
+        return rows.checkpoint_of(prefix.checkpoint(self._fetch, id_or_prefix))
 
     def metrics(self, *, name: str | None = None, days: int | None = None) -> list[MetricsRow]:
         """Return what was counted of each workflow on each day, the newest day first.
@@ -223,6 +231,20 @@ class Reader:
     def close(self) -> None:
         """Close this thread's connection; those of other threads end with them, or with the reader."""
         self._connections.close()
+
+    def _newest_checkpoints(self, limit: int) -> list[CheckpointRow]:
+        """Return those that a person wanted and of the runs that began last: no index has all."""
+        found = dict.fromkeys(self._fetch(rows.WANTED_CHECKPOINTS, (limit,)))
+        own = 0
+        runs = self._fetch("SELECT id FROM workflow_executions ORDER BY started_at DESC LIMIT ?", (limit,))
+        for (run,) in runs:
+            if own >= limit:
+                break
+            of_run = self._fetch(f"{rows.CHECKPOINTS} WHERE execution_id = ? LIMIT ?", (run, _NO_LIMIT))
+            own += len(of_run)
+            found |= dict.fromkeys(of_run)
+        newest = sorted(map(rows.checkpoint_of, found), key=lambda row: (row.created_at, row.cursor))
+        return newest[::-1][:limit]
 
     def _one(self, run_id: str, statement: str) -> Row:
         found = self._fetch(statement, (run_id,))

@@ -156,7 +156,7 @@ def _over(families: dict[str, _Family], gone: set[str], objects: Objects, most: 
 
 def _forget(transaction: Transaction, roots: Iterable[str], ids: Iterable[str]) -> int:
     """Delete the rows of runs; returns how many checkpoints they had."""
-    count = "SELECT COUNT(*) FROM workflow_checkpoints WHERE execution_id = ?"
+    count = "SELECT COUNT(*) FROM all_checkpoints WHERE execution_id = ?"
     checkpoints = sum(transaction.execute(count, (run,)).fetchone()[0] for run in ids)
     # all other rows of a run, and the runs that are its steps, go with it
     transaction.connection.executemany(

@@ -26,11 +26,13 @@ __all__ = [
     "DEFINITION",
     "EVENTS",
     "GRAPH",
+    "LAST_EVENT",
     "MEMOS",
     "METRICS",
     "RUNS",
     "SCHEMA",
     "STEPS",
+    "WANTED_CHECKPOINTS",
     "checkpoint_of",
     "definition_of",
     "event_of",
@@ -40,7 +42,7 @@ __all__ = [
     "step_of",
 ]
 
-SCHEMA: Final = 12
+SCHEMA: Final = 14
 """The oldest migration with everything that these statements name."""
 
 # CROSS JOIN: SQLite is not to begin with the workflows, a list is read in the order of an index of the runs
@@ -77,9 +79,19 @@ EVENTS: Final = (
     " WHERE execution_id = ? AND sequence > ? ORDER BY sequence LIMIT ?"
 )
 
+LAST_EVENT: Final = (
+    "SELECT sequence, name, at, data FROM workflow_events"
+    " WHERE execution_id = ? AND name = ? ORDER BY sequence DESC LIMIT 1"
+)
+
 MEMOS: Final = "SELECT step_id, key, value FROM workflow_memos WHERE execution_id = ?"
 
-CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints"
+CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual FROM all_checkpoints"
+
+WANTED_CHECKPOINTS: Final = (
+    "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints"
+    " ORDER BY created_at DESC LIMIT ?"
+)
 
 METRICS: Final = (
     "SELECT m.workflow_id, COALESCE(w.name, m.workflow_id), m.date, m.total_executions,"

@@ -158,7 +158,7 @@ def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRo
         (run,),
     ).fetchone()
     step, cursor = last or ("", 0)
-    return write_checkpoint(transaction, run, step, cursor, at, manual=True)
+    return write_checkpoint(transaction, run, step, cursor, at)
 
 
 def _add_definition(transaction: Transaction, definition: Definition, at: int) -> str:

@@ -6,7 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tideate_core.store.database import FILE, connect
+from tideate_core.store.database import FILE
+from tideate_core.store.identity import open_ours
 from tideate_core.store.leases import TAKEOVER_AFTER, this_process
 from tideate_core.store.log import RunLog
 from tideate_core.store.objects import Objects, pack
@@ -42,6 +43,11 @@ class Store:
         return self._private
 
     @property
+    def is_stuck(self) -> bool:
+        """Something waits to be written, because another process locks the database or the disk is full."""
+        return self._writer.is_stuck
+
+    @property
     def is_gone(self) -> bool:
         """Its file was deleted or replaced: it is to be closed, and opened anew."""
         return self._writer.is_gone
@@ -52,11 +58,12 @@ class Store:
 
         Blocks while another process migrates it, at most some seconds.
 
+        :raises StoreIsForeign: this person's tideate did not make it; nothing was changed.
         :raises StoreIsNewer: a newer tideate made it; nothing was changed.
         :raises StoreError: it cannot be used; the message says why and what to do.
         """
         path = private / FILE
-        connection = connect(path)
+        connection = open_ours(path)
         return cls(private, Writer(path, connection, Objects(private), this_process()))
 
     async def begin(self, run: NewRun) -> RunLog:

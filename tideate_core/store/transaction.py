@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from tideate_core.store.delivery import Delivery
     from tideate_core.store.leases import Owner
     from tideate_core.store.objects import Objects, Packed
-    from tideate_core.store.records import Status
+    from tideate_core.store.records import Status, StepStart
 
     EventValues = tuple[str, int, str, int, str | Packed]
     """Run, sequence, name, time, data."""
+
+    Started = tuple[StepStart, str | Packed]
+    """A step's start, and its dependencies as a column holds them."""
 
     Write = Callable[["Transaction", "Tally"], Any]
     """Writes one thing that happened in a run."""
@@ -45,8 +48,10 @@ class Transaction:
             [(self.now, run, self.owner.id) for run in runs],
         )
 
-    def release(self, runs: Iterable[str]) -> None:
+    def release(self, runs: Collection[str]) -> None:
         """Give up these runs, as far as they are this owner's."""
+        if not runs:
+            return
         self.connection.executemany(
             "DELETE FROM workflow_leases WHERE execution_id = ? AND owner = ?",
             [(run, self.owner.id) for run in runs],
@@ -92,9 +97,15 @@ class Batch:
 
     tally: Tally
     events: list[EventValues] = field(default_factory=list)
+    starts: dict[str, Started] = field(default_factory=dict)
+    """Steps that have started and not ended in this commit; written before `writes`."""
     writes: list[tuple[Write, Delivery | None]] = field(default_factory=list)
     """In their order; with a delivery if somebody waits."""
     status: tuple[Status, str | None] | None = None
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to write."""
+        return bool(self.events or self.starts or self.writes or self.status)
 
     @property
     def is_awaited(self) -> bool:

@@ -57,6 +57,10 @@ class Watch:
             self._heard.append((number,))
         return Seen(frozenset(run for (run,) in ours), tuple((run, wish) for _, run, wish in wishes))
 
+    def look_again(self) -> None:
+        """Have the next look find what the last one did, but for wishes."""
+        self._data_version = -1
+
     def forget(self, transaction: Transaction) -> None:
         """Delete the wishes that were seen, with a commit that is made anyway."""
         if self._heard:

@@ -14,6 +14,7 @@ from tideate_core.store.database import may_pass, translated
 from tideate_core.store.delivery import Delivery, tell
 from tideate_core.store.leases import HEARTBEAT, now_ms
 from tideate_core.store.load import Job, Load, Rejected, attempt
+from tideate_core.store.locking import begin, wait_briefly
 from tideate_core.store.place import Place
 from tideate_core.store.transaction import Transaction
 from tideate_core.store.watch import Watch
@@ -36,6 +37,12 @@ TICK: Final = 0.05
 
 RETRY_AFTER: Final = 1.0
 """Seconds until what nobody waits for is tried again after a commit failed."""
+
+STUCK: Final = 0.5
+"""Seconds of a commit after which something is in its way."""
+
+LOCKED: Final = 5.0
+"""Seconds that one commit waits while another process has the database locked."""
 
 PATIENCE: Final = 30.0
 """Seconds for which what a run waits for is tried again while the database is locked or the disk full."""
@@ -61,6 +68,7 @@ class Writer:
         self._logs: dict[str, RunLog] = {}
         self._abandoned: set[str] = set()
         """Runs whose leases are to go as soon as something can be written."""
+        self._committing_since: float | None = None
         self._since: dict[RunLog, float] = {}
         """Since when the runs wait that cannot be written."""
         self._place = Place(path)
@@ -69,6 +77,7 @@ class Writer:
         self._error: StoreError | None = None
         self._urgent = False
         self._watch = Watch(connection, owner)
+        wait_briefly(connection)
         self._next_look = self._next_beat = self._next_flush = 0.0
         self._thread = threading.Thread(target=self._serve, name="tideate-store", daemon=True)
         self._thread.start()
@@ -112,6 +121,12 @@ class Writer:
             if self._gone is None and log.run_id not in self._logs:
                 self._abandoned.add(log.run_id)
                 self.urge()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Something has been waiting to be written for longer than a commit takes."""
+        begun = self._committing_since
+        return bool(self._since) or (begun is not None and time.monotonic() - begun > STUCK)
 
     @property
     def is_gone(self) -> bool:
@@ -188,6 +203,7 @@ class Writer:
 
     def _commit(self, *, last: bool = False) -> StoreError | None:
         """Write everything there is; returns why nothing of it could be written."""
+        self._committing_since = time.monotonic()
         load = Load(self._jobs)
         self._jobs = []
         with self.lock:
@@ -211,6 +227,7 @@ class Writer:
                 failure = self._gone = error
             break
         deliveries += self._settled(load, failure, passes=passes)
+        self._committing_since = None
         tell(deliveries)
         return failure
 
@@ -218,7 +235,7 @@ class Writer:
         self._place.require()
         abandoned = self._abandoned.copy()
         transaction = Transaction(self._connection, self._objects, self.owner, now_ms())
-        self._connection.execute("BEGIN IMMEDIATE")
+        begin(self._connection, LOCKED, self._hear)
         try:
             # before the jobs: one of them may take such a run up again
             transaction.release(abandoned)
@@ -239,6 +256,14 @@ class Writer:
             self._abandoned -= abandoned
         for call in transaction.after:
             call()
+
+    def _hear(self) -> None:
+        """Pass on what is asked of the runs; whether they are still held here is looked at later."""
+        seen = self._watch.look()
+        if seen is not None:
+            self._watch.look_again()
+            for run, wish in seen.wishes:
+                self.pass_on(run, wish)
 
     def _drop(self, load: Load, rejected: Rejected) -> list[Delivery]:
         item, error = rejected.item, rejected.error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.store.objects import pack, plain
 from tideate_core.store.records import CheckpointRow
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import Ending, StepOutcome, StepStart
-    from tideate_core.store.transaction import EventValues, Tally, Transaction
+    from tideate_core.store.records import Ending, StepOutcome
+    from tideate_core.store.transaction import EventValues, Started, Tally, Transaction
 
 __all__ = [
     "forget",
@@ -30,6 +30,24 @@ __all__ = [
 TASK_LENGTH: Final = 2000
 """Characters of a step's task that are kept: it is shown, never run again."""
 
+_BEGUN: Final = (
+    "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = 'running',"
+    " completed_at = NULL, duration = NULL, error = NULL, error_code = NULL"
+    " WHERE execution_id = ? AND step_id = ?"
+)
+
+_ENDED: Final = (
+    "UPDATE workflow_steps SET status = ?, result = ?, error = ?, error_code = ?, duration = ?,"
+    " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, files = ?"
+    " WHERE execution_id = ? AND step_id = ?"
+)
+
+_BEGUN_AND_ENDED: Final = (
+    "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = ?,"
+    " result = ?, error = ?, error_code = ?, duration = ?, completed_at = ?, ordinal = ?, input_tokens = ?,"
+    " output_tokens = ?, cost = ?, files = ? WHERE execution_id = ? AND step_id = ?"
+)
+
 
 def write_events(transaction: Transaction, events: Sequence[EventValues]) -> None:
     """Events happened."""
@@ -41,84 +59,63 @@ def write_events(transaction: Transaction, events: Sequence[EventValues]) -> Non
     )
 
 
-def write_start(transaction: Transaction, tally: Tally, start: StepStart, dependencies: str | Packed) -> None:
+def write_start(transaction: Transaction, tally: Tally, started: Started) -> None:
     """A step starts, or starts again."""
-    task = plain(start.task[:TASK_LENGTH])
-    column = transaction.column(tally.run, dependencies)
+    start, _ = started
+    values = _start_values(transaction, tally, started)
     # the name and the agent of a step that has a row are in it, and an index on agents would be written anew
-    done = transaction.execute(
-        "UPDATE workflow_steps SET task = ?, dependencies = ?, status = 'running', attempts = ?,"
-        " started_at = ?, completed_at = NULL, duration = NULL, error = NULL, error_code = NULL"
-        " WHERE execution_id = ? AND step_id = ?",
-        (task, column, start.attempt, start.started_at, tally.run, start.step),
-    )
+    done = transaction.execute(_BEGUN, (*values, tally.run, start.step))
     if done.rowcount:
         return
     transaction.execute(
-        "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, dependencies, status,"
-        " attempts, started_at) VALUES (?, ?, ?, ?, ?, ?, 'running', ?, ?)",
-        (
-            tally.run,
-            start.step,
-            plain(start.name),
-            start.agent,
-            task,
-            column,
-            start.attempt,
-            start.started_at,
-        ),
+        "INSERT INTO workflow_steps (task, dependencies, attempts, started_at, execution_id, step_id,"
+        " step_name, agent_id, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'running')",
+        (*values, tally.run, start.step, plain(start.name), start.agent),
     )
 
 
 def write_outcome(
-    transaction: Transaction, tally: Tally, outcome: StepOutcome, result: str | Packed
+    transaction: Transaction,
+    tally: Tally,
+    outcome: StepOutcome,
+    result: str | Packed,
+    started: Started | None = None,
 ) -> CheckpointRow | None:
-    """A step ended; after a completed one there is a checkpoint."""
+    """A step ended; after a completed one there is a checkpoint.
+
+    :param started: its start, where that is not written yet.
+    """
     tally.cursor += 1
-    tokens = outcome.tokens
-    values = (
-        outcome.status,
-        transaction.column(tally.run, result),
-        None if outcome.error is None else plain(outcome.error),
-        outcome.error_code,
-        outcome.duration_ms,
-        outcome.completed_at,
-        tally.cursor,
-        tokens.input,
-        tokens.output,
-        tokens.cost,
-        _files(transaction, tally.run, outcome.files),
-        tally.run,
-        outcome.step,
-    )
-    done = transaction.execute(
-        "UPDATE workflow_steps SET status = ?, result = ?, error = ?, error_code = ?, duration = ?,"
-        " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, files = ?"
-        " WHERE execution_id = ? AND step_id = ?",
-        values,
-    )
-    if not done.rowcount:  # a step that never started: skipped
+    ended = (*_outcome_values(transaction, tally, outcome, result), tally.run, outcome.step)
+    done = 0
+    if started is not None:
+        begun = _start_values(transaction, tally, started)
+        done = transaction.execute(_BEGUN_AND_ENDED, (*begun, *ended)).rowcount
+        if not done:
+            write_start(transaction, tally, started)
+    if not done:
+        done = transaction.execute(_ENDED, ended).rowcount
+    if not done:  # a step that never started: skipped
         transaction.execute(
             "INSERT INTO workflow_steps (status, result, error, error_code, duration, completed_at, ordinal,"
             " input_tokens, output_tokens, cost, files, execution_id, step_id, step_name, agent_id, task,"
             " dependencies) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
-            (*values, outcome.step),
+            (*ended, outcome.step),
         )
     _count(tally, outcome)
     if outcome.status != "completed":
         return None
-    return write_checkpoint(transaction, tally.run, outcome.step, tally.cursor, outcome.completed_at)
+    identity = f"{tally.run}.{tally.cursor}"  # as the view `all_checkpoints` has it
+    return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at)
 
 
-def write_checkpoint(
-    transaction: Transaction, run: str, step: str, cursor: int, at: int, *, manual: bool = False
-) -> CheckpointRow:
-    """Make a checkpoint."""
-    row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual)
+def write_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, at: int) -> CheckpointRow:
+    """Make a checkpoint that a person wants."""
+    row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual=True)
     transaction.execute(
         "INSERT INTO workflow_checkpoints (id, execution_id, step_id, cursor, manual, created_at)"
-        " VALUES (?, ?, ?, ?, ?, ?)",
-        (row.id, run, step, cursor, manual, at),
+        " VALUES (?, ?, ?, ?, 1, ?)",
+        (row.id, run, step, cursor, at),
     )
     return row
 
@@ -208,6 +205,33 @@ def write_release(transaction: Transaction, tally: Tally) -> None:
     """Nobody has the run, and what was asked of its owner is asked no more."""
     transaction.execute("DELETE FROM workflow_leases WHERE execution_id = ?", (tally.run,))
     transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
+
+
+def _start_values(transaction: Transaction, tally: Tally, started: Started) -> tuple[Any, ...]:
+    """Return what `_BEGUN` begins with."""
+    start, dependencies = started
+    column = transaction.column(tally.run, dependencies)
+    return plain(start.task[:TASK_LENGTH]), column, start.attempt, start.started_at
+
+
+def _outcome_values(
+    transaction: Transaction, tally: Tally, outcome: StepOutcome, result: str | Packed
+) -> tuple[Any, ...]:
+    """Return what `_ENDED` begins with."""
+    tokens = outcome.tokens
+    return (
+        outcome.status,
+        transaction.column(tally.run, result),
+        None if outcome.error is None else plain(outcome.error),
+        outcome.error_code,
+        outcome.duration_ms,
+        outcome.completed_at,
+        tally.cursor,
+        tokens.input,
+        tokens.output,
+        tokens.cost,
+        _files(transaction, tally.run, outcome.files),
+    )
 
 
 def _files(transaction: Transaction, run: str, files: tuple[str, ...]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -249,6 +248,8 @@ def _check_exists(path: Path) -> None:
             for file in beside
             if is_machine_name(file.name) or is_definition_name(file.name)
         }
+        from difflib import get_close_matches
+
         near = get_close_matches(path.stem, files, n=1)
         hint = f"; did you mean {files[near[0]]!r}?" if near else ""
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}{hint}") from error

@@ -50,7 +50,7 @@ __all__ = [
 RESERVED_NAMES = frozenset(
     {
         *("cancel", "pause", "resume", "status", "list", "history", "show", "graph", "review", "rollback"),
-        *("retry", "context", "tools", "log", "trust", "install", "output", "health"),
+        *("retry", "context", "tools", "log", "trust", "install", "output", "health", "checkpoint"),
     }
 )
 """Subcommands of `:Workflow`; a workflow may not take such a name."""

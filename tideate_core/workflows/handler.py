@@ -130,7 +130,6 @@ class StepContext(Protocol):
     options: Mapping[str, Any]
     results: Mapping[str, Any]
     """Results of the steps before, by step name."""
-    workspace: Workspace
     demonstration: bool
     """The answers come from a model that is not to be relied on."""
     attempts: int
@@ -147,6 +146,11 @@ class StepContext(Protocol):
     """The run's, of the types that the workflow declares."""
     definition: WorkflowStep | None
     """What the workflow says of the step, None of a machine's state."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The run's; what is written through it counts as the step's."""
+        ...
 
     def values(self) -> dict[str, Any]:
         """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from tideate_core.workflows.steps import LONGEST_NAME, Flag, Part
 
-__all__ = ["InputDefinition", "InputName", "InputType", "shown"]
+__all__ = ["WORDS", "InputDefinition", "InputName", "InputType", "shown"]
 
 InputType = Literal["string", "integer", "number", "boolean", "array", "object"]
 InputName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[A-Za-z_]\w*$")]

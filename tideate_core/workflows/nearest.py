@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -26,5 +25,7 @@ class Nearest:
         self._left -= len(known)
         if self._left < 0 or len(name) > LONGEST:
             return ""
+        from difflib import get_close_matches
+
         near = get_close_matches(name, [one for one in known if len(one) <= LONGEST], n=1, cutoff=0.5)
         return f"did you mean {near[0]!r}?" if near else ""

@@ -89,7 +89,11 @@ class WorkflowParser:
         definition = None
         if root is not None:
             definition, findings = self._understand(root, name)
-            found = [*problems, *(_problem(decoded, root, lines, finding) for finding in findings)]
+            # where a value could not be read, there is another in its place
+            unread = {problem.start for problem in problems}
+            understood = ((finding, _problem(decoded, root, lines, finding)) for finding in findings)
+            right = (told for finding, told in understood if finding.on_key or told.start not in unread)
+            found = [*problems, *right]
         mistakes = _sorted(lines.mistake(problem) for problem in found)
         if any(mistake.severity == "error" for mistake in mistakes):
             definition = None

@@ -5,13 +5,10 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, UnknownWorkflow
 from tideate_core.project import private_dir
-from tideate_core.workflows.definition_trust import check_kept
-from tideate_core.workflows.keys import workflow_key
 from tideate_core.workflows.machine_workflow import MachineWorkflow
 from tideate_core.workflows.steps import NAME_PATTERN
 
@@ -61,6 +58,7 @@ class Registration:
         """
         # here, because few runs need it
         from tideate_core.machines.language.obfuscation import Obfuscator
+        from tideate_core.workflows.keys import workflow_key
 
         definition = self.definition
         if not isinstance(definition, MachineWorkflow):
@@ -163,12 +161,16 @@ class WorkflowRegistry:
         :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
         :raises ConfigError: what is trusted cannot be read.
         """
+        from tideate_core.workflows.definition_trust import check_kept
+
         kept = Registration(definition, self.handlers_of(definition), source, path)
         check_kept(kept, now, self.get)
         return kept
 
     def load_packages(self) -> None:
         """Let installed packages register theirs; one that cannot becomes a notice, not a failure."""
+        from importlib.metadata import entry_points
+
         for point in entry_points(group=ENTRY_POINT_GROUP):
             try:
                 point.load()(self)

@@ -105,8 +105,6 @@ def _spelled(value: Any, path: tuple[str, ...], loc: Loc, found: list[Finding]) 
 def _told(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
     loc, kind, value = error["loc"], error["type"], error["input"]
     context = error.get("ctx", {})
-    if loc == ("name",):
-        return  # not the file's: how it is called is told by its name
     what = _what(loc)
     if kind in EXPECTED:
         expected, hint = EXPECTED[kind]

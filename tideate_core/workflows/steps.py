@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
@@ -209,7 +210,7 @@ class WorkflowStep(Part):
             raise PydanticCustomError("step_kind", "{words}", {"words": f"{problem.message}; {problem.hint}"})
         return self
 
-    @property
+    @cached_property
     def kind(self) -> StepKind:
         """What runs the step; `handler` where nothing is named."""
         return next((kind for kind in STEP_KINDS if getattr(self, kind) is not None), "handler")

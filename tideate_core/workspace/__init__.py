@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from tideate_core.workspace.buffers import BufferEdit, Buffers, BufferText
-from tideate_core.workspace.documents import Document
-from tideate_core.workspace.edits import Action, FileChange, Hunk, apply_hunks, diff_lines, unified_diff
-from tideate_core.workspace.rebase import rebase
-from tideate_core.workspace.workspace import Applied, Source, Workspace
+from typing import TYPE_CHECKING
+
+from tideate_core.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.workspace.buffers import BufferEdit, Buffers, BufferText
+    from tideate_core.workspace.changing import Applied
+    from tideate_core.workspace.documents import Document
+    from tideate_core.workspace.edits import Action, FileChange, Hunk, apply_hunks, diff_lines, unified_diff
+    from tideate_core.workspace.rebasing import rebase
+    from tideate_core.workspace.workspace import Source, Workspace
 
 __all__ = [
     "Action",
@@ -24,3 +30,16 @@ __all__ = [
     "rebase",
     "unified_diff",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "buffers": ("BufferEdit", "Buffers", "BufferText"),
+            "changing": ("Applied",),
+            "documents": ("Document",),
+            "edits": ("Action", "FileChange", "Hunk", "apply_hunks", "diff_lines", "unified_diff"),
+            "rebasing": ("rebase",),
+            "workspace": ("Source", "Workspace"),
+        },
+    )

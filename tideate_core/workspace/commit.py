@@ -11,7 +11,7 @@ from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
 from tideate_core.workspace.files import put, text_digest
 from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
-from tideate_core.workspace.rebase import rebase
+from tideate_core.workspace.rebasing import rebase
 from tideate_core.workspace.restoring import clean_up, restore, unwind
 from tideate_core.workspace.staging import onto
 

@@ -2,21 +2,25 @@
 
 One directory for each apply, ``PRIVATE/journal/<execution_id>/<number>/``: ``before`` holds the pre-images
 one after another, ``manifest.json`` says where each is and what will be written. A directory without a
-manifest is of an apply that never began.
+manifest is of an apply that never began. A journal may come with a project: each manifest has a seal that
+only this person's tideate can make.
 """
 
 from __future__ import annotations
 
+import hmac
+import logging
 import os
-import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tideate_core import provenance
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace.files import FileState, fsync_directory
+from tideate_core.workspace.paths import journal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +37,10 @@ __all__ = [
     "Record",
 ]
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _MANIFEST = "manifest.json"
 _BEFORE = "before"
+
+log = logging.getLogger(__name__)
 
 
 class _Entry(BaseModel):
@@ -94,6 +99,8 @@ class Manifest(_Entry):
     step: str | None = None
     """Of the run, that wanted it; None where nobody said."""
     entries: tuple[Entry, ...]
+    seal: str = ""
+    """Of the rest and of the run that it belongs to; empty where none could be made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +109,18 @@ class Record:
 
     directory: Path
     manifest: Manifest
+
+    @property
+    def is_ours(self) -> bool:
+        """This person's tideate wrote it, for this run.
+
+        :raises WorkspaceError: the person's key cannot be read.
+        """
+        try:
+            seal = _seal(self.directory.parent.name, self.manifest)
+        except OSError as error:
+            raise WorkspaceError(f"{error.filename} cannot be used: {error.strerror}") from error
+        return hmac.compare_digest(seal.encode(), self.manifest.seal.encode("utf-8", "surrogatepass"))
 
     def before(self, entry: FileEntry | BufferEntry) -> bytes:
         """Return an entry's pre-image.
@@ -123,7 +142,7 @@ class Journal:
     """The applies of all runs of a project."""
 
     def __init__(self, private: Path) -> None:
-        self._directory = private / "journal"
+        self._private = private
 
     def record(
         self, run: str, entries: Sequence[Entry], images: Sequence[bytes], step: str | None = None
@@ -133,9 +152,10 @@ class Journal:
         :param images: the pre-image of each entry, empty where there is none.
         :raises WorkspaceError: it cannot be written.
         """
-        manifest = Manifest(step=step, entries=_placed(entries, images))
+        place = journal_of(self._private, run)
+        manifest = _sealed(run, Manifest(step=step, entries=_placed(entries, images)))
         try:
-            directory = self._new_directory(run)
+            directory = _new_directory(place)
             _write(directory / _BEFORE, b"".join(images))
             _write(directory / f"{_MANIFEST}.new", manifest.model_dump_json().encode())
             (directory / f"{_MANIFEST}.new").rename(directory / _MANIFEST)
@@ -143,7 +163,7 @@ class Journal:
                 fsync_directory(path)
         except OSError as error:
             raise WorkspaceError(
-                f"{self._directory} cannot be written ({error.strerror}); without it nothing could be taken "
+                f"{place.parent} cannot be written ({error.strerror}); without it nothing could be taken "
                 "back, so nothing was changed"
             ) from error
         return Record(directory, manifest)
@@ -160,29 +180,24 @@ class Journal:
 
         :raises WorkspaceError: one cannot be read.
         """
-        directory = self._of_run(run)
+        directory = journal_of(self._private, run)
         if not directory.is_dir():
             return []
         found = sorted(directory.iterdir(), key=lambda path: int(path.name))
         return [_load(path) for path in found if (path / _MANIFEST).exists()]
 
-    def _of_run(self, run: str) -> Path:
-        if not _RUN_ID.fullmatch(run):
-            raise WorkspaceError(f"{run!r} is not the id of a run")
-        return self._directory / run
 
-    def _new_directory(self, run: str) -> Path:
-        of_run = self._of_run(run)
-        of_run.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._directory.chmod(0o700)  # holds copies of the user's files
-        number = max((int(path.name) for path in of_run.iterdir()), default=0)
-        while True:
-            number += 1
-            try:
-                (of_run / f"{number:04}").mkdir(mode=0o700)
-            except FileExistsError:
-                continue
-            return of_run / f"{number:04}"
+def _new_directory(of_run: Path) -> Path:
+    of_run.mkdir(parents=True, exist_ok=True, mode=0o700)
+    of_run.parent.chmod(0o700)  # holds copies of the user's files
+    number = max((int(path.name) for path in of_run.iterdir()), default=0)
+    while True:
+        number += 1
+        try:
+            (of_run / f"{number:04}").mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        return of_run / f"{number:04}"
 
 
 def _placed(entries: Sequence[Entry], images: Sequence[bytes]) -> tuple[Entry, ...]:
@@ -193,6 +208,20 @@ def _placed(entries: Sequence[Entry], images: Sequence[bytes]) -> tuple[Entry, .
         placed.append(entry.model_copy(update=where))
         offset += len(image)
     return tuple(placed)
+
+
+def _sealed(run: str, manifest: Manifest) -> Manifest:
+    try:
+        return manifest.model_copy(update={"seal": _seal(run, manifest)})
+    except OSError as error:
+        # the database vouches for its runs, too
+        log.warning("what the run %s changes is journalled without a seal: %s", run, error)
+        return manifest
+
+
+def _seal(run: str, manifest: Manifest) -> str:
+    text = manifest.model_copy(update={"seal": ""}).model_dump_json()
+    return provenance.seal(f"{run}\n{text}".encode("utf-8", "surrogatepass"))
 
 
 def _load(directory: Path) -> Record:

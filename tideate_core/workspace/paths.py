@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from typing import Final
 
-from tideate_core.errors import OutsideRoot
+from tideate_core.errors import OutsideRoot, WorkspaceError
 
-__all__ = ["PROTECTED", "Root"]
+__all__ = ["PROTECTED", "Root", "journal_of"]
 
 PROTECTED = frozenset({".git", ".tideate"})
 """Names that no part of a path may have, at any depth and in any case (some file systems ignore it)."""
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+
+
+def journal_of(private: Path, run: str) -> Path:
+    """Return the directory of a run's journal, which is there only if the run changed something.
+
+    :raises WorkspaceError: that is not the id of a run.
+    """
+    if not _RUN_ID.fullmatch(run):
+        raise WorkspaceError(f"{run!r} is not the id of a run")
+    return private / "journal" / run
 
 
 class Root:

@@ -97,6 +97,8 @@ class _Unwinding:
 
     def buffer(self, record: Record, entry: BufferEntry) -> None:
         before = record.before(entry).decode("utf-8", "surrogatepass")
+        if text_digest(before) != entry.before:
+            raise _damaged(record)
         if entry in self._loaded:
             number = self._loaded[entry].number
             now = self._texts[number]
@@ -172,10 +174,12 @@ class _Unwinding:
 
 def _whole(image: Snapshot, record: Record) -> Snapshot:
     if image.state.kind == "file" and not Snapshot.of_file(image.data, 0).state.holds_same_as(image.state):
-        raise WorkspaceError(
-            f"{record.directory} is damaged: a pre-image is another one; nothing was restored"
-        )
+        raise _damaged(record)
     return image
+
+
+def _damaged(record: Record) -> WorkspaceError:
+    return WorkspaceError(f"{record.directory} is damaged: a pre-image is another one; nothing was restored")
 
 
 def restore(files: Iterable[Restore]) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.restoring import Unwound
 
-__all__ = ["Rollback"]
+__all__ = ["Rollback", "written_by"]
 
 
 class Rollback:
@@ -147,6 +147,12 @@ def _unfinished(record: Record, finished: Collection[str], only: str | None) -> 
         return False
     whole = step[: step.rindex("[")] if step.endswith("]") and "[" in step else step
     return step not in finished and whole not in finished and only in (None, step, whole)
+
+
+def written_by(records: Sequence[Record], steps: Collection[str]) -> list[str]:
+    """Return the files and buffers that steps, or items of theirs, wrote to; sorted."""
+    of_them = [record for record in records if not _unfinished(record, steps, None) and record.manifest.step]
+    return sorted(frozenset[str]().union(*(_names(record) for record in of_them)))
 
 
 def _covered(all_records: Sequence[Record], unfinished: Sequence[Record]) -> list[set[str]]:

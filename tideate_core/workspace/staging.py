@@ -13,7 +13,7 @@ from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import apply_hunks, lines_of
 from tideate_core.workspace.files import ABSENT, Snapshot, snapshot
-from tideate_core.workspace.rebase import rebase
+from tideate_core.workspace.rebasing import rebase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

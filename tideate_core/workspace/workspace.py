@@ -10,23 +10,19 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import private_dir, real
-from tideate_core.workspace.commit import Committer, to_the_end
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import snapshot
-from tideate_core.workspace.journal import Journal
 from tideate_core.workspace.listing import list_files
-from tideate_core.workspace.paths import Root
-from tideate_core.workspace.rollback import Rollback
-from tideate_core.workspace.staging import Stager
+from tideate_core.workspace.paths import Root, journal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers
-    from tideate_core.workspace.commit import Committed
+    from tideate_core.workspace.changing import Applied, Changing
     from tideate_core.workspace.edits import FileChange
 
-__all__ = ["Applied", "Source", "Workspace"]
+__all__ = ["Source", "Workspace"]
 
 MAX_FILES = 10_000
 MAX_BYTES = 2048 * 1024
@@ -46,19 +42,6 @@ class Source:
     tick: int | None = None
     modified: bool = False
     """The text is a buffer's and was not saved."""
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """What one `Workspace.apply` wrote."""
-
-    execution_id: str
-    paths: tuple[str, ...]
-    """Where changes were made, in the order they were given; a moved file's is its new one."""
-    rebased: tuple[str, ...] = ()
-    """Of these, buffers that a person had changed elsewhere meanwhile."""
-    committed: Committed | None = None
-    """None if there was nothing to write."""
 
 
 class Workspace:
@@ -138,29 +121,14 @@ class Workspace:
         :raises OutsideRoot: a path is outside the root or protected; nothing was written.
         :raises WorkspaceError: a file cannot be written; everything was put back.
         """
-        plan = await Stager(self._root, self._buffers).stage(changes)
-        if not (plan.files or plan.buffers or plan.moves):
-            return Applied(execution_id, ())
-        committer = self._committer()
-        committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
-        if cancelled:
-            await to_the_end(committer.put_back(committed))
-            raise asyncio.CancelledError
-        wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
-        paths = tuple(change.move_to or change.path for change in wanted)
-        rebased = tuple(done.change.path for done in committed.buffers if done.before != done.change.before)
-        return Applied(execution_id, paths, rebased, committed)
+        return await self._changing().apply(changes, execution_id)
 
     async def revert(self, applied: Applied) -> None:
         """Undo one apply; what a person typed elsewhere in its buffers stays.
 
         :raises RollbackConflict: a file or buffer was changed where it was written; the rest is undone.
         """
-        if applied.committed is None:
-            return
-        _, cancelled = await to_the_end(self._committer().put_back(applied.committed))
-        if cancelled:
-            raise asyncio.CancelledError
+        await self._changing().revert(applied)
 
     async def rollback(self, execution_id: str) -> _Names:
         """Undo all that a run wrote, also one whose process was killed while writing.
@@ -169,11 +137,7 @@ class Workspace:
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        rollback = Rollback(self._root, self._buffers, self._journal())
-        names, cancelled = await to_the_end(rollback.run(execution_id))
-        if cancelled:
-            raise asyncio.CancelledError
-        return names
+        return await self._changing().rollback(execution_id)
 
     async def put_back_unfinished(
         self,
@@ -194,11 +158,18 @@ class Workspace:
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        rollback = Rollback(self._root, self._buffers, self._journal())
-        names, cancelled = await to_the_end(rollback.unfinished(execution_id, finished, only, on_left))
-        if cancelled:
-            raise asyncio.CancelledError
-        return names
+        if not journal_of(self._private_dir(), execution_id).is_dir():
+            return []
+        return await self._changing().put_back_unfinished(execution_id, finished, only, on_left)
+
+    async def written_by(self, execution_id: str, steps: Collection[str]) -> _Names:
+        """Return the files that steps of a run wrote to, as far as the run can be rolled back.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        if not steps or not journal_of(self._private_dir(), execution_id).is_dir():
+            return []
+        return await self._changing().written_by(execution_id, steps)
 
     async def find_again(self, path: str, number: int | None, text: str) -> tuple[int, int] | None:
         """Return the number and changedtick of a buffer that an editor may have loaded anew since.
@@ -216,11 +187,14 @@ class Workspace:
                 buffer = None
         return None if buffer is None else (buffer.number, buffer.tick)
 
-    def _journal(self) -> Journal:
-        return Journal(self._private or private_dir(self._root.path))
+    def _private_dir(self) -> Path:
+        return self._private or private_dir(self._root.path)
 
-    def _committer(self) -> Committer:
-        return Committer(self._root, self._buffers, self._journal(), self._step)
+    def _changing(self) -> Changing:
+        # here: most runs only read
+        from tideate_core.workspace.changing import Changing
+
+        return Changing(self._root, self._buffers, self._private_dir, self._step)
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:

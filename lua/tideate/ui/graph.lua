@@ -21,6 +21,7 @@ local drawing = require('tideate.ui.graph_drawing')
 ---@field mistakes integer
 ---@field kind? 'machine'|'graph'
 ---@field definition tideate.GraphDefinition
+---@field drawn string[] the drawing, without the path below it
 ---@field group integer
 ---@field back integer the window the person came from
 ---@field timer? uv.uv_timer_t
@@ -139,7 +140,7 @@ local function explain()
 end
 
 local function yank()
-  local lines = vim.api.nvim_buf_get_lines(shown.buf, 0, -1, true)
+  local lines = shown.drawn
   vim.fn.setreg(vim.v.register, lines, 'l')
   require('tideate.ui').notify(('%d lines yanked'):format(#lines))
 end
@@ -222,6 +223,14 @@ function M.open(source)
   end)
 end
 
+--- The path of a run is known.
+---@param execution_id string
+function M.on_path(execution_id)
+  if shown and shown.source.execution_id == execution_id then
+    drawing.follow(shown, M.keys())
+  end
+end
+
 --- Take an event: the highlight moves with a run, and a run of the machine that is shown is followed.
 ---@param event tideate.Event
 function M.on_event(event)
@@ -240,7 +249,7 @@ function M.on_event(event)
   local ends = name == 'SD_EVENT_WORKFLOW_COMPLETED' or name == 'SD_EVENT_WORKFLOW_FAILED' or name == 'SD_EVENT_WORKFLOW_CANCELLED'
   if event.execution_id == it.source.execution_id and (name == 'SD_EVENT_TRANSITION' or ends) then
     M.draw()
-  elseif event.execution_id == it.source.execution_id and it.kind == 'graph' and drawing.showing(it) then
+  elseif event.execution_id == it.source.execution_id and it.kind == 'graph' then
     drawing.follow(it, M.keys())
   end
 end

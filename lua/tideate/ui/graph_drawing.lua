@@ -3,6 +3,9 @@ local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.graph')
 
+local path_ns = vim.api.nvim_create_namespace('tideate.graph_path')
+local PATH = 'path: '
+
 ---@param it tideate.ui.Graph
 ---@return tideate.Run?
 local function run_of(it)
@@ -116,10 +119,22 @@ local function highlight(it, lines)
   end
 end
 
+--- The way of the run so far, for below the drawing of its machine.
 ---@param it tideate.ui.Graph
----@param text string
-local function write(it, text)
-  local lines = vim.split(text:gsub('\n$', ''), '\n', { plain = true })
+---@return string[]
+local function path_lines(it)
+  local run = it.format == 'text' and it.kind == 'machine' and run_of(it) or nil
+  if not run or #(run.path or {}) == 0 then
+    return {}
+  end
+  local words = PATH .. require('tideate.moves').words(run.path)
+  return vim.list_extend({ '' }, require('tideate.ui.text').wrap(words, math.max(20, M.width_of(it))))
+end
+
+--- Write the drawing and what stands below it.
+---@param it tideate.ui.Graph
+local function write(it)
+  local lines = vim.list_extend(vim.list_slice(it.drawn), path_lines(it))
   local view = vim.api.nvim_win_call(it.win, vim.fn.winsaveview)
   vim.bo[it.buf].modifiable = true
   vim.api.nvim_buf_set_lines(it.buf, 0, -1, true, lines)
@@ -129,6 +144,9 @@ local function write(it, text)
     vim.fn.winrestview(view)
   end)
   highlight(it, lines)
+  for row = #it.drawn, #lines - 1 do
+    vim.api.nvim_buf_set_extmark(it.buf, path_ns, row, 0, { end_col = #lines[row + 1], hl_group = 'TideateHint' })
+  end
 end
 
 ---@param source tideate.GraphSource of which the buffer, if it is one, is loaded
@@ -159,16 +177,19 @@ end
 function M.take(it, result, keys)
   it.name, it.mistakes, it.kind = result.name, result.mistakes, result.kind
   it.definition = { states = result.states, transitions = result.transitions }
-  write(it, result.text)
+  it.drawn = vim.split(result.text:gsub('\n$', ''), '\n', { plain = true })
+  write(it)
   M.head(it, keys)
 end
 
---- Mark the steps that are running now.
+--- Show where the run is now: the steps that are running, the way that it came.
 ---@param it tideate.ui.Graph
 ---@param keys tideate.Key[]
 function M.follow(it, keys)
-  highlight(it, vim.api.nvim_buf_get_lines(it.buf, 0, -1, true))
-  M.head(it, keys)
+  if M.showing(it) then
+    write(it)
+    M.head(it, keys)
+  end
 end
 
 ---@param it tideate.ui.Graph

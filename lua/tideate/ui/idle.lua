@@ -31,6 +31,34 @@ function M.watch()
   end
 end
 
+---@class tideate.ui.Expecting
+---@field when_free fun(callback: fun()) calls back once, and ends this
+---@field stop fun()
+
+--- A command was given that may have to ask something soon: at once if nothing was typed since, else when the
+--- person has stopped typing.
+---@return tideate.ui.Expecting
+function M.expect()
+  local own, typed = vim.api.nvim_create_namespace(''), false
+  vim.on_key(function()
+    typed = true
+  end, own)
+  local function stop()
+    vim.on_key(nil, own)
+  end
+  return {
+    stop = stop,
+    when_free = function(callback)
+      stop()
+      if typed or vim.fn.getcmdwintype() ~= '' then
+        M.when_quiet(callback)
+      else
+        vim.schedule(callback)
+      end
+    end,
+  }
+end
+
 --- Plain normal mode, with no command begun, no key waiting and no macro running.
 ---@return boolean
 function M.plain_normal()

@@ -1,35 +1,143 @@
---- What a person can do to a run of the list.
+--- What a person can do to a run of the list: exactly what the host does to one that stands so.
 local M = {}
 
-local UNFINISHED = { running = true, paused = true, interrupted = true }
+---@class tideate.ui.RunDoing
+---@field run fun(run: tideate.StoredRun, folder: string, on_done: fun())
+---@field why_not fun(run: tideate.StoredRun): string
 
---- End a run; one that no process has is given up, and what its cut off steps wrote is put back.
+local ENDED = { completed = true, failed = true, cancelled = true }
+
 ---@param run tideate.StoredRun
----@param folder string
----@param on_done fun()
-function M.cancel(run, folder, on_done)
-  local params = { execution_id = run.execution_id, folder = folder }
-  require('tideate.stored').ask('cancel_stored', params, function(result)
-    local files = #result.files > 0 and '; put back: ' .. table.concat(result.files, ', ') or ''
-    require('tideate.ui').notify(('%s: cancelled%s'):format(run.name, files))
-    on_done()
-  end)
+---@return string
+local function under_way(run)
+  return run.pid and ('is under way in process %d'):format(run.pid) or 'is under way'
 end
 
---- Put back the files that a run changed. One that could go on would not find what it wrote.
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+---@param method string
 ---@param run tideate.StoredRun
 ---@param folder string
----@param on_done fun()
-function M.roll_back(run, folder, on_done)
-  local notify = require('tideate.ui').notify
-  if UNFINISHED[run.state] then
-    return notify(('%s has not ended: cancel it first (x)'):format(run.name), vim.log.levels.WARN)
+---@param on_result fun(result: tideate.Result)
+local function ask(method, run, folder, on_result)
+  require('tideate.stored').ask(method, { execution_id = run.execution_id, folder = folder }, on_result)
+end
+
+---@param run tideate.StoredRun
+---@param result tideate.Result
+---@return string
+local function rolled_back(run, result)
+  local files = result.files
+  local words = #files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', ')
+  return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.name)
+end
+
+---@type table<tideate.RunAction, tideate.ui.RunDoing>
+M.doings = {
+  resume = {
+    run = function(run, folder)
+      require('tideate.ui.runs').close()
+      require('tideate').resume(run.execution_id, { folder = folder })
+    end,
+    why_not = function(run)
+      return ENDED[run.state] and 'has ended: nothing is left to do' or under_way(run)
+    end,
+  },
+  pause = {
+    run = function(run, folder, on_done)
+      ask('pause_stored', run, folder, function()
+        say(('%s pauses before its next step'):format(run.name))
+        on_done()
+      end)
+    end,
+    why_not = function(run)
+      return ENDED[run.state] and 'has ended' or run.state == 'paused' and 'is paused: r lets it go on' or 'is not under way: r lets it go on, x gives it up'
+    end,
+  },
+  cancel = {
+    run = function(run, folder, on_done)
+      ask('cancel_stored', run, folder, function(result)
+        local files = #result.files > 0 and '; put back: ' .. table.concat(result.files, ', ') or ''
+        local kept = #(result.kept or {}) > 0
+            and '; kept, written by a step that must not be done twice: ' .. table.concat(result.kept, ', ')
+          or ''
+        say(('%s: cancelled%s%s'):format(run.name, files, kept))
+        on_done()
+      end)
+    end,
+    why_not = function()
+      return 'has ended'
+    end,
+  },
+  rollback = {
+    run = function(run, folder, on_done)
+      ask('rollback', run, folder, function(result)
+        say(rolled_back(run, result))
+        on_done()
+      end)
+    end,
+    why_not = function(run)
+      local living = not ENDED[run.state] and not run.resumable
+      return living and 'has not ended: cancel it first (x)' or 'has changed no file'
+    end,
+  },
+  checkpoint = {
+    run = function(run, folder, on_done)
+      ask('checkpoint', run, folder, function(result)
+        say(M.made(result))
+        on_done()
+      end)
+    end,
+    why_not = function()
+      return 'takes no checkpoint'
+    end,
+  },
+}
+
+--- A checkpoint that was made, in words.
+---@param result {run: {name: string}, checkpoint: tideate.StoredCheckpoint}
+---@return string
+function M.made(result)
+  local point = result.checkpoint
+  local after = point.step == '' and 'before its first step' or 'after ' .. point.step
+  return ('checkpoint %s of %s, %s'):format(require('tideate.stored').short(point.checkpoint_id), result.run.name, after)
+end
+
+--- Whether the host would do it.
+---@param run tideate.StoredRun?
+---@param action tideate.RunAction
+---@return boolean
+function M.can(run, action)
+  return run ~= nil and vim.list_contains(run.can or {}, action)
+end
+
+--- Do something to a run, or say why not.
+---@param action tideate.RunAction
+---@param run tideate.StoredRun
+---@param folder string
+---@param on_done fun() called when it was done
+function M.act(action, run, folder, on_done)
+  local doing = M.doings[action]
+  if M.can(run, action) then
+    return doing.run(run, folder, on_done)
   end
-  local params = { execution_id = run.execution_id, folder = folder }
-  require('tideate.stored').ask('rollback', params, function(result)
-    local files = result.files
-    notify(#files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', '))
-    on_done()
+  say(('%s %s'):format(run.name, doing.why_not(run)), vim.log.levels.WARN)
+end
+
+--- Make a new run of a checkpoint, which waits to be resumed.
+---@param point tideate.StoredCheckpoint
+---@param folder string
+---@param on_done fun(execution_id: string)
+function M.restore(point, folder, on_done)
+  local params = { checkpoint_id = point.checkpoint_id, folder = folder }
+  require('tideate.stored').ask('checkpoint_restore', params, function(result)
+    local after = point.step == '' and 'at the start' or 'after ' .. point.step
+    say(('a new run, paused %s: r lets it go on'):format(after))
+    on_done(result.execution_id)
   end)
 end
 

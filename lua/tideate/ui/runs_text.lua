@@ -5,6 +5,8 @@ local M = {}
 ---@field title string
 ---@field lines tideate.Chunk[][]
 ---@field runs? table<integer, tideate.StoredRun> by line
+---@field points? table<integer, tideate.StoredCheckpoint> by line
+---@field more? integer line behind which there are more runs
 ---@field folds? [integer, integer][] first and last line
 ---@field opens? integer line of the cursor at first
 
@@ -61,11 +63,15 @@ local function spent(it)
   return ('%d/%d tokens%s'):format(it.input_tokens, it.output_tokens, cost)
 end
 
+--- Rows of runs that were read once: those of long lists are not made again.
+---@type table<tideate.StoredRun, tideate.Chunk[]>
+local rows = setmetatable({}, { __mode = 'k' })
+
 ---@param run tideate.StoredRun
 ---@return tideate.Chunk[]
 local function row(run)
   local stored = require('tideate.stored')
-  return {
+  rows[run] = rows[run] or {
     { ' ' .. run.execution_id:sub(1, stored.SHORT) .. '  ', 'TideateHint' },
     { column(word(run), STATE) .. '  ', GROUPS[word(run)] },
     { column(run.name, NAME) .. '  ', 'TideateTitle' },
@@ -73,16 +79,24 @@ local function row(run)
     { ('%6s  %-5s  '):format(lasted(run.duration_ms), stored.steps(run)), 'TideateHint' },
     { (run.prompt:gsub('%s+', ' ')) },
   }
+  return rows[run]
 end
 
----@param result {runs: tideate.StoredRun[], more: boolean}
+---@param list tideate.ui.RunsList
 ---@return tideate.ui.RunsPage
-function M.history(result)
-  local page = { title = 'runs', lines = vim.tbl_map(row, result.runs), runs = result.runs }
-  if #result.runs == 0 then
-    page.lines = { { { ' nothing has run in this project yet', 'TideateHint' } } }
-  elseif result.more then
-    table.insert(page.lines, { { ' older ones: `tideate history` in a shell', 'TideateHint' } })
+function M.history(list)
+  local filtered = list.filter ~= ''
+  local page = {
+    title = filtered and ('runs: %s'):format(list.filter) or 'runs',
+    lines = vim.tbl_map(row, list.runs),
+    runs = list.runs,
+  }
+  if #list.runs == 0 then
+    local words = filtered and ' no run is like that; f asks for others' or ' nothing has run in this project yet'
+    page.lines = { { { words, 'TideateHint' } } }
+  elseif list.more then
+    table.insert(page.lines, { { ' more …', 'TideateHint' } })
+    page.more = #page.lines
   end
   return page
 end
@@ -153,7 +167,7 @@ function M.show(result)
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
   fact(page, 'models', spent(run))
   fact(page, 'files', table.concat(run.files, ', '))
-  fact(page, 'points', result.checkpoints > 0 and ('%d checkpoints'):format(result.checkpoints) or '')
+  fact(page, 'points', result.checkpoints > 0 and ('%d checkpoint%s'):format(result.checkpoints, result.checkpoints == 1 and '' or 's') or '')
   fact(page, 'error', run.error and run.error:gsub('%s+', ' ') or '', 'TideateFailed')
   table.insert(page.lines, {})
   page.opens = #page.lines + 1
@@ -179,6 +193,49 @@ function M.events(run, result)
   if result.more then
     table.insert(page.lines, { { ' more: `tideate show --events` in a shell', 'TideateHint' } })
   end
+  return page
+end
+
+---@param run tideate.StoredRun
+---@param result {checkpoints: tideate.StoredCheckpoint[], more: boolean}
+---@return tideate.ui.RunsPage
+function M.checkpoints(run, result)
+  local short, widest = require('tideate.stored').short, 0
+  local page = { title = ('checkpoints of %s %s'):format(run.name, short(run.execution_id)), lines = {} }
+  page.points = result.checkpoints
+  for _, point in ipairs(result.checkpoints) do
+    widest = math.max(widest, #short(point.checkpoint_id))
+  end
+  for _, point in ipairs(result.checkpoints) do
+    table.insert(page.lines, {
+      { ' ' .. column(short(point.checkpoint_id), widest) .. '  ', 'TideateHint' },
+      { clock(point.created_at, '%b %d %H:%M:%S') .. '  ' },
+      { point.step == '' and 'before its first step' or 'after ', 'TideateHint' },
+      { point.step, 'TideateTitle' },
+      { point.manual and '  wanted' or '', 'TideateKey' },
+    })
+  end
+  if #page.lines == 0 then
+    page.lines = { { { ' none yet: there is one after each completed step, and a makes one', 'TideateHint' } } }
+  elseif result.more then
+    table.insert(page.lines, { { ' more: `tideate checkpoint list` in a shell', 'TideateHint' } })
+  end
+  return page
+end
+
+---@param run tideate.StoredRun
+---@param point tideate.StoredCheckpoint
+---@param result {state: tideate.CheckpointState}
+---@return tideate.ui.RunsPage
+function M.checkpoint(run, point, result)
+  local state = result.state
+  local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored').short(point.checkpoint_id), run.name), lines = {} }
+  fact(page, 'made', clock(point.created_at, '%Y-%m-%d %H:%M:%S') .. (point.manual and ', wanted' or ''))
+  fact(page, 'after', point.step == '' and 'nothing: before the first step' or point.step)
+  fact(page, 'took', state.duration_ms > 0 and lasted(state.duration_ms) or '')
+  fact(page, 'done', table.concat(state.completed, ', '), GROUPS.completed)
+  fact(page, 'to do', table.concat(state.pending, ', '), GROUPS.pending)
+  fact(page, 'files', table.concat(state.files, ', '))
   return page
 end
 

@@ -117,11 +117,13 @@ local function plain_chunks(chunks)
   end, chunks)
 end
 
---- Put lines of chunks into a buffer.
+--- Put lines of chunks into a buffer in place of others.
 ---@param buf integer
 ---@param ns integer
+---@param first integer 0-based
+---@param last integer behind the last one that is replaced; -1 is the end
 ---@param lines tideate.Chunk[][]
-function M.render(buf, ns, lines)
+function M.splice(buf, ns, first, last, lines)
   lines = vim.tbl_map(plain_chunks, lines)
   local texts = vim.tbl_map(function(chunks)
     return table.concat(vim.tbl_map(function(chunk)
@@ -129,19 +131,27 @@ function M.render(buf, ns, lines)
     end, chunks))
   end, lines)
   vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, texts)
+  vim.api.nvim_buf_clear_namespace(buf, ns, first, last)
+  vim.api.nvim_buf_set_lines(buf, first, last, true, texts)
   vim.bo[buf].modifiable = false
   vim.bo[buf].modified = false
-  vim.api.nvim_buf_clear_namespace(buf, ns, 0, -1)
   for row, chunks in ipairs(lines) do
     local column = 0
     for _, chunk in ipairs(chunks) do
       if chunk[2] and #chunk[1] > 0 then
-        vim.api.nvim_buf_set_extmark(buf, ns, row - 1, column, { end_col = column + #chunk[1], hl_group = chunk[2] })
+        vim.api.nvim_buf_set_extmark(buf, ns, first + row - 1, column, { end_col = column + #chunk[1], hl_group = chunk[2] })
       end
       column = column + #chunk[1]
     end
   end
+end
+
+--- Put lines of chunks into a buffer.
+---@param buf integer
+---@param ns integer
+---@param lines tideate.Chunk[][]
+function M.render(buf, ns, lines)
+  M.splice(buf, ns, 0, -1, lines)
 end
 
 --- Keys with what they do, for a footer or a winbar.

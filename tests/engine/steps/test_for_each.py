@@ -53,6 +53,7 @@ async def test_an_empty_list_gives_an_empty_list(bench: Bench, write: Write) -> 
     assert (await bench.run("flow", inputs={"all": []})).results["each"] == []
 
 
+@pytest.mark.concurrency
 async def test_no_more_items_run_at_once_than_the_limit(bench: Bench, write: Write) -> None:
     running = most = 0
     full = asyncio.Event()
@@ -79,6 +80,7 @@ async def test_an_agents_task_sees_the_item(bench: Bench, write: Write) -> None:
     assert (await bench.run("flow")).results["each"] == ["Ada", "Bob"]
 
 
+@pytest.mark.concurrency
 async def test_one_item_that_fails_cancels_the_others_and_is_named(bench: Bench, write: Write) -> None:
     waiting, cancelled = asyncio.Event(), []
 

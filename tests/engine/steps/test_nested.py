@@ -4,6 +4,8 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.engine.conftest import LIMIT, no
 from tideate_core.engine import EventName
 from tideate_core.engine.steps.nested import child_id
@@ -100,6 +102,7 @@ async def test_another_attempt_is_another_child(bench: Bench, write: Write) -> N
     assert runs == [child_id(result.execution_id, "inside", attempt) for attempt in (1, 2)]
 
 
+@pytest.mark.concurrency
 async def test_a_declined_child_cancels_the_parent(bench: Bench, write: Write) -> None:
     async def ask(_: StepContext) -> Confirm:
         return Confirm(1, "Go on?")
@@ -112,6 +115,7 @@ async def test_a_declined_child_cancels_the_parent(bench: Bench, write: Write) -
     assert len(bench.front.requests) == 1
 
 
+@pytest.mark.concurrency
 async def test_a_cancelled_child_cancels_the_parent(bench: Bench, write: Write) -> None:
     async def stay(_: StepContext) -> None:
         await asyncio.Event().wait()

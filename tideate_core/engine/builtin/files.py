@@ -92,10 +92,7 @@ async def execute(step: StepContext) -> dict[str, Any]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(one(file)) for file in planned]
     except* TideateError as errors:
-        first = errors.exceptions[0]
-        while isinstance(first, BaseExceptionGroup):
-            first = first.exceptions[0]
-        raise first from None
+        raise errors.exceptions[0] from None
     written = await review_and_apply(step, [task.result() for task in tasks])
     unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
     if unsaved:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
 from tideate_core.errors import InvalidInput
+from tideate_core.machines.language.diagrams.page import page
 from tideate_core.machines.language.diagrams.words import columns, cut, one_line
 from tideate_core.workflows.drawing.layers import Point, lay_out_layers, passes
 from tideate_core.workflows.drawing.words import doer, notes, tip
@@ -31,19 +32,8 @@ NUMBERS: Final = 34
 """Room of the batches' numbers at the left."""
 
 _STYLE: Final = """
-.tideate { color: #1f2328; font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-.tideate .paper { fill: #ffffff; }
-.tideate text { fill: currentColor; white-space: pre; }
-.tideate .title { font-weight: bold; }
 .tideate .more, .tideate .batch { fill-opacity: .65; }
-.tideate .box { fill: currentColor; fill-opacity: .04; stroke: currentColor; stroke-width: 1.2; }
-.tideate .current { fill-opacity: .14; stroke-width: 3; }
-.tideate .line { fill: none; stroke: currentColor; stroke-opacity: .75; stroke-width: 1.2; }
-.tideate .head { fill: currentColor; }
-@media (prefers-color-scheme: dark) {
-  .tideate { color: #e6edf3; }
-  .tideate .paper { fill: #0d1117; }
-}
+.tideate .line { stroke-opacity: .75; }
 """
 
 
@@ -78,20 +68,12 @@ class _Drawing:
         self.width = self.layers.width + 2 * MARGIN + NUMBERS
 
     def document(self, name: str, current: str | None) -> str:
-        width, height = round(self.width), round(self.height)
-        size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="tideate" role="img" {size}>',
-            f"<title>{escape(name)}</title>",
-            f"<style>{_STYLE}</style>",
-            '<rect class="paper" width="100%" height="100%"/>',
-            *map(self._edge, self.layers.edges),
-        ]
+        parts = [self._edge(way) for way in self.layers.edges]
         for at, row in enumerate(self.layers.rows):
             y = self.tops[at] + self.heights[at] / 2 + 4.5
             parts.append(f'<text class="batch" x="{MARGIN}" y="{y:.1f}">{at + 1}</text>')
             parts += [self._box(point, highlight=point.step == current) for point in row if point.step]
-        return "\n".join([*parts, "</svg>"]) + "\n"
+        return page(name, self.width, self.height, _STYLE, parts)
 
     def _x(self, point: Point) -> float:
         return MARGIN + NUMBERS + point.x

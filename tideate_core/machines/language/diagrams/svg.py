@@ -8,6 +8,7 @@ from xml.sax.saxutils import escape
 from tideate_core.errors import MachineError
 from tideate_core.machines.language.diagrams.layout import Box, Kind, Layout, Rail, Way, lay_out
 from tideate_core.machines.language.diagrams.listing import MOST_DRAWN, count_drawn
+from tideate_core.machines.language.diagrams.page import page
 from tideate_core.machines.language.diagrams.text import (
     NOT_REACHABLE,
     arrow_words,
@@ -37,20 +38,11 @@ AXIS: Final = 40
 BEND: Final = 6
 
 _STYLE: Final = """
-.tideate { color: #1f2328; font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-.tideate .paper { fill: #ffffff; }
-.tideate text { fill: currentColor; white-space: pre; }
-.tideate .title { font-weight: bold; }
-.tideate .box { fill: currentColor; fill-opacity: .04; stroke: currentColor; stroke-width: 1.2; }
 .tideate .unreachable { stroke-dasharray: 5 4; }
-.tideate .current { fill-opacity: .14; stroke-width: 3; }
-.tideate .line { fill: none; stroke: currentColor; stroke-width: 1.2; }
 .tideate .up { stroke: #9a6700; }
-.tideate .head, .tideate .joint { fill: currentColor; }
+.tideate .joint { fill: currentColor; }
 .tideate .up.head, .tideate .up.joint { fill: #9a6700; stroke: none; }
 @media (prefers-color-scheme: dark) {
-  .tideate { color: #e6edf3; }
-  .tideate .paper { fill: #0d1117; }
   .tideate .up { stroke: #d29922; }
   .tideate .up.head, .tideate .up.joint { fill: #d29922; }
 }
@@ -81,20 +73,13 @@ class _Drawing:
         self.height = layout.rows * ROW + 2 * MARGIN
 
     def document(self, name: str, current: str | None) -> str:
-        size = f'width="{self.width:.0f}" height="{self.height}" viewBox="0 0 {self.width:.0f} {self.height}"'
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="tideate" role="img" {size}>',
-            f"<title>{escape(name)}</title>",
-            f"<style>{_STYLE}</style>",
-            '<rect class="paper" width="100%" height="100%"/>',
-            *(self._rail(rail) for rail in self.layout.rails),
-        ]
+        parts = [self._rail(rail) for rail in self.layout.rails]
         parts += self._heading()
         for box in self.layout.boxes:
             parts.append(self._box(box, highlight=is_current(box, current)))
             if any(arrow.way is Way.NEXT for arrow in box.arrows):
                 parts.append(self._down(box))
-        return "\n".join([*parts, "</svg>"]) + "\n"
+        return page(name, self.width, self.height, _STYLE, parts)
 
     def _gutter(self, way: Way) -> float:
         return STUB + LANE * (self.layout.lanes[way] - 1) if self.layout.lanes[way] else 0

@@ -1,0 +1,57 @@
+--- The moves of a machine that an earlier process made, which no event of this one told.
+local M = {}
+
+---@type table<string, true> runs whose path was asked for and is not there yet
+local asked = {}
+
+---@param id string
+local function ask(id)
+  if asked[id] then
+    return
+  end
+  asked[id] = true
+  require('tideate.client').request('run_path', { execution_id = id }, function(result)
+    asked[id] = nil
+    -- of a run that ended meanwhile its result has the path
+    if result.ok then
+      M.know(id, result.path)
+    end
+  end)
+end
+
+--- Take the whole path of a run.
+---@param id string
+---@param path tideate.Moved[]
+function M.know(id, path)
+  require('tideate.state').set_path(id, path)
+  require('tideate.ui.graph').on_path(id)
+end
+
+--- Take an event: a machine that goes on has a past, and its moves are counted from the first.
+---@param event tideate.Event
+function M.on_event(event)
+  local restored = event.name == 'SD_EVENT_WORKFLOW_RESTORED'
+  if not restored and event.name ~= 'SD_EVENT_TRANSITION' then
+    return
+  end
+  local run = require('tideate.state').get_status(event.execution_id)
+  if not run or run.kind ~= 'machine' then
+    return
+  end
+  local count = event.data.move
+  if restored or count and count > #(run.path or {}) then
+    ask(run.execution_id)
+  end
+end
+
+--- The states that were passed, in a line.
+---@param path tideate.Moved[]
+---@return string
+function M.words(path)
+  local names = vim.tbl_map(function(move)
+    return move.to == '*' and 'end' or move.to
+  end, path)
+  return table.concat(names, ' → ')
+end
+
+return M

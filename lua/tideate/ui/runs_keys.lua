@@ -1,0 +1,162 @@
+--- The keys of the window of the runs; the footer names those that do something where the cursor is.
+local M = {}
+
+---@class tideate.ui.RunsSpot where the person is
+---@field view tideate.ui.RunsView
+---@field run? tideate.StoredRun that is meant
+---@field point? tideate.StoredCheckpoint that is meant
+---@field nested boolean whether there is a page to come back to
+
+---@class tideate.ui.RunsControls what keys do
+---@field spot fun(): tideate.ui.RunsSpot
+---@field fold fun()
+---@field act fun(action: tideate.RunAction, run: tideate.StoredRun)
+---@field restore fun(point: tideate.StoredCheckpoint)
+---@field go fun(place: tideate.ui.RunsPlace)
+---@field filter fun()
+---@field back fun()
+
+--- What a key does at a spot: a word for the footer and the deed; nil where it does nothing.
+---@alias tideate.ui.RunsDeed fun(spot: tideate.ui.RunsSpot, controls: tideate.ui.RunsControls): string?, fun()?
+
+---@param spot tideate.ui.RunsSpot
+---@return boolean
+local function pointed(spot)
+  return spot.view == 'checkpoints' or spot.view == 'checkpoint'
+end
+
+--- Something that is done to the run that is meant; where the host would not, the key says why.
+---@param action tideate.RunAction
+---@param word string
+---@return tideate.ui.RunsDeed
+local function doing(action, word)
+  return function(spot, controls)
+    if spot.run then
+      return require('tideate.ui.runs_actions').can(spot.run, action) and word or nil, function()
+        controls.act(action, spot.run)
+      end
+    end
+  end
+end
+
+---@param deed tideate.ui.RunsDeed
+---@return tideate.ui.RunsDeed
+local function of_runs(deed)
+  return function(spot, controls)
+    if not pointed(spot) then
+      return deed(spot, controls)
+    end
+  end
+end
+
+---@type tideate.ui.RunsDeed
+local function enter(spot, controls)
+  if spot.view == 'history' then
+    return spot.run and 'show', spot.run and function()
+      controls.go({ view = 'show', id = spot.run.execution_id })
+    end
+  elseif spot.view == 'checkpoints' then
+    return spot.point and 'state', spot.point and function()
+      controls.go({ view = 'checkpoint', run = spot.run, point = spot.point })
+    end
+  elseif spot.view == 'show' then
+    return 'fold', controls.fold
+  end
+end
+
+local resume = doing('resume', 'resume')
+
+---@type tideate.ui.RunsDeed
+local function resume_or_restore(spot, controls)
+  if not pointed(spot) then
+    return resume(spot, controls)
+  elseif spot.point then
+    return 'restore', function()
+      controls.restore(spot.point)
+    end
+  end
+end
+
+---@type tideate.ui.RunsDeed
+local function events(spot, controls)
+  if spot.view == 'show' then
+    return 'events', function()
+      controls.go({ view = 'events', run = spot.run })
+    end
+  end
+end
+
+---@type tideate.ui.RunsDeed
+local function checkpoints(spot, controls)
+  if spot.run then
+    return 'points', function()
+      controls.go({ view = 'checkpoints', run = spot.run })
+    end
+  end
+end
+
+local add = doing('checkpoint', 'add')
+
+---@type tideate.ui.RunsDeed
+local function add_checkpoint(spot, controls)
+  if spot.view == 'checkpoints' then
+    return add(spot, controls)
+  end
+end
+
+---@type tideate.ui.RunsDeed
+local function filter(spot, controls)
+  if spot.view == 'history' then
+    return 'filter', controls.filter
+  end
+end
+
+---@type tideate.ui.RunsDeed
+local function back(spot, controls)
+  return spot.nested and 'back' or 'close', controls.back
+end
+
+---@type tideate.ui.RunsDeed
+local function help(_, controls)
+  return 'help', function()
+    require('tideate.ui.keys').help('runs', M.keys(controls))
+  end
+end
+
+--- The most wanted first: a footer has room for some.
+---@type { [1]: string[], [2]: string, [3]: tideate.ui.RunsDeed }[]
+local TABLE = {
+  { { '<CR>' }, 'show the run or checkpoint; in a run: open or close a fold', enter },
+  { { 'r' }, 'resume a paused or interrupted run; a checkpoint as a new run', resume_or_restore },
+  { { 'p' }, 'pause a running run before its next step', of_runs(doing('pause', 'pause')) },
+  { { 'R' }, 'put back what a run changed; one that was cut off ends with it', of_runs(doing('rollback', 'roll back')) },
+  { { 'x' }, 'cancel a run that has not ended', of_runs(doing('cancel', 'cancel')) },
+  { { 'e' }, 'the events of the run that is shown', events },
+  { { 'c' }, 'the checkpoints of the run', of_runs(checkpoints) },
+  { { 'a' }, 'make a checkpoint of the run as it is now', add_checkpoint },
+  { { 'q', '<Esc>' }, 'back to the page before, or close this window', back },
+  { { '?', 'g?' }, 'this help', help },
+  { { 'f' }, 'show only runs of a name, of a state', filter },
+}
+
+--- The keys, with words for what they do where the cursor is now; pressed, they do what they do there then.
+---@param controls tideate.ui.RunsControls
+---@return tideate.Key[]
+function M.keys(controls)
+  local spot = controls.spot()
+  return vim.tbl_map(function(entry)
+    return {
+      lhs = entry[1],
+      desc = entry[2],
+      word = (entry[3](spot, controls)),
+      run = function()
+        local _, deed = entry[3](controls.spot(), controls)
+        if deed then
+          deed()
+        end
+      end,
+    }
+  end, TABLE)
+end
+
+return M

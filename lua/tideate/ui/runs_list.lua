@@ -1,0 +1,108 @@
+--- The runs of the list: what was read of them, page by page, and which ones the person wants to see.
+local M = {}
+
+M.PAGE = 100 -- runs
+local NEWEST = 200 -- runs that are read again when something happened; more of them take a person's time
+
+---@class tideate.ui.RunsList
+---@field filter string a part of a workflow's name, a state, or both
+---@field runs tideate.StoredRun[] the newest first
+---@field more boolean whether there are older ones
+---@field whole? boolean the next time all of them are read again: something was done to one, perhaps an old one
+
+local STATES = { 'cancelled', 'completed', 'declined', 'failed', 'interrupted', 'paused', 'running' }
+
+---@param filter? string
+---@return tideate.ui.RunsList
+function M.new(filter)
+  return { filter = filter or '', runs = {}, more = false }
+end
+
+--- What to ask for so that what is shown is as it is now.
+---@param list tideate.ui.RunsList
+---@return table<string, any> params
+function M.again(list)
+  local limit = list.whole and #list.runs or math.min(#list.runs, NEWEST)
+  list.whole = nil
+  return { filter = list.filter, limit = math.max(M.PAGE, limit) }
+end
+
+--- What to ask for behind the last run.
+---@param list tideate.ui.RunsList
+---@return table<string, any> params
+function M.onward(list)
+  local last = list.runs[#list.runs]
+  return { filter = list.filter, limit = M.PAGE, before = last.started_at, before_id = last.execution_id }
+end
+
+---@param runs tideate.StoredRun[]
+---@param id string
+---@return integer? place
+function M.place_of(runs, id)
+  for place, run in ipairs(runs) do
+    if run.execution_id == id then
+      return place
+    end
+  end
+end
+
+--- Take the answer to `again`. Runs behind it stay as they were read.
+---@param list tideate.ui.RunsList
+---@param result {runs: tideate.StoredRun[], more: boolean}
+function M.renew(list, result)
+  local last = result.runs[#result.runs]
+  local place = last and result.more and M.place_of(list.runs, last.execution_id)
+  local behind = place and vim.list_slice(list.runs, place + 1) or {}
+  list.runs = vim.list_extend(vim.list_slice(result.runs), behind)
+  if #behind == 0 then
+    list.more = result.more
+  end
+end
+
+--- Take the answer to `onward`.
+---@param list tideate.ui.RunsList
+---@param result {runs: tideate.StoredRun[], more: boolean}
+function M.extend(list, result)
+  vim.list_extend(list.runs, result.runs)
+  list.more = result.more
+end
+
+--- The words of a filter: states, and the names of workflows.
+---@param lead string
+---@return string[]
+function M.words(lead)
+  local words = vim.list_slice(STATES)
+  for _, workflow in ipairs(require('tideate.registry').list()) do
+    table.insert(words, workflow.name)
+  end
+  return vim.tbl_filter(function(word)
+    return vim.startswith(word, lead)
+  end, words)
+end
+
+--- Complete the line that asks for a filter.
+---@param lead string the whole line
+---@return string[]
+function M.complete(lead)
+  local before, word = lead:match('^(.-)(%S*)$')
+  return vim.tbl_map(function(found)
+    return before .. found
+  end, M.words(word))
+end
+
+--- Ask which runs to show.
+---@param list tideate.ui.RunsList
+---@param on_filter fun(filter: string) not called if the person wants no other
+function M.ask_filter(list, on_filter)
+  vim.ui.input({
+    prompt = 'Show only (a name, a state; empty: all): ',
+    default = list.filter,
+    completion = "customlist,v:lua.require'tideate.ui.runs_list'.complete",
+  }, function(filter)
+    if filter then
+      on_filter(vim.trim(filter))
+    end
+  end)
+end
+
+return M

@@ -1,0 +1,71 @@
+--- The pages of the runs: what each asks of the host, and what is made of the answer.
+local M = {}
+
+---@alias tideate.ui.RunsView 'history'|'show'|'events'|'checkpoints'|'checkpoint'
+
+---@class tideate.ui.RunsPlace a page that can be come back to
+---@field view tideate.ui.RunsView
+---@field id? string the beginning of a run's id; the newest by default
+---@field run? tideate.StoredRun that the page is about
+---@field point? tideate.StoredCheckpoint that the page is about
+---@field list? tideate.ui.RunsList
+---@field row? integer of the cursor
+---@field at? string id of the run that the cursor is on
+
+---@class tideate.ui.RunsSource
+---@field method string of the host
+---@field params fun(place: tideate.ui.RunsPlace): table<string, any>
+---@field page fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.RunsPage
+
+---@param place tideate.ui.RunsPlace
+---@return table<string, any>
+local function of_run(place)
+  return { execution_id = place.run and place.run.execution_id or place.id }
+end
+
+---@type table<tideate.ui.RunsView, tideate.ui.RunsSource>
+M.sources = {
+  history = {
+    method = 'history',
+    params = function(place)
+      return require('tideate.ui.runs_list').again(place.list)
+    end,
+    page = function(place, result)
+      require('tideate.ui.runs_list').renew(place.list, result)
+      return require('tideate.ui.runs_text').history(place.list)
+    end,
+  },
+  show = {
+    method = 'show',
+    params = of_run,
+    page = function(place, result)
+      place.run = result.run
+      return require('tideate.ui.runs_text').show(result)
+    end,
+  },
+  events = {
+    method = 'run_events',
+    params = of_run,
+    page = function(place, result)
+      return require('tideate.ui.runs_text').events(place.run, result)
+    end,
+  },
+  checkpoints = {
+    method = 'checkpoints',
+    params = of_run,
+    page = function(place, result)
+      return require('tideate.ui.runs_text').checkpoints(place.run, result)
+    end,
+  },
+  checkpoint = {
+    method = 'checkpoint_state',
+    params = function(place)
+      return { checkpoint_id = place.point.checkpoint_id }
+    end,
+    page = function(place, result)
+      return require('tideate.ui.runs_text').checkpoint(place.run, place.point, result)
+    end,
+  },
+}
+
+return M

@@ -1,0 +1,143 @@
+--- The float that the pages of the runs are shown in.
+local M = {}
+
+local ns = vim.api.nvim_create_namespace('tideate.runs')
+local WIDEST = 120 -- columns
+
+---@class tideate.ui.RunsWindow
+---@field buf integer
+---@field win integer
+---@field back integer the window the person came from
+---@field page tideate.ui.RunsPage that is drawn
+---@field drawn? tideate.Chunk[][] the lines that stand there
+---@field keys fun(): tideate.Key[]
+
+---@param it tideate.ui.RunsWindow
+---@param columns integer
+---@return tideate.Chunk[]
+local function footer(it, columns)
+  return require('tideate.ui.text').keys(require('tideate.ui.keys').words(it.keys()), columns - 6)
+end
+
+---@param it tideate.ui.RunsWindow
+---@return table<string, any> config of the float
+local function place(it)
+  local window = require('tideate.ui.window')
+  local columns, rows = window.room()
+  columns = math.min(WIDEST + 4, columns)
+  return window.centered(columns - 4, math.max(8, math.floor(rows * 0.7)), {
+    title = { { (' %s '):format(require('tideate.ui.text').fit(it.page.title, columns - 8)), 'TideateTitle' } },
+    footer = footer(it, columns),
+    zindex = 55,
+  })
+end
+
+---@param it tideate.ui.RunsWindow
+local function fold(it)
+  vim.api.nvim_win_call(it.win, function()
+    vim.cmd('normal! zE')
+    for _, range in ipairs(it.page.folds or {}) do
+      vim.cmd(('%d,%dfold'):format(range[1], range[2]))
+    end
+  end)
+end
+
+--- The folded lines of a result.
+---@return string
+function M.foldtext()
+  local count = vim.v.foldend - vim.v.foldstart + 1
+  return ('       … %d line%s'):format(count, count == 1 and '' or 's')
+end
+
+--- Fit the window to the screen, its title and keys to what it shows.
+---@param it tideate.ui.RunsWindow
+function M.fit(it)
+  local config = place(it)
+  config.relative = 'editor'
+  vim.api.nvim_win_set_config(it.win, config)
+end
+
+--- Write a page; lines that stand there already, which are the very same tables, are left.
+---@param it tideate.ui.RunsWindow
+---@param lines tideate.Chunk[][]
+local function write(it, lines)
+  local before, first, behind = it.drawn or {}, 0, 0
+  local most = math.min(#before, #lines)
+  while first < most and before[first + 1] == lines[first + 1] do
+    first = first + 1
+  end
+  while behind < most - first and before[#before - behind] == lines[#lines - behind] do
+    behind = behind + 1
+  end
+  local last = it.drawn and #before - behind or -1
+  require('tideate.ui.text').splice(it.buf, ns, first, last, vim.list_slice(lines, first + 1, #lines - behind))
+  it.drawn = lines
+end
+
+--- Show a page.
+---@param it tideate.ui.RunsWindow
+---@param page tideate.ui.RunsPage
+---@param row? integer of the cursor
+function M.draw(it, page, row)
+  it.page = page
+  write(it, page.lines)
+  fold(it)
+  vim.api.nvim_win_set_cursor(it.win, { math.max(1, math.min(row or page.opens or 1, #page.lines)), 0 })
+  M.fit(it)
+end
+
+---@param it tideate.ui.RunsWindow
+---@param on {moved: fun(), closed: fun()}
+local function follow(it, on)
+  local function hear(events, callback, options)
+    options = vim.tbl_extend('force', { buffer = it.buf, callback = callback }, options or {})
+    vim.api.nvim_create_autocmd(events, options)
+  end
+  hear('WinClosed', on.closed, { once = true })
+  hear('CursorMoved', on.moved)
+  hear('VimResized', vim.schedule_wrap(function()
+    if require('tideate.ui.window').visible(it.win) then
+      M.fit(it)
+    end
+  end))
+end
+
+--- Open it; the page is drawn later.
+---@param page tideate.ui.RunsPage
+---@param keys fun(): tideate.Key[]
+---@param on {moved: fun(), closed: fun()}
+---@return tideate.ui.RunsWindow
+function M.open(page, keys, on)
+  local window = require('tideate.ui.window')
+  local buf = window.scratch()
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.bo[buf].filetype = 'tideate-runs'
+  local back = vim.api.nvim_get_current_win()
+  if window.is_float(back) then
+    back = window.for_files() or window.normal_windows()[1]
+  end
+  local it = { buf = buf, back = back, page = page, keys = keys }
+  it.win = window.float(buf, require('tideate.ui.idle').plain_normal(), place(it))
+  window.options(it.win, {
+    wrap = false,
+    cursorline = true,
+    foldenable = true,
+    foldmethod = 'manual',
+    fillchars = 'fold: ',
+    foldtext = "v:lua.require'tideate.ui.runs_window'.foldtext()",
+  })
+  follow(it, on)
+  return it
+end
+
+--- Close it and give the focus back.
+---@param it tideate.ui.RunsWindow
+function M.close(it)
+  local focused = it.win == vim.api.nvim_get_current_win()
+  require('tideate.ui.window').close(it.win)
+  if focused and vim.api.nvim_win_is_valid(it.back) then
+    vim.api.nvim_set_current_win(it.back)
+  end
+end
+
+return M

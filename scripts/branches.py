@@ -1,0 +1,135 @@
+"""Which branches of the rooms that runs depend on the tests take: `make coverage`.
+
+Measured in every process that the tests start, those that end by a signal other than SIGTERM left out.
+Arguments go to pytest in place of the folders and the number of processes. Exits 0 only if the tests
+pass and each room has its share.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+__all__ = ["LEAST", "ROOMS", "Branches", "Module", "main", "of_modules", "of_rooms", "short_of"]
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = ROOT / ".cache" / "coverage"
+REPORT = DATA / "report.json"
+PACKAGE = "tideate_core"
+ROOMS = ("engine", "workflows", "store")
+TESTS = ("tests/engine", "tests/workflows", "tests/store")
+LEAST = 95.0
+"""Per cent of a room's branches that the tests have to take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """How many branches there are, and how many of them were taken."""
+
+    taken: int = 0
+    all: int = 0
+
+    def __add__(self, other: Branches) -> Branches:
+        return Branches(self.taken + other.taken, self.all + other.all)
+
+    @property
+    def share(self) -> float:
+        """Per cent taken; what has no branch has them all."""
+        return 100 * self.taken / self.all if self.all else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """What of one module was taken."""
+
+    room: str
+    name: str
+    branches: Branches
+    missing: tuple[str, ...]
+    """Where nothing went: `12→15` is a branch, from one line to another, `12→` the end of its block."""
+
+
+def of_modules(report: dict[str, Any]) -> list[Module]:
+    """Read what `coverage json` says; modules of other rooms are left out."""
+    return [
+        _module(Path(name), measured)
+        for name, measured in sorted(report["files"].items())
+        if Path(name).is_relative_to(PACKAGE) and Path(name).parts[1] in ROOMS
+    ]
+
+
+def _module(path: Path, measured: dict[str, Any]) -> Module:
+    summary = measured["summary"]
+    missing = tuple(f"{line}→{to if to > 0 else ''}" for line, to in measured["missing_branches"])
+    branches = Branches(summary["covered_branches"], summary["num_branches"])
+    return Module(path.parts[1], str(Path(*path.parts[2:])), branches, missing)
+
+
+def of_rooms(modules: list[Module]) -> dict[str, Branches]:
+    """Add up each room; one of which nothing was measured is there too, with no branch."""
+    rooms = defaultdict(Branches, {room: Branches() for room in ROOMS})
+    for module in modules:
+        rooms[module.room] += module.branches
+    return rooms
+
+
+def short_of(rooms: dict[str, Branches]) -> list[str]:
+    """Return the rooms that have less than their share, or of which nothing was measured."""
+    return [room for room, branches in rooms.items() if not branches.all or branches.share < LEAST]
+
+
+def _show(modules: list[Module], rooms: dict[str, Branches], console: Console) -> None:
+    table = Table("", "taken", "of", "%", "not taken", box=None, pad_edge=False)
+    for room, branches in rooms.items():
+        table.add_row(f"[bold]{room}", *_figures(branches), "")
+        for module in modules:
+            if module.room == room and module.missing:
+                table.add_row(f"  {module.name}", *_figures(module.branches), " ".join(module.missing))
+    console.print(table)
+
+
+def _figures(branches: Branches) -> tuple[str, str, str]:
+    return str(branches.taken), str(branches.all), f"{branches.share:.1f}"
+
+
+def _coverage(*arguments: str) -> bool:
+    command = (sys.executable, "-m", "coverage", *arguments)
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+def _measure(arguments: list[str]) -> bool:
+    """Run the tests; return whether they passed."""
+    shutil.rmtree(DATA, ignore_errors=True)
+    DATA.mkdir(parents=True)
+    passed = _coverage("run", "-m", "pytest", *(arguments or ["-n", "auto", "-m", "not speed", *TESTS]))
+    if not (
+        _coverage("combine", "--quiet") and _coverage("json", "--quiet", "-o", str(DATA / "report.json"))
+    ):
+        raise SystemExit("make coverage: nothing was measured; what pytest said is above")
+    return passed
+
+
+def main(arguments: list[str]) -> int:
+    """Run the tests, print the table, return 0 if all is well."""
+    console = Console(soft_wrap=False)
+    passed = _measure(arguments)
+    modules = of_modules(json.loads(REPORT.read_text()))
+    rooms = of_rooms(modules)
+    _show(modules, rooms, console)
+    short = short_of(rooms)
+    if short:
+        console.print(f"[bold red]less than {LEAST:g} % of the branches:[/] {', '.join(short)}")
+    return 0 if passed and not short else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

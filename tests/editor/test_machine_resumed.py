@@ -1,0 +1,83 @@
+"""A machine that goes on in another Neovim shows the whole way that it came."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.editor.test_machine_runs import TEXT, graph, marked
+from tests.editor.test_stored_runs import RESUME, kill, second
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+PATH = "return vim.tbl_map(function(move) return move.to end, require('tideate').get_status(...).path)"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.answers("Write a short draft", "the DRAFT")
+        server.answers("Which one is next", {"reason": "no ending", "next": "draft"}, times=1)
+        server.answers("Which one is next", {"reason": "all there", "next": "end"})
+        yield server
+
+
+def in_project(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    """An editor in a project with the machine `essay`."""
+    editor = start_editor(ui=(80, 24))
+    configure(editor, server)
+    (editor.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (editor.cwd / ".tideate" / "workflows" / "essay.workflow").write_text(TEXT)
+    return editor
+
+
+def test_the_whole_path_of_a_resumed_machine_is_known_and_drawn(
+    start_editor: EditorFactory, server: ModelServer
+) -> None:
+    first = in_project(start_editor, server)
+    server.answers("Look for what is missing", "the CHECK", times=1)
+    gate = server.holds("Look for what is missing", text="half", times=1)
+    identity = start(first, "essay", "about tea")
+    gate.wait_started()  # the second time
+    first.wait("#require('tideate').get_status(...).path == 4", 10, identity)
+    kill(first)
+    gate.wait_disconnected()
+
+    again = server.holds("Look for what is missing", text="the CHECK", times=1)
+    editor = second(start_editor, first, server)
+    editor.lua(RESUME, identity)
+    again.wait_started()
+    editor.wait("#(require('tideate').get_status(...).path or {}) == 4", 10, identity)
+    assert editor.lua(PATH, identity) == ["draft", "check", "draft", "check"]
+    editor.command("Workflow graph essay")
+    editor.wait_for(lambda: "path: draft → check → draft → check" in graph(editor), "the path")
+    assert "check" in marked(editor)
+    again.release()
+    assert result(editor)["ok"]
+    editor.wait_for(lambda: "path: draft → check → draft → check → end" in graph(editor), "the end")
+    assert editor.lua(PATH, identity) == ["draft", "check", "draft", "check", "*"]
+
+
+def test_what_is_yanked_of_a_drawing_is_the_drawing(start_editor: EditorFactory, server: ModelServer) -> None:
+    editor = in_project(start_editor, server)
+    server.answers("Look for what is missing", "the CHECK", times=1)
+    gate = server.holds("Look for what is missing", text="half")
+    start(editor, "essay", "about tea")
+    gate.wait_started()
+    editor.command("Workflow graph essay")
+    editor.wait_for(lambda: "path: draft" in graph(editor), "the path")
+    editor.wait("vim.bo.filetype == 'tideate-graph'")
+    editor.feed("y")
+    yanked = str(editor.lua("return vim.fn.getreg('\"')"))
+    assert "check" in yanked
+    assert "path: " not in yanked
+    editor.feed("m")
+    editor.wait_for(lambda: "stateDiagram" in graph(editor), "Mermaid")
+    assert "path: " not in graph(editor)

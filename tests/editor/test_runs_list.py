@@ -1,0 +1,249 @@
+"""The list of the project's runs: its pages, its filter, and that it offers exactly what the host does."""
+
+from __future__ import annotations
+
+import secrets
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.test_stored_runs import THREE, kill, paused_elsewhere, second, stored
+from tests.support.model_server import ModelServer
+from tests.support.runs import accept_all, configure, result, start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+WRITES = """
+steps:
+  - id: inner
+    workflow: {name: refactor, prompt: tidy}
+  - id: last
+    task: say that it is done
+    dependencies: [inner]
+"""
+ACTIONS = {"resume", "pause", "roll back", "cancel"}
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    editor = start_editor(ui=(80, 24))
+    folder = editor.cwd / ".tideate" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "pair.yaml").write_text(THREE)
+    (folder / "both.yaml").write_text(WRITES)
+    configure(editor, server)
+    return editor
+
+
+def offered(editor: Editor) -> set[str]:
+    """What the footer offers to do to the run under the cursor."""
+    words = editor.lua(
+        "return vim.tbl_map(function(key) return key.word or '' end, require('tideate.ui.runs').keys())"
+    )
+    return set(words) & ACTIONS
+
+
+def open_list(editor: Editor, words: str = "") -> None:
+    editor.command(f"Workflow history {words}")
+    editor.wait("vim.bo.filetype == 'tideate-runs' and not require('tideate.client').busy()")
+
+
+def one_run(editor: Editor, server: ModelServer) -> str:
+    server.answers("say one", "FIRST")
+    server.answers("say two", "SECOND")
+    identity = start(editor, "pair", "go")
+    assert result(editor)["ok"]
+    return identity
+
+
+def multiply(editor: Editor, identity: str, count: int, **change: Any) -> None:
+    """Add older runs that are as a run is, but for a change."""
+    with sqlite3.connect(editor.cwd / ".tideate" / "tideate.db") as database:
+        names = [row[1] for row in database.execute("PRAGMA table_info(workflow_executions)")]
+        for number in range(1, count + 1):
+            own = {"id": f"'{secrets.token_hex(16)}'", "started_at": f"started_at - {number}000"}
+            own |= {name: f"'{value}'" for name, value in change.items()}
+            values = ", ".join(own.get(name, name) for name in names)
+            database.execute(
+                f"INSERT INTO workflow_executions SELECT {values} FROM workflow_executions WHERE id = ?",
+                [identity],
+            )
+    database.close()
+
+
+# -- pages and filters --------------------------------------------------------------------------------
+
+
+def test_the_next_page_is_read_where_the_list_ends(nvim: Editor, server: ModelServer) -> None:
+    identity = one_run(nvim, server)
+    multiply(nvim, identity, 230)
+    open_list(nvim)
+    assert len(nvim.lines()) == 101
+    assert nvim.lines()[-1] == " more …"
+    for count in (201, 231):
+        nvim.feed("G")
+        nvim.wait(f"vim.api.nvim_buf_line_count(0) == {count}")
+    lines = nvim.lines()
+    assert len({line.split()[0] for line in lines}) == 231
+    assert "more" not in lines[-1]
+    assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 201  # where it was
+    nvim.lua("require('tideate.ui.runs').refresh()")
+    nvim.wait("not require('tideate.client').busy()")
+    assert nvim.lines() == lines
+    assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 201
+
+
+def test_a_run_that_begins_is_added_above_and_the_cursor_stays_on_its_run(
+    nvim: Editor, server: ModelServer
+) -> None:
+    identity = one_run(nvim, server)
+    multiply(nvim, identity, 150)
+    open_list(nvim)
+    nvim.feed("G")
+    nvim.wait("vim.api.nvim_buf_line_count(0) == 151")
+    nvim.feed("120G")
+    line = str(nvim.lua("return vim.api.nvim_get_current_line()"))
+    one_run(nvim, server)
+    nvim.wait("vim.api.nvim_buf_line_count(0) == 152 and vim.fn.getline(1):find('completed') ~= nil")
+    assert nvim.lua("return vim.api.nvim_get_current_line()") == line
+    assert nvim.lua("return vim.api.nvim_win_get_cursor(0)[1]") == 121
+
+
+def test_the_list_is_filtered_by_name_and_state(nvim: Editor, server: ModelServer) -> None:
+    identity = one_run(nvim, server)
+    multiply(nvim, identity, 3, status="failed")
+    multiply(nvim, identity, 2, status="cancelled", reason="declined")
+    open_list(nvim)
+    assert len(nvim.lines()) == 6
+    nvim.lua("vim.ui.input = function(opts, give) _G.before = opts.default give(_G.filter) end")
+    for words, count in (("failed", 3), ("declined PA", 2), ("pair", 6), ("", 6)):
+        nvim.lua("_G.filter = ...", words)
+        nvim.feed("f")
+        nvim.wait(f"not require('tideate.client').busy() and vim.api.nvim_buf_line_count(0) == {count}")
+    nvim.lua("_G.filter = 'failed nothing'")
+    nvim.feed("f")
+    nvim.wait("vim.fn.getline(1):find('no run is like that') ~= nil")
+    nvim.lua("_G.filter = nil")
+    nvim.feed("f")
+    assert nvim.lua("return _G.before") == "failed nothing"
+    nvim.feed("q")
+    open_list(nvim, "failed")
+    assert len(nvim.lines()) == 3
+    assert "runs: failed" in "\n".join(nvim.screen())
+
+
+def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: ModelServer) -> None:
+    one_run(nvim, server)
+    open_list(nvim)
+    before = nvim.lines()
+    nvim.lua("vim.ui.input = function(_, give) give('pair faild') end")
+    nvim.feed("f")
+    nvim.wait_screen("and 'faild' is none")
+    assert nvim.lines() == before
+
+
+def test_states_and_names_of_a_filter_are_completed(nvim: Editor) -> None:
+    assert nvim.lua("return vim.fn.getcompletion('Workflow history inter', 'cmdline')") == ["interrupted"]
+    found = nvim.lua("return require('tideate.ui.runs_list').complete('failed refa')")
+    assert found == ["failed refactor"]
+
+
+# -- what is offered ----------------------------------------------------------------------------------
+
+
+def test_nothing_can_be_done_to_a_completed_run_that_changed_no_file(
+    nvim: Editor, server: ModelServer
+) -> None:
+    one_run(nvim, server)
+    open_list(nvim)
+    assert offered(nvim) == set()
+    for key, why in (("r", "has ended"), ("p", "has ended"), ("x", "has ended"), ("R", "changed no file")):
+        nvim.feed(key)
+        nvim.wait_screen(why)
+        nvim.lua("require('tideate.ui.notify').close()")
+
+
+@pytest.mark.parametrize("key", ["R", "r"])
+def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory, key: str
+) -> None:
+    path = nvim.cwd / "a.py"
+    nvim.command(f"Workflow trust {nvim.cwd}/.tideate/workflows/both.yaml")
+    nvim.wait_screen("trusted as it is now")
+    nvim.edit("a.py", "def f():\n    return  1\n")
+    server.answers("what must not change", "ANALYSIS")
+    server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
+    gate = server.holds("say that it is done", text="half", times=1)
+    accept_all(nvim)
+    identity = start(nvim, "both", "go")
+    gate.wait_started()
+    nvim.command("silent wall")
+    assert "return 1" in path.read_text()
+    kill(nvim)
+    gate.wait_disconnected()
+    server.answers("say that it is done", "DONE")
+
+    editor = second(start_editor, nvim, server)
+    open_list(editor)
+    assert offered(editor) == {"resume", "roll back", "cancel"}
+    editor.feed(key)
+    if key == "r":
+        editor.wait(f"(require('tideate').get_status('{identity}') or {{}}).state == 'completed'", 20)
+        return
+    editor.wait_screen("both is cancelled, it would not find what it wrote")
+    assert "return  1" in path.read_text()
+    assert stored(editor, identity).status == "cancelled"
+    editor.wait("vim.fn.getline(1):find('cancelled') ~= nil")
+    assert offered(editor) == {"roll back"}  # which finds nothing left, and says so
+    editor.lua("require('tideate.ui.notify').close()")
+    editor.feed("R")
+    editor.wait_screen("nothing was left to put back")
+
+
+def test_a_run_of_another_neovim_can_be_paused_resumed_and_cancelled_there(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    gate = server.holds("say one", text="FIRST", times=1)
+    server.answers("say two", "SECOND")
+    start(nvim, "pair", "go")
+    gate.wait_started()
+    editor = second(start_editor, nvim, server)
+    open_list(editor)
+    assert offered(editor) == {"pause", "cancel"}
+    editor.feed("R")
+    editor.wait_screen("has not ended: cancel it first (x)")
+    editor.feed("p")
+    editor.wait_screen("pair pauses before its next step")
+    nvim.wait_screen("pauses before the next step")
+    gate.release()
+    nvim.wait("require('tideate').get_status().state == 'paused'")
+    open_list(editor)
+    assert offered(editor) == {"resume", "cancel"}
+    editor.feed("r")
+    editor.wait_screen("goes on in process")
+    assert result(nvim)["ok"]
+
+
+def test_the_help_names_every_key_and_what_it_does_to_which_run(nvim: Editor, server: ModelServer) -> None:
+    paused_elsewhere(nvim, server)
+    nvim.command("Workflow history")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
+    assert offered(nvim) == {"resume", "cancel"}
+    nvim.feed("?")
+    screen = "\n".join(nvim.wait_screen("resume a paused or interrupted run"))
+    assert "put back what a run changed; one that was cut off ends with it" in screen
+    assert "pause a running run before its next step" in screen
+    assert "cancel a run that has not ended" in screen
+    nvim.feed("qq")
+    nvim.wait("vim.bo.filetype ~= 'tideate-runs'")

@@ -1,0 +1,243 @@
+"""Inputs that a workflow declares: given behind its name, asked for, completed, refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.editor.test_command import complete, listen, told
+from tests.support.model_server import ModelServer
+from tests.support.runs import configure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+FIX = """
+description: Fix a thing
+inputs:
+  target: {type: string, description: What is to be fixed}
+  mode: {type: string, enum: [fast, slow and careful]}
+  count: {type: integer}
+  deep: {type: boolean, default: false}
+  style: {type: string, default: plain words}
+steps:
+  - id: one
+    task: >-
+      T={{ inputs.target }} M={{ inputs.mode }} C={{ inputs.count + 1 }} D={{ inputs.deep }}
+      S={{ inputs.style }} P={{ prompt }}.
+"""
+ANSWER = """
+local answers = {...}
+_G.asked = {}
+local function answer(words, default, give)
+  table.insert(_G.asked, { words, default or '' })
+  give(table.remove(answers, 1))
+end
+vim.ui.input = function(opts, give) answer(opts.prompt, opts.default, give) end
+vim.ui.select = function(choices, opts, give)
+  answer(opts.prompt .. '|' .. table.concat(choices, '|'), nil, give)
+end
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        server.answers("T=", "DONE")
+        yield server
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
+    editor = start_editor(ui=(80, 24))
+    folder = editor.cwd / ".tideate" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "fix.yaml").write_text(FIX)
+    configure(editor, server)
+    listen(editor)
+    return editor
+
+
+def answers(editor: Editor, *given: str) -> None:
+    """What the person answers, in turn; behind the last answer they cancel."""
+    editor.lua(ANSWER, *given)
+
+
+def asked(editor: Editor) -> list[list[str]]:
+    return list(editor.lua("return _G.asked"))
+
+
+def sent(editor: Editor, server: ModelServer) -> str:
+    """The one request that the model got."""
+    editor.wait("(require('tideate.state').runs()[1] or {}).state == 'completed'", 20)
+    (request,) = server.requests
+    return str(request)
+
+
+def idle(editor: Editor) -> None:
+    editor.wait("not require('tideate.client').busy() and not require('tideate').is_running()")
+
+
+def started(editor: Editor) -> Any:
+    return editor.lua("return #require('tideate.state').runs()")
+
+
+GIVEN = 'Workflow fix target="the \\"old\\" parser" mode=fast count=2 deep=true x=1 is wrong'
+
+
+def test_inputs_before_the_prompt_are_read_as_they_are_declared(nvim: Editor, server: ModelServer) -> None:
+    nvim.command(GIVEN)
+    request = sent(nvim, server)
+    assert 'T=the "old" parser M=fast C=3 D=true S=plain words P=x=1 is wrong.' in request
+
+
+def test_missing_inputs_are_asked_for_one_by_one(nvim: Editor, server: ModelServer) -> None:
+    answers(nvim, "slow and careful", "4")
+    nvim.command("Workflow fix target=a go on")
+    request = sent(nvim, server)
+    assert "T=a M=slow and careful C=5 D=false S=plain words P=go on." in request
+    assert asked(nvim) == [
+        ["fix: mode|fast|slow and careful", ""],
+        ["fix: count (a whole number): ", ""],
+    ]
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_was_typed(
+    nvim: Editor, server: ModelServer
+) -> None:
+    answers(nvim, "many", "7")
+    nvim.command("Workflow fix target=a mode=fast")
+    assert "C=8" in sent(nvim, server)
+    assert [default for _, default in asked(nvim)] == ["", "many"]
+    assert "fix: the input 'count' must be a whole number, not a text" in told(nvim)
+
+
+def test_a_value_on_the_line_that_does_not_fit_starts_and_asks_nothing(
+    nvim: Editor, server: ModelServer
+) -> None:
+    answers(nvim)
+    nvim.command("Workflow fix target=a mode=never count=x go")
+    nvim.wait("_G.told[1]")
+    idle(nvim)
+    assert "fix: the input 'mode' must be one of 'fast', 'slow and careful', not 'never'" in told(nvim)
+    assert "fix: the input 'count' must be a whole number, not a text" in told(nvim)
+    assert (started(nvim), asked(nvim), server.requests) == (0, [], [])
+
+
+def test_a_question_that_is_cancelled_starts_nothing_and_keeps_the_answers(
+    nvim: Editor, server: ModelServer
+) -> None:
+    nvim.set_lines(["1", "2", "3"])
+    answers(nvim, 'the "parser"', "fast")
+    nvim.command("2,3Workflow fix go on")
+    nvim.wait("_G.told[1]")
+    idle(nvim)
+    assert "fix was not started" in told(nvim)
+    assert (started(nvim), server.requests) == (0, [])
+    kept = str(nvim.lua("return vim.fn.histget('cmd', -1)"))
+    assert kept == '2,3Workflow fix mode=fast target="the \\"parser\\"" go on'
+    answers(nvim, "1")
+    nvim.command(kept)
+    assert "M=fast C=2 D=false S=plain words P=go on." in sent(nvim, server)
+
+
+def test_the_first_question_that_is_cancelled_leaves_the_history_alone(nvim: Editor) -> None:
+    answers(nvim)
+    nvim.command("Workflow fix")
+    nvim.wait("_G.told[1]")
+    assert told(nvim) == "tideate: fix was not started" or told(nvim).endswith("fix was not started")
+    assert nvim.lua("return vim.fn.histnr('cmd')") in (-1, 0)
+
+
+def test_a_run_is_cancelled_while_its_inputs_are_asked_for(nvim: Editor, server: ModelServer) -> None:
+    nvim.lua("vim.ui.input = function(_, give) _G.give = give end")
+    nvim.command("Workflow fix go")
+    nvim.wait("_G.give ~= nil")
+    assert nvim.lua("return require('tideate').is_running()") is True
+    nvim.command("Workflow cancel")
+    nvim.wait("not require('tideate').is_running()")
+    nvim.lua("_G.give('too late') vim.wait(20)")
+    idle(nvim)
+    assert (started(nvim), server.requests) == (0, [])
+
+
+def test_a_question_waits_for_a_person_who_types(nvim: Editor, server: ModelServer) -> None:
+    nvim.lua("vim.ui.input = function(_, give) _G.mode = vim.api.nvim_get_mode().mode end")
+    nvim.feed(":Workflow fix go<CR>ione")
+    nvim.wait("not require('tideate.client').busy() and require('tideate.registry').get('fix') ~= nil")
+    nvim.feed(" two")
+    assert nvim.lua("return _G.mode == nil") is True
+    nvim.feed("<Esc>")
+    assert nvim.wait("_G.mode") == "n"
+    assert nvim.lines() == ["one two"]
+
+
+def test_an_input_that_is_added_to_the_file_counts_at_once(nvim: Editor, server: ModelServer) -> None:
+    nvim.command(GIVEN)
+    sent(nvim, server)
+    path = nvim.cwd / ".tideate" / "workflows" / "fix.yaml"
+    path.write_text(FIX.replace("  count:", "  extra: {type: number}\n  count:"))
+    answers(nvim)
+    nvim.command(GIVEN)
+    nvim.wait("_G.asked[1]")
+    assert asked(nvim) == [["fix: extra (a number): ", ""]]
+
+
+def test_a_file_that_is_named_has_inputs_too(nvim: Editor, server: ModelServer) -> None:
+    (nvim.cwd / "my files").mkdir()
+    (nvim.cwd / "my files" / "own.yaml").write_text(FIX)
+    answers(nvim, "1")
+    nvim.command(r"Workflow my\ files/own.yaml target=a mode=fast go")
+    nvim.wait("_G.asked[1]")
+    assert asked(nvim) == [["own: count (a whole number): ", ""]]
+    assert "P=go." in sent(nvim, server)
+    assert complete(nvim, r"Workflow my\ files/own.yaml mode=f") == ["mode=fast"]
+
+
+def test_a_name_that_is_nearly_an_input_is_told(nvim: Editor, server: ModelServer) -> None:
+    nvim.command("Workflow fix target=a mode=fast count=1 depth=2")
+    assert "P=depth=2." in sent(nvim, server)
+    assert "fix has no input 'depth'; did you mean 'deep'?" in told(nvim)
+
+
+@pytest.fixture
+def known(nvim: Editor) -> Editor:
+    """An editor whose host has named the project's workflows."""
+    nvim.lua("require('tideate.registry').refresh()")
+    nvim.wait("(require('tideate.registry').get('fix') or {}).inputs")
+    return nvim
+
+
+COMPLETED = {
+    "": ["target=", "mode=", "count=", "deep=", "style="],
+    "target=a ": ["mode=", "count=", "deep=", "style="],
+    'target="a b" mode=slow\\ and\\ careful ': ["count=", "deep=", "style="],
+    "m": ["mode="],
+    "mode=": ["mode=fast", "mode=slow\\ and\\ careful"],
+    "target=a mode=f": ["mode=fast"],
+    "deep=": ["deep=true", "deep=false"],
+    "style=": ["style=plain\\ words"],
+    "count=": [],
+    "make ": [],
+    "target=a make m": [],
+}
+
+
+def test_inputs_and_their_values_are_completed(known: Editor) -> None:
+    assert {typed: complete(known, f"Workflow fix {typed}") for typed in COMPLETED} == COMPLETED
+
+
+def test_a_completed_value_is_read_as_it_was_declared(known: Editor, server: ModelServer) -> None:
+    value = complete(known, "Workflow fix mode=s")[0]
+    known.command(f"Workflow fix {value} target=a count=1 go")
+    assert "M=slow and careful" in sent(known, server)
+
+
+def test_a_workflow_without_inputs_takes_everything_as_its_prompt(nvim: Editor, server: ModelServer) -> None:
+    server.answers("target=a", "DONE")
+    nvim.command("Workflow ask target=a what")
+    assert "target=a what" in sent(nvim, server)

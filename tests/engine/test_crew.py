@@ -1,0 +1,196 @@
+"""The tasks of a run's steps: the first failure stops the others, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from tideate_core.engine import crew as module
+from tideate_core.engine.crew import Crew
+from tideate_core.errors import StepFailed
+
+pytestmark = pytest.mark.concurrency
+
+LIMIT = 10.0
+
+
+@pytest.fixture
+def crew() -> Crew:
+    return Crew()
+
+
+async def forever() -> None:
+    await asyncio.Event().wait()
+
+
+async def test_all_tasks_are_waited_for_those_that_a_task_starts_too(crew: Crew) -> None:
+    done: list[str] = []
+
+    async def second() -> None:
+        await asyncio.sleep(0)
+        done.append("second")
+
+    async def first() -> None:
+        crew.start(second())
+        done.append("first")
+
+    crew.start(first())
+    await asyncio.wait_for(crew.wait(), LIMIT)
+    assert done == ["first", "second"]
+    assert (len(crew), crew.accepts) == (0, True)
+
+
+async def test_without_tasks_there_is_nothing_to_wait_for(crew: Crew) -> None:
+    await asyncio.wait_for(crew.wait(), LIMIT)
+
+
+async def test_the_first_error_stops_the_others_and_is_raised(crew: Crew) -> None:
+    stopped: list[str] = []
+
+    async def stops(name: str) -> None:
+        try:
+            await crew.handle(name, forever())
+        finally:
+            stopped.append(name)
+
+    async def fails(words: str) -> None:
+        raise ValueError(words)
+
+    crew.start(stops("a"))
+    await asyncio.sleep(0)
+    for words in ("first", "second"):
+        crew.start(fails(words))
+    with pytest.raises(ValueError, match="first"):
+        await asyncio.wait_for(crew.wait(), LIMIT)
+    assert (stopped, len(crew), crew.accepts) == (["a"], 0, False)
+
+
+async def test_a_cancel_stops_all_and_is_raised(crew: Crew) -> None:
+    ended: list[int] = []
+
+    async def task(number: int) -> None:
+        try:
+            await crew.handle("s", forever())
+        finally:
+            ended.append(number)
+
+    for number in range(3):
+        crew.start(task(number))
+    waiting = asyncio.create_task(crew.wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, LIMIT)
+    assert sorted(ended) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("time_limit", [None, 60_000])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_a_handler_makes_of_being_stopped_does_not_count(
+    crew: Crew, time_limit: int | None, fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    came: list[Any] = []
+    begun = asyncio.Event()
+
+    async def handler() -> str:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if fails:
+                raise ValueError("while it was stopped") from None
+        return "late"
+
+    async def task() -> None:
+        came.append(await crew.handle("s", handler(), time_limit))
+
+    crew.start(task())
+    waiting = asyncio.create_task(crew.wait())
+    await asyncio.wait_for(begun.wait(), LIMIT)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, LIMIT)
+    assert came == []
+    assert ("failed when it was stopped" in caplog.text) is fails
+
+
+async def test_a_handler_that_goes_on_is_left_but_what_is_written_down_is_waited_for(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "GRACE", 0.02)
+    go, written, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def warning(_words: str, *_values: Any) -> None:
+        left.set()
+
+    async def stubborn() -> None:
+        while not go.is_set():
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async def works() -> None:
+        await crew.handle("stubborn", stubborn())
+
+    async def writes() -> None:
+        while not written.is_set():
+            try:
+                await written.wait()
+            except asyncio.CancelledError:
+                continue
+
+    monkeypatch.setattr(module.logger, "warning", warning)
+    crew.start(works())
+    crew.start(writes())
+    waiting = asyncio.create_task(crew.wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait_for(left.wait(), LIMIT)
+    assert not waiting.done()
+    written.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, LIMIT)
+    (task,) = module._left_behind
+    go.set()
+    await asyncio.wait({task}, timeout=LIMIT)
+    assert task.cancelled()
+
+
+async def test_a_cancel_while_the_others_are_stopped_is_a_cancel(crew: Crew) -> None:
+    stopping, go = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopping.set()
+            await go.wait()
+
+    async def fails() -> None:
+        raise ValueError
+
+    crew.start(slow())
+    await asyncio.sleep(0)
+    crew.start(fails())
+    waiting = asyncio.create_task(crew.wait())
+    await asyncio.wait_for(stopping.wait(), LIMIT)
+    waiting.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, LIMIT)
+
+
+@pytest.mark.parametrize("time_limit", [None, 60_000])
+async def test_a_cancellation_that_nobody_asked_for_is_a_failure(crew: Crew, time_limit: int | None) -> None:
+    async def handler() -> None:
+        inner = asyncio.create_task(forever())
+        asyncio.get_running_loop().call_soon(inner.cancel)
+        await inner
+
+    with pytest.raises(StepFailed, match="nobody cancelled the run"):
+        await crew.handle("s", handler(), time_limit)

@@ -1,0 +1,105 @@
+"""Pages of a project's runs as the editor's list shows them, and what can be done to each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.engine.undoing import members_of
+from tideate_core.errors import InvalidInput, did_you_mean
+from tideate_core.store.standing import state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from tideate_core.store import RunRow
+    from tideate_core.store.reader import Reader
+
+__all__ = ["STATES", "Wanted", "actions", "page_of", "undoable", "wanted"]
+
+_ENDED: Final = ("completed", "failed", "cancelled")
+STATES: Final = (*_ENDED, "declined", "interrupted", "paused", "running")
+"""What a run may be, for a person; `declined` is cancelled by a no."""
+
+_READ: Final = 200
+"""Runs that are read at once while those that fit are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs a page shows; a run is wanted that fits all of it."""
+
+    name: str = ""
+    """What its workflow's name contains."""
+    state: str = ""
+    """One of `STATES`."""
+
+    def fits(self, run: RunRow) -> bool:
+        """Tell of a run that the store gave whether it is wanted."""
+        if self.name.casefold() not in run.name.casefold():
+            return False
+        return self.state in ("", "declined" if run.reason == "declined" else state_of(run))
+
+
+def wanted(words: str) -> Wanted:
+    """Read a filter: a state, a part of a name, or both.
+
+    :raises InvalidInput: more words than that.
+    """
+    states = [word for word in words.split() if word in STATES]
+    names = [word for word in words.split() if word not in STATES]
+    if len(states) > 1:
+        raise InvalidInput(f"no run is both {states[0]} and {states[1]}; name one state")
+    if len(names) > 1:
+        hint = did_you_mean(names[1], STATES) or f"; states are {', '.join(STATES)}"
+        raise InvalidInput(f"a filter is a part of a name and a state, and {names[1]!r} is none{hint}")
+    return Wanted("".join(names), "".join(states))
+
+
+def page_of(
+    reader: Reader, which: Wanted, limit: int, behind: tuple[int, str] | None
+) -> tuple[list[RunRow], bool]:
+    """Return the newest runs that are wanted, and whether there are more.
+
+    :param behind: when the last run of the page before started, in milliseconds since the epoch, and its id.
+    :raises StoreError: the store cannot be read.
+    """
+    status = which.state if which.state in _ENDED else "cancelled" if which.state == "declined" else None
+    unfinished = which.state in ("interrupted", "paused", "running")
+    found: list[RunRow] = []
+    before, before_id = behind or (None, None)
+    while len(found) <= limit:
+        runs = reader.runs(
+            limit=_READ, before=before, before_id=before_id, status=status, unfinished=unfinished
+        )
+        found += filter(which.fits, runs)
+        if len(runs) < _READ:
+            break
+        before, before_id = runs[-1].started_at, runs[-1].id
+    return found[:limit], len(found) > limit
+
+
+def undoable(private: Path, reader: Reader) -> Collection[str]:
+    """Return the runs of which something can be put back.
+
+    :raises StoreError: the store cannot be read.
+    """
+    return members_of(private, reader)
+
+
+def actions(run: RunRow, changed: Collection[str]) -> list[str]:
+    """Return what the host does to a run that stands so, and to no other: it refuses the rest.
+
+    :param changed: the runs of which something can be put back.
+    """
+    living = not run.ended and not run.resumable
+    by_itself = not run.ended and run.parent is None
+    possible = {
+        "resume": by_itself and (run.resumable or run.status == "paused"),
+        "pause": by_itself and living and run.status != "paused",
+        "cancel": by_itself,
+        "rollback": run.id in changed and not living,
+        "checkpoint": True,
+    }
+    return [action for action, can in possible.items() if can]

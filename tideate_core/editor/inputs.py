@@ -1,0 +1,160 @@
+"""The inputs that a workflow declares, for the editor: in its catalogue, on a command line, one by one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.engine.inputs import read_input
+from tideate_core.errors import InvalidInput, did_you_mean
+from tideate_core.workflows import WorkflowDefinition
+from tideate_core.workflows.inputs import WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tideate_core.workflows import Catalog, MachineWorkflow
+    from tideate_core.workflows.inputs import InputDefinition
+
+__all__ = ["Line", "check", "described", "look", "split_line"]
+
+_NAME: Final = re.compile(r"([^\W\d]\w*)=")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"(?=\s|$)', re.DOTALL)
+_WORD: Final = re.compile(r"(?:\\\s|\S)*")
+_END: Final = re.compile(r"--(?=\s|$)")
+"""Behind it comes the prompt, whatever it begins with."""
+
+
+@dataclass(slots=True)
+class Line:
+    """What stands behind a workflow's name on a command line."""
+
+    prompt: str
+    given: dict[str, str] = field(default_factory=dict)
+    mistakes: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+def split_line(workflow: str, text: str, declared: Mapping[str, InputDefinition]) -> Line:
+    r"""Take the inputs off the beginning of a line; the rest is the prompt.
+
+    `name=word`, `name="two words"` (`\"` and `\\` in it), `name=two\ words`, of a list or a mapping also
+    `name=[1, 2]`. Only declared names count, so that a prompt with a `=` stays whole.
+    """
+    line = Line(text)
+    if not declared:
+        return line
+    while (found := _NAME.match(line.prompt)) and found[1] in declared:
+        name = found[1]
+        value, rest = _value(declared[name], line.prompt[found.end() :])
+        if value is None:
+            line.mistakes.append(f"{workflow}: the value of the input {name!r} has no closing quote")
+            return line
+        if name in line.given:
+            line.mistakes.append(f"{workflow}: the input {name!r} is given twice")
+        line.given[name] = value
+        line.prompt = rest.lstrip()
+    if ended := _END.match(line.prompt):
+        line.prompt = line.prompt[ended.end() :].lstrip()
+    elif found and (hint := did_you_mean(found[1], declared)):
+        words = f"{found[0]!r} is part of the prompt: {workflow} has no input {found[1]!r}{hint}"
+        line.notices.append(words)
+    return line
+
+
+def _value(about: InputDefinition, text: str) -> tuple[str | None, str]:
+    """Return the value that a text begins with, None of one that does not end, and what is behind it."""
+    if text.startswith('"'):
+        quoted = _QUOTED.match(text)
+        return (re.sub(r'\\(["\\])', r"\1", quoted[1]), text[quoted.end() :]) if quoted else (None, text)
+    if about.type in ("array", "object"):
+        try:
+            _, end = json.JSONDecoder().raw_decode(text)
+        except ValueError:
+            pass  # a mistake of the value, which is told with what it has to be
+        else:
+            return text[:end], text[end:]
+    word = _WORD.match(text)
+    assert word is not None  # noqa: S101 it matches the empty text, too
+    return re.sub(r"\\(\s)", r"\1", word[0]), text[word.end() :]
+
+
+def described(definition: WorkflowDefinition | MachineWorkflow) -> list[dict[str, Any]]:
+    """Return what the editor is told of a workflow's inputs; values are texts, as on a command line."""
+    return [_described(name, about) for name, about in _declared(definition).items()]
+
+
+async def look(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+    """Return a workflow's inputs, and what a line's words say of them and of the prompt.
+
+    :raises TideateError: there is no such workflow, or its file has mistakes.
+    """
+
+    def looked() -> dict[str, Any]:
+        definition = catalog().look_at(str(params["name"])).definition
+        declared = _declared(definition)
+        line = split_line(definition.name, str(params.get("words") or ""), declared)
+        problems = (
+            read_input(definition.name, name, declared[name], given)[1] for name, given in line.given.items()
+        )
+        missing = [name for name, about in declared.items() if about.required and name not in line.given]
+        return {
+            "ok": True,
+            "inputs": described(definition),
+            "prompt": line.prompt,
+            "given": line.given,
+            "missing": missing,
+            "mistakes": [*line.mistakes, *filter(None, problems)],
+            "notices": line.notices,
+        }
+
+    return await asyncio.to_thread(looked)
+
+
+async def check(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[str, Any]:
+    """Return what is wrong with one value of one input; empty if it fits.
+
+    :raises InvalidInput: the workflow has no such input any more.
+    :raises TideateError: there is no such workflow, or its file has mistakes.
+    """
+
+    def checked() -> dict[str, Any]:
+        definition = catalog().look_at(str(params["name"])).definition
+        name, declared = str(params["input"]), _declared(definition)
+        if name not in declared:
+            raise InvalidInput(f"{definition.name} has no input {name!r} any more; run it again")
+        return {
+            "ok": True,
+            "problem": read_input(definition.name, name, declared[name], str(params["value"]))[1],
+        }
+
+    return await asyncio.to_thread(checked)
+
+
+def _declared(definition: WorkflowDefinition | MachineWorkflow) -> Mapping[str, InputDefinition]:
+    return definition.inputs if isinstance(definition, WorkflowDefinition) else {}
+
+
+def _described(name: str, about: InputDefinition) -> dict[str, Any]:
+    shape: dict[str, Any] = {
+        "name": name,
+        "type": about.type,
+        "words": WORDS[about.type],
+        "description": about.description,
+        "required": about.required,
+    }
+    if about.default is not None:
+        shape["default"] = _text(about.default)
+    if about.enum is not None:
+        shape["choices"] = [_text(value) for value in about.enum]
+    elif about.type == "boolean":
+        shape["choices"] = ["true", "false"]
+    return shape
+
+
+def _text(value: Any) -> str:
+    """Write a value so that `read_input` reads the same."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,100 @@
+"""Making a run's changes and taking them back: what a workspace does beside reading."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideate_core.workspace.commit import Committer, to_the_end
+from tideate_core.workspace.journal import Journal
+from tideate_core.workspace.rollback import Rollback, written_by
+from tideate_core.workspace.staging import Stager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.commit import Committed
+    from tideate_core.workspace.edits import FileChange
+    from tideate_core.workspace.paths import Root
+
+__all__ = ["Applied", "Changing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What one `Workspace.apply` wrote."""
+
+    execution_id: str
+    paths: tuple[str, ...]
+    """Where changes were made, in the order they were given; a moved file's is its new one."""
+    rebased: tuple[str, ...] = ()
+    """Of these, buffers that a person had changed elsewhere meanwhile."""
+    committed: Committed | None = None
+    """None if there was nothing to write."""
+
+
+class Changing:
+    """All or nothing, journalled first; `Workspace` says what each of these promises.
+
+    :param private: gives the directory in which the journal is kept, made if it is missing.
+    :param step: of the run, that writes.
+    """
+
+    def __init__(
+        self, root: Root, buffers: Buffers | None, private: Callable[[], Path], step: str | None
+    ) -> None:
+        self._root = root
+        self._buffers = buffers
+        self._private = private
+        self._step = step
+
+    async def apply(self, changes: Sequence[FileChange], execution_id: str) -> Applied:
+        plan = await Stager(self._root, self._buffers).stage(changes)
+        if not (plan.files or plan.buffers or plan.moves):
+            return Applied(execution_id, ())
+        committer = self._committer()
+        committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
+        if cancelled:
+            await to_the_end(committer.put_back(committed))
+            raise asyncio.CancelledError
+        wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
+        paths = tuple(change.move_to or change.path for change in wanted)
+        rebased = tuple(done.change.path for done in committed.buffers if done.before != done.change.before)
+        return Applied(execution_id, paths, rebased, committed)
+
+    async def revert(self, applied: Applied) -> None:
+        if applied.committed is None:
+            return
+        _, cancelled = await to_the_end(self._committer().put_back(applied.committed))
+        if cancelled:
+            raise asyncio.CancelledError
+
+    async def rollback(self, execution_id: str) -> list[str]:
+        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
+        names, cancelled = await to_the_end(rollback.run(execution_id))
+        if cancelled:
+            raise asyncio.CancelledError
+        return names
+
+    async def put_back_unfinished(
+        self,
+        execution_id: str,
+        finished: Collection[str],
+        only: str | None,
+        on_left: Callable[[str], None] | None,
+    ) -> list[str]:
+        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
+        names, cancelled = await to_the_end(rollback.unfinished(execution_id, finished, only, on_left))
+        if cancelled:
+            raise asyncio.CancelledError
+        return names
+
+    async def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
+        records = await asyncio.to_thread(Journal(self._private()).records, execution_id)
+        return written_by(records, steps)
+
+    def _committer(self) -> Committer:
+        return Committer(self._root, self._buffers, Journal(self._private()), self._step)
