@@ -1,8 +1,91 @@
-"""What an edit must pass before it is written."""
+"""What a task, or an edit, must pass before it goes on."""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.gates.syntax import SyntaxProblem, new_errors
 from tideate_core.workspace.languages import language_of
 
-__all__ = ["SyntaxProblem", "language_of", "new_errors"]
+if TYPE_CHECKING:
+    from tideate_core.gates.correction import (
+        Corrected,
+        Correction,
+        CorrectionAttempt,
+        CorrectionEnd,
+        SelfCorrectionLoop,
+    )
+    from tideate_core.gates.documents import DocumentIssue, DocumentValidator, ValidationResult
+    from tideate_core.gates.enforcer import GateEnforcer
+    from tideate_core.gates.inputs import (
+        Approval,
+        AuditIssue,
+        AuditReport,
+        DocumentationResult,
+        ExecutionPlan,
+        PlanStep,
+        Severity,
+        TaskResult,
+    )
+    from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
+    from tideate_core.gates.results import GateIssue, GateResult, GateStats
+    from tideate_core.gates.selection import ProjectTrust, select_tools
+    from tideate_core.gates.verification import VerificationPipeline
+    from tideate_core.gates.views import DiskView, FilesView, StagedView
+
+__all__ = [
+    "Approval",
+    "AuditIssue",
+    "AuditReport",
+    "CheckResult",
+    "CheckStatus",
+    "Corrected",
+    "Correction",
+    "CorrectionAttempt",
+    "CorrectionEnd",
+    "DiskView",
+    "DocumentIssue",
+    "DocumentValidator",
+    "DocumentationResult",
+    "ExecutionPlan",
+    "FilesView",
+    "GateEnforcer",
+    "GateIssue",
+    "GateResult",
+    "GateStats",
+    "PlanStep",
+    "ProjectTrust",
+    "SelfCorrectionLoop",
+    "Severity",
+    "StagedView",
+    "SyntaxProblem",
+    "TaskResult",
+    "ValidationResult",
+    "VerificationPipeline",
+    "VerificationReport",
+    "language_of",
+    "new_errors",
+    "select_tools",
+]
+
+_MODULES = {
+    "correction": "Corrected Correction CorrectionAttempt CorrectionEnd SelfCorrectionLoop",
+    "documents": "DocumentIssue DocumentValidator ValidationResult",
+    "enforcer": "GateEnforcer",
+    "inputs": "Approval AuditIssue AuditReport DocumentationResult ExecutionPlan PlanStep Severity"
+    " TaskResult",
+    "report": "CheckResult CheckStatus VerificationReport",
+    "results": "GateIssue GateResult GateStats",
+    "selection": "ProjectTrust select_tools",
+    "verification": "VerificationPipeline",
+    "views": "DiskView FilesView StagedView",
+}
+"""Loaded when one of their names is asked for: every edit has its syntax looked at, few runs are tasks."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names.split():
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

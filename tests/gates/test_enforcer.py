@@ -1,0 +1,382 @@
+"""Gates 1 to 4, the dispatcher and the statistics."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.gates import PLAN, Ledger, Verifier, report
+from tideate_core.commands import Check
+from tideate_core.errors import InvalidInput, StoreError
+from tideate_core.gates import (
+    Approval,
+    AuditIssue,
+    AuditReport,
+    CheckStatus,
+    DocumentationResult,
+    DocumentValidator,
+    ExecutionPlan,
+    GateEnforcer,
+    PlanStep,
+    Severity,
+    StagedView,
+    TaskResult,
+)
+from tideate_core.store import GateCount, GateLedger, Store
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.gates import FilesView, GateResult
+    from tideate_core.workspace import Workspace
+
+
+@pytest.fixture
+def gates(workspace: Workspace) -> GateEnforcer:
+    return GateEnforcer(DocumentValidator(), Verifier(report()), resolve=workspace.resolve)
+
+
+def told(result: GateResult) -> list[str]:
+    return [str(issue) for issue in result.issues]
+
+
+async def test_a_whole_plan_passes(gates: GateEnforcer) -> None:
+    result = await gates.enforce_gate1(PLAN)
+    assert (result.gate, result.passed, result.issues) == (1, True, [])
+
+
+@pytest.mark.parametrize(
+    ("change", "issue"),
+    [
+        ({"objective": "  short  "}, "objective: 'short' is no objective"),
+        ({"objective": ""}, "objective: '' is no objective"),
+        ({"steps": []}, "steps: there is no step"),
+        ({"steps": [PlanStep(type=" ", description="d")]}, "step 1: it has no type"),
+        (
+            {"steps": [PlanStep(type="t", description="d"), PlanStep(type="t")]},
+            "step 2: it has no description",
+        ),
+        ({"rollback_strategy": "\n"}, "rollback strategy: there is none"),
+        ({"files": ["../outside.py"]}, "files: '../outside.py' is outside the project"),
+        ({"steps": [PlanStep(type="t", description="d", files=[".git/config"])]}, "never touches .git"),
+    ],
+)
+async def test_a_plan_that_lacks_something_is_told_what(
+    gates: GateEnforcer, change: dict[str, Any], issue: str
+) -> None:
+    result = await gates.enforce_gate1(PLAN.model_copy(update=change))
+    assert not result.passed
+    [said] = told(result)
+    assert issue in said
+
+
+async def test_all_that_a_plan_lacks_is_told_at_once(gates: GateEnforcer) -> None:
+    result = await gates.enforce_gate1(ExecutionPlan())
+    assert [issue.where for issue in result.issues] == ["objective", "steps", "rollback strategy"]
+
+
+@pytest.mark.parametrize(("rejected", "passed"), [(0, True), (1, True), (2, False), (3, False)])
+async def test_after_so_many_rejections_no_plan_is_taken(
+    gates: GateEnforcer, rejected: int, passed: bool
+) -> None:
+    result = await gates.enforce_gate1(PLAN, rejected_plans=rejected)
+    assert result.passed is passed
+    assert passed or f"the audit has rejected {rejected} plans" in told(result)[0]
+
+
+@pytest.mark.parametrize(
+    ("audit", "passed", "fixed"),
+    [
+        (AuditReport(approval=Approval.APPROVED), True, False),
+        (AuditReport(approval=Approval.APPROVED, auto_fixable=True, fixes=["x"]), True, False),
+        (AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=["x"]), True, True),
+        (AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[" "]), False, False),
+        (AuditReport(approval=Approval.CONDITIONAL, fixes=["x"]), False, False),
+        (AuditReport(approval=Approval.REJECTED, auto_fixable=True, fixes=["x"]), False, False),
+    ],
+)
+async def test_an_audit_decides_as_it_says(
+    gates: GateEnforcer, audit: AuditReport, passed: bool, fixed: bool
+) -> None:
+    result = await gates.enforce_gate2(audit)
+    assert (result.passed, result.auto_fixed) == (passed, fixed)
+    assert bool(result.issues) is not passed
+
+
+async def test_the_audits_issues_are_told(gates: GateEnforcer) -> None:
+    issues = [
+        AuditIssue(severity=Severity.CRITICAL, description="deletes data", step=2, fix="ask first"),
+        AuditIssue(description="no test"),
+    ]
+    result = await gates.enforce_gate2(AuditReport(approval=Approval.REJECTED, issues=issues))
+    assert told(result) == [
+        "step 2: critical: deletes data (fix: ask first)",
+        "plan: error: no test",
+        "audit: the audit rejected the plan",
+    ]
+
+
+async def test_a_clean_execution_passes(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+) -> None:
+    (root / "new.py").write_text("a = 1\n")
+    (root / "logo.png").write_bytes(b"\x89PNG\x00")
+    result = TaskResult(files_created=["new.py", "logo.png"], files_deleted=["old.py"])
+    assert told(await gates.enforce_gate3(result, disk())) == []
+
+
+async def test_an_execution_that_is_not_as_it_says_fails(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+) -> None:
+    (root / "kept.py").write_text("a = 1\n")
+    result = TaskResult(
+        files_created=["none.py", "../out.py"],
+        files_modified=["gone.py"],
+        files_deleted=["kept.py", "/etc/passwd"],
+        errors=["the model gave up"],
+    )
+    decided = await gates.enforce_gate3(result, disk())
+    assert not decided.passed
+    assert told(decided) == [
+        "execution: the model gave up",
+        "none.py: it was to be created and is not there",
+        decided.issues[2].where + ": " + decided.issues[2].what,
+        "gone.py: it was to be modified and is gone",
+        "kept.py: it was to be deleted and is there",
+        decided.issues[5].where + ": " + decided.issues[5].what,
+    ]
+    assert "outside the project" in decided.issues[2].what
+    assert "outside the project" in decided.issues[5].what
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.py", "def f(:\n"), ("a.ts", "let a: = 1;"), ("a.json", '{"a":}'), ("a.toml", "a =\n")],
+)
+async def test_a_created_file_with_a_syntax_error_fails_with_its_place(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView], name: str, text: str
+) -> None:
+    (root / name).write_text(text)
+    decided = await gates.enforce_gate3(TaskResult(files_created=[name]), disk())
+    assert not decided.passed
+    assert (decided.issues[0].file, decided.issues[0].line) == (name, 1)
+
+
+async def test_a_syntax_error_that_was_there_before_is_not_the_tasks(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+) -> None:
+    (root / "a.py").write_text("x = 1\nprint 'old'\n")
+    result = TaskResult(files_modified=["a.py"])
+    assert (await gates.enforce_gate3(result, disk(a__py=b"print 'old'\n"))).passed
+    assert not (await gates.enforce_gate3(result, disk(a__py=b"print('old')\n"))).passed
+
+
+async def test_what_is_staged_is_looked_at_before_it_is_written(
+    gates: GateEnforcer, root: Path, workspace: Workspace
+) -> None:
+    (root / "old.py").write_text("a = 1\n")
+    (root / "here.py").write_text("a = 1\n")
+    staged = StagedView(
+        workspace,
+        [
+            FileChange("new.py", "create", None, "def f(:\n"),
+            FileChange("old.py", "delete", "a = 1\n", None),
+            FileChange("here.py", "move", "a = 1\n", "a = 1\n", move_to="there.py"),
+        ],
+    )
+    result = TaskResult(
+        files_created=["new.py", "there.py"], files_deleted=["old.py", "here.py"], files_modified=["none.py"]
+    )
+    decided = await gates.enforce_gate3(result, staged)
+    assert [issue.file for issue in decided.issues] == ["new.py", "none.py"]
+    assert (
+        (await gates.enforce_gate3(TaskResult(files_modified=["old.py"]), staged))
+        .issues[0]
+        .what.endswith("gone")
+    )
+
+
+CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- A thing.\n"
+CHECKLIST = "- [x] do it\n- [ ] later\n"
+
+
+async def test_documents_in_order_pass(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+) -> None:
+    (root / "CHANGELOG.md").write_text(CHANGELOG)
+    (root / "todo.md").write_text(CHECKLIST)
+    docs = DocumentationResult(
+        success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["Do it"]
+    )
+    assert told(await gates.enforce_gate4(docs, disk())) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "issue"),
+    [
+        ({"success": False}, "documentation: it did not succeed"),
+        ({"success": False, "errors": ["no model"]}, "documentation: no model"),
+        ({"errors": ["half of it"]}, "documentation: half of it"),
+        (
+            {"entry": "another thing"},
+            "CHANGELOG.md:3: there is no entry for 'another thing' under Unreleased",
+        ),
+        ({"version": "9.9.9"}, "CHANGELOG.md:1: there is no entry for 'a thing' under 9.9.9"),
+        ({"items": ["later"]}, "todo.md:2: 'later' is not checked"),
+        ({"items": ["do i"]}, None),
+        ({"items": ["missing"]}, "todo.md:1: there is no item 'missing'"),
+        ({"changelog": None}, "CHANGELOG.md: the project keeps a changelog, and nothing was added to it"),
+        ({"changelog": "NEWS.md"}, "NEWS.md: there is no such changelog"),
+        ({"checklist": "none.md"}, "none.md: there is no such checklist"),
+        ({"checklist": None, "items": ["a"]}, "checklist: there are items and no checklist"),
+        ({"docs": ["guide.md"]}, "guide.md: it was to be written and is not there"),
+    ],
+)
+async def test_documents_that_are_not_in_order_fail(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView], change: dict[str, Any], issue: str | None
+) -> None:
+    (root / "CHANGELOG.md").write_text(CHANGELOG)
+    (root / "todo.md").write_text(CHECKLIST)
+    docs = DocumentationResult(
+        success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["do it"]
+    ).model_copy(update=change)
+    assert told(await gates.enforce_gate4(docs, disk())) == ([issue] if issue else [])
+
+
+async def test_a_project_without_a_changelog_needs_none(
+    gates: GateEnforcer, disk: Callable[..., FilesView]
+) -> None:
+    assert (await gates.enforce_gate4(DocumentationResult(success=True), disk())).passed
+
+
+async def test_without_words_any_new_entry_will_do_and_none_will_not(
+    gates: GateEnforcer, root: Path, disk: Callable[..., FilesView]
+) -> None:
+    docs = DocumentationResult(success=True, changelog="CHANGELOG.md")
+    (root / "CHANGELOG.md").write_text(CHANGELOG)
+    same = disk(CHANGELOG__md=CHANGELOG.encode())
+    assert not (await gates.enforce_gate4(docs, same)).passed
+    (root / "CHANGELOG.md").write_text(CHANGELOG + "- Another.\n")
+    assert (await gates.enforce_gate4(docs, same)).passed
+
+
+async def test_gate_5_says_which_checks_failed_and_where(workspace: Workspace) -> None:
+    found = report(tests=CheckStatus.FAILED, build=CheckStatus.NOT_CONFIGURED)
+    gates = GateEnforcer(DocumentValidator(), Verifier(found))
+    result = await gates.enforce_gate5()
+    assert not result.passed
+    assert result.report == found
+    assert [issue.where for issue in result.issues] == ["tests", "tests", "build"]
+    assert (result.issues[1].file, result.issues[1].line) == ("a.py", 3)
+
+
+async def test_gate_5_decides_on_a_report_that_is_there_without_verifying_again() -> None:
+    verifier = Verifier()
+    gates = GateEnforcer(DocumentValidator(), verifier)
+    assert (await gates.enforce_gate5(report())).passed
+    assert verifier.runs == 0
+
+
+async def test_gates_are_called_by_number_with_models_or_what_makes_them(
+    gates: GateEnforcer, disk: Callable[..., FilesView]
+) -> None:
+    results = [
+        await gates.enforce_gate(1, PLAN.model_dump()),
+        await gates.enforce_gate(1, PLAN, rejected_plans=2),
+        await gates.enforce_gate(2, {"approval": "approved"}),
+        await gates.enforce_gate(3, TaskResult(), view=disk()),
+        await gates.enforce_gate(4, {"success": True}, view=disk()),
+        await gates.enforce_gate(5),
+        await gates.enforce_gate(5, report(lint=CheckStatus.FAILED)),
+    ]
+    assert [(r.gate, r.passed) for r in results] == [
+        (1, True),
+        (1, False),
+        (2, True),
+        (3, True),
+        (4, True),
+        (5, True),
+        (5, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "given", "said"),
+    [
+        (0, None, "there is no gate 0; the gates are 1 to 5"),
+        (6, PLAN, "there is no gate 6"),
+        (1, None, "gate 1 is given ExecutionPlan, and this is none"),
+        (2, PLAN, "gate 2 is given AuditReport"),
+        (2, {"approval": "maybe"}, "approval: Input should be 'approved', 'conditional' or 'rejected'"),
+        (1, {"objective": 3}, "objective"),
+        (3, TaskResult(), "give it a view"),
+    ],
+)
+async def test_what_is_no_input_of_a_gate_is_refused_and_not_counted(
+    gates: GateEnforcer, number: int, given: Any, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        await gates.enforce_gate(number, given)
+    assert (await gates.get_gate_statistics()).failed == 0
+
+
+async def test_decisions_are_counted_and_told(gates: GateEnforcer, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "tideate_core.gates")
+    await gates.enforce_gate1(PLAN)
+    await gates.enforce_gate1(ExecutionPlan())
+    await gates.enforce_gate2(AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=["x"]))
+    stats = await gates.get_gate_statistics()
+    assert list(stats.gates) == [1, 2, 3, 4, 5]
+    assert (stats.gates[1].passed, stats.gates[1].failed, stats.gates[2].auto_fixed) == (1, 1, 1)
+    assert (stats.passed, stats.failed) == (2, 1)
+    assert (stats.pass_rate(1), stats.pass_rate(3), stats.average_ms(3)) == (0.5, None, None)
+    assert stats.average_ms(1) is not None
+    assert [record.message.split(" in ")[0] for record in caplog.records] == [
+        "gate 1 passed",
+        "gate 1 failed",
+        "gate 2 passed",
+    ]
+
+
+async def test_statistics_are_kept_across_runs_in_the_store(tmp_path: Path) -> None:
+    for _ in range(2):
+        store = Store.open(tmp_path / "kept")
+        gates = GateEnforcer(DocumentValidator(), Verifier(), ledger=GateLedger(store), clock=lambda: 1.5)
+        await gates.enforce_gate1(ExecutionPlan())
+        stats = await gates.get_gate_statistics()
+        store.close()
+    assert (stats.gates[1].failed, stats.gates[1].last_at) == (2, 1500)
+
+
+async def test_a_decision_stands_though_it_cannot_be_counted(caplog: pytest.LogCaptureFixture) -> None:
+    gates = GateEnforcer(DocumentValidator(), Verifier(), ledger=Ledger(StoreError("the disk is full")))
+    assert (await gates.enforce_gate1(PLAN)).passed
+    assert "gate 1 was not counted: the disk is full" in caplog.text
+
+
+async def test_a_gate_that_cannot_decide_is_told_and_not_counted(
+    gates: GateEnforcer, disk: Callable[..., FilesView]
+) -> None:
+    class Broken:
+        async def exists(self, path: str) -> bool:
+            raise RuntimeError(path)
+
+        text = text_before = exists
+
+    with pytest.raises(RuntimeError, match=r"a\.py"):
+        await gates.enforce_gate3(TaskResult(files_created=["a.py"]), Broken())  # type: ignore[arg-type]
+    assert (await gates.get_gate_statistics()).gates[3] == GateCount(3)
+
+
+async def test_a_result_can_be_kept_and_read_again(gates: GateEnforcer) -> None:
+    result = await GateEnforcer(
+        DocumentValidator(), Verifier(report(tests=CheckStatus.FAILED))
+    ).enforce_gate5()
+    again = type(result).model_validate_json(result.model_dump_json())
+    assert again == result
+    assert again.report is not None
+    assert again.report.of(Check.TESTS).failures[0].line == 3

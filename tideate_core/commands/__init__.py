@@ -1,0 +1,29 @@
+"""Runs programs for a project, knows which ones check it, and reads what they say is wrong."""
+
+from __future__ import annotations
+
+from tideate_core.commands.detection import Check, Tool, detect
+from tideate_core.commands.environment import make_environment, of_project
+from tideate_core.commands.failures import Failure, Failures, Severity, parse_failures
+from tideate_core.commands.output import Line, Output, Stream
+from tideate_core.commands.running import CommandResult, Limits, run
+from tideate_core.commands.trust import CommandTrust
+
+__all__ = [
+    "Check",
+    "CommandResult",
+    "CommandTrust",
+    "Failure",
+    "Failures",
+    "Limits",
+    "Line",
+    "Output",
+    "Severity",
+    "Stream",
+    "Tool",
+    "detect",
+    "make_environment",
+    "of_project",
+    "parse_failures",
+    "run",
+]

@@ -1,0 +1,93 @@
+"""What a program is told of the world: a few named variables, and what was configured."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["INHERITED", "VIRTUAL_ENVIRONMENTS", "make_environment", "of_project"]
+
+INHERITED: Final = frozenset(
+    {
+        "CARGO_HOME",
+        "DEVELOPER_DIR",
+        "GOCACHE",
+        "GOFLAGS",
+        "GOMODCACHE",
+        "GOPATH",
+        "GOPROXY",
+        "GOROOT",
+        "GOTOOLCHAIN",
+        "HOME",
+        "JAVA_HOME",
+        "LANG",
+        "LANGUAGE",
+        "LOGNAME",
+        "NIX_LD",
+        "NIX_LD_LIBRARY_PATH",
+        "NIX_PATH",
+        "NODE_EXTRA_CA_CERTS",
+        "NVM_DIR",
+        "PATH",
+        "PNPM_HOME",
+        "PYENV_ROOT",
+        "REQUESTS_CA_BUNDLE",
+        "RUSTUP_HOME",
+        "RUSTUP_TOOLCHAIN",
+        "SDKROOT",
+        "SHELL",
+        "SSL_CERT_DIR",
+        "SSL_CERT_FILE",
+        "TMPDIR",
+        "TZ",
+        "USER",
+        "VOLTA_HOME",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_RUNTIME_DIR",
+        "XDG_STATE_HOME",
+    }
+)
+"""Where things are, and the language: no variable that is likely to hold a key. All of `LC_*` too."""
+
+VIRTUAL_ENVIRONMENTS: Final = (".venv", "venv", "env")
+"""Where a Python project has its own programs, by habit."""
+
+_ALWAYS: Final = {"NO_COLOR": "1", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "PYTHONUNBUFFERED": "1"}
+"""Nobody is there to see colours or to answer; Python's output is wanted as it comes."""
+
+
+def make_environment(
+    extra: Mapping[str, str] | None = None,
+    inherit: Iterable[str] = (),
+    *,
+    given: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """Return the environment of a program: of ours only what is in `INHERITED` or named.
+
+    :param extra: set to these values, whatever ours are.
+    :param inherit: names of further variables of ours.
+    :param given: ours; None for `os.environ`.
+    """
+    ours = os.environ if given is None else given
+    named = INHERITED.union(inherit)
+    kept = {name: value for name, value in ours.items() if name in named or name.startswith("LC_")}
+    return {**_ALWAYS, **kept, **(extra or {})}
+
+
+def of_project(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment in which a project's own programs are found before all others."""
+    known = dict(environment)
+    folders = [root / "node_modules" / ".bin"]
+    for name in VIRTUAL_ENVIRONMENTS:
+        if (root / name / "bin" / "python").exists():
+            known["VIRTUAL_ENV"] = str(root / name)
+            folders.insert(0, root / name / "bin")
+            break
+    path = [str(folder) for folder in folders if folder.is_dir()]
+    return {**known, "PATH": os.pathsep.join([*path, known.get("PATH", os.defpath)])}

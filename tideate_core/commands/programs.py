@@ -1,0 +1,102 @@
+"""Where a program is, and what to do when it is not there."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecutable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["check_argv", "find_program", "not_started", "on_path"]
+
+
+def check_argv(argv: Sequence[str]) -> None:
+    """Refuse what no system can run.
+
+    :raises InvalidCommand: it is empty, or an argument has a NUL character.
+    """
+    if not argv or not argv[0]:
+        raise InvalidCommand("a command needs a program; give a list of program and arguments")
+    for place, argument in enumerate(argv):
+        if "\0" in argument:
+            raise InvalidCommand(
+                f"{_place(place)} of {argv[0][:80]!r} has a NUL character, which none can have"
+            )
+
+
+def _place(place: int) -> str:
+    return f"argument {place}" if place else "the name"
+
+
+def find_program(name: str, cwd: Path, environment: Mapping[str, str], *, hint: str = "") -> str:
+    """Return the absolute path of a program.
+
+    :param name: with a slash a path from `cwd`, else looked up in the environment's PATH.
+    :param hint: what to install or to configure; for behind the reason.
+    :raises ProgramMissing: there is none.
+    :raises ProgramNotExecutable: it is a directory, or may not be run.
+    """
+    if "/" in name:
+        path = cwd / name
+        if not os.path.lexists(path):
+            raise ProgramMissing(f"{path} does not exist{_advice(name, hint)}")
+    else:
+        found = on_path(name, environment)
+        if found is None:
+            raise ProgramMissing(f"{name} is not installed: no directory of PATH has it{_advice(name, hint)}")
+        path = found
+    if not path.is_file():
+        raise ProgramNotExecutable(f"{path} is no program: {_kind(path)}{_advice(name, hint)}")
+    if not os.access(path, os.X_OK):
+        raise ProgramNotExecutable(f"{path} may not be run; `chmod +x {shlex.quote(str(path))}` allows it")
+    return str(path)
+
+
+def on_path(name: str, environment: Mapping[str, str]) -> Path | None:
+    """Return the first runnable file of this name in PATH, else the first of any kind.
+
+    Relative directories are passed over: they would make a project's file the program.
+    """
+    first = None
+    for directory in environment.get("PATH", os.defpath).split(os.pathsep):
+        path = Path(directory) / name
+        if not path.is_absolute() or not path.is_file():
+            continue
+        if os.access(path, os.X_OK):
+            return path
+        first = first or path
+    return first
+
+
+def not_started(program: str, number: int) -> ProgramNotExecutable:
+    """Return the error of a program that is there and that the system would not run.
+
+    :param number: the system's `errno`.
+    """
+    if number == errno.ENOEXEC:
+        return ProgramNotExecutable(
+            f"{program} is neither a program of this system nor a script with `#!` at its top"
+        )
+    if number == errno.ENOENT:
+        return ProgramNotExecutable(f"{program} needs an interpreter that is missing; look at its first line")
+    if number == errno.E2BIG:
+        return ProgramNotExecutable(
+            f"{program} was given more arguments than the system takes; give it fewer"
+        )
+    return ProgramNotExecutable(f"{program} cannot be run: {os.strerror(number)}")
+
+
+def _kind(path: Path) -> str:
+    if path.is_symlink() and not path.exists():
+        return "a link that leads nowhere"
+    return "a directory" if path.is_dir() else "no regular file"
+
+
+def _advice(name: str, hint: str) -> str:
+    return f"; {hint}" if hint else f"; install {Path(name).name}, or configure another command"

@@ -1,0 +1,97 @@
+"""Which command runs a check: the configured one, else the detected one; and whether it may run."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.commands import Check, CommandTrust, Tool, detect, make_environment, of_project
+from tideate_core.project import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.config import Verify
+
+__all__ = ["ProjectTrust", "select_tools", "tool_name", "verification_environment"]
+
+_RUNNERS = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "npx": 0, "bunx": 0}
+"""Programs that run another one, and how many words of their own (`run`) stand before its name."""
+
+
+_UNATTENDED = {"CI": "1"}
+"""So that test runners neither watch nor write snapshots."""
+
+
+def verification_environment(root: Path, config: Verify) -> dict[str, str]:
+    """Return the environment in which a project's checks run, and in which they are looked for."""
+    return of_project(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
+
+
+def select_tools(
+    root: Path, config: Verify, environment: Mapping[str, str] | None = None
+) -> dict[Check, Tool | None]:
+    """Return the command of each check; a check that is not there has none, None: it was turned off."""
+    selected: dict[Check, Tool | None] = dict(detect(root, environment))
+    for check in Check:
+        configured = getattr(config, check.value)
+        if configured == "off":
+            selected[check] = None
+        elif configured is not None:
+            reason = f"verify.{check} is configured"
+            selected[check] = Tool(check, tool_name(configured), tuple(configured), reason)
+    return {check: selected[check] for check in Check if check in selected}
+
+
+def tool_name(argv: list[str]) -> str:
+    """Return the name of the program whose output a command prints: of `python -m mypy` it is mypy."""
+    name = Path(argv[0]).name
+    if name.startswith("python") and "-m" in argv[1:-1]:
+        return argv[argv.index("-m") + 1].partition(".")[0]
+    if name in _RUNNERS:
+        # options of the runner stand before the name of what it runs
+        rest = argv[1 + _RUNNERS[name] :]
+        while rest and rest[0].startswith("-"):
+            rest = rest[1:]
+        return tool_name(rest) if rest else name
+    return name
+
+
+class ProjectTrust:
+    """Whether a person said that a command may run in a project.
+
+    It may if the person trusts this command here, or trusts the project's configuration as it is now and
+    that names the command.
+    """
+
+    def __init__(self, root: Path, trust: Trust | None = None) -> None:
+        self._root = root
+        self._trust = trust or Trust()
+        self._commands = CommandTrust(root, self._trust)
+
+    def allows(self, tool: Tool) -> bool:
+        """Tell whether a command may run.
+
+        :raises ConfigError: what is trusted cannot be read.
+        """
+        return self._commands.is_trusted(tool) or self._is_declared(tool)
+
+    def trust(self, tools: Mapping[Check, Tool | None]) -> list[Tool]:
+        """Trust these commands here; returns them.
+
+        :raises ConfigError: what is trusted cannot be read or written.
+        """
+        wanted = [tool for tool in tools.values() if tool is not None]
+        self._commands.trust(wanted)
+        return wanted
+
+    def _is_declared(self, tool: Tool) -> bool:
+        path = self._root / ".tideate" / "config.toml"
+        try:
+            content = path.read_bytes()
+            verify: Any = tomllib.loads(content.decode()).get("verify")
+        except (OSError, ValueError):
+            return False
+        declared = verify.get(tool.check.value) if isinstance(verify, dict) else None
+        return declared == list(tool.argv) and self._trust.is_trusted(path, content)

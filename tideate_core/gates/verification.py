@@ -1,0 +1,208 @@
+"""Gate 5's five checks: run one after the other, each shown as it runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shlex
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+from tideate_core.commands import Check, Limits, parse_failures, run
+from tideate_core.errors import CommandError
+from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
+from tideate_core.gates.selection import ProjectTrust, select_tools, verification_environment
+from tideate_core.project import private_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tideate_core.commands import CommandResult, Line, Tool
+    from tideate_core.config import Verify
+
+__all__ = ["VerificationPipeline"]
+
+OnCheck: TypeAlias = "Callable[[Check, Tool], None]"
+OnLines: TypeAlias = "Callable[[Check, Sequence[Line]], None]"
+OnResult: TypeAlias = "Callable[[CheckResult], None]"
+
+_TAIL = 8_000
+"""Characters of a check's output that are kept in its result."""
+
+log = logging.getLogger(__name__)
+
+
+class VerificationPipeline:
+    """Runs the project's type check, lint, tests, build and documentation, in this order.
+
+    The commands are the configured ones, else those detected. Each runs in the root, without a shell, and
+    only if the person trusts it there: all of them run the project's code.
+
+    :param config: `[verify]`.
+    :param trust: None for what the person trusts.
+    :param on_check: called before a check's command starts.
+    :param on_lines: called with what it prints.
+    :param on_result: called when a check is done, also with those that did not run.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        config: Verify,
+        *,
+        trust: ProjectTrust | None = None,
+        on_check: OnCheck | None = None,
+        on_lines: OnLines | None = None,
+        on_result: OnResult | None = None,
+    ) -> None:
+        self._root = root
+        self._config = config
+        self._trust = trust or ProjectTrust(root)
+        self._on_check = on_check
+        self._on_lines = on_lines
+        self._on_result = on_result
+        self._results: list[CheckResult] = []
+        self._running: asyncio.Task[None] | None = None
+
+    async def run_all(self) -> VerificationReport:
+        """Run all five checks; one that fails does not keep the others from running.
+
+        After `cancel` the report says which checks were cancelled. If the task itself is cancelled the
+        running check is ended and the cancellation goes on.
+
+        :raises ConfigError: what is trusted cannot be read, or `.tideate` cannot be used.
+        """
+        begin = time.monotonic()
+        self._results = []
+        self._running = asyncio.create_task(self._checks())
+        try:
+            await asyncio.wait({self._running})
+            if not self._running.cancelled() and (error := self._running.exception()):
+                raise error
+        finally:
+            # this task was cancelled: what it runs must be gone before it is
+            await _ended(self._running)
+        for check in list(Check)[len(self._results) :]:
+            self._add(
+                CheckResult(check=check, status=CheckStatus.CANCELLED, reason="verification was cancelled")
+            )
+        return VerificationReport(checks=self._results, duration_ms=_since(begin))
+
+    def cancel(self) -> None:
+        """End the check that runs, and run no further one; nothing if none runs."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _checks(self) -> None:
+        environment = verification_environment(self._root, self._config)
+        # files are read for it
+        tools = await asyncio.to_thread(select_tools, self._root, self._config, environment)
+        for check in Check:
+            if check not in tools:
+                self._add(_not_configured(check))
+            elif (tool := tools[check]) is None:
+                self._add(_turned_off(check))
+            elif not self._trust.allows(tool):
+                self._add(_not_trusted(tool))
+            else:
+                self._add(await self._run(tool, environment))
+
+    async def _run(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
+        if self._on_check is not None:
+            self._on_check(tool.check, tool)
+        # some put what they make into it; made here it has the file that keeps git out of it
+        await asyncio.to_thread(private_dir, self._root)
+        begin = time.monotonic()
+        try:
+            result = await run(
+                tool.argv,
+                cwd=self._root,
+                environment=environment,
+                limits=Limits(timeout_ms=round(self._config.timeout * 1000)),
+                on_lines=None if self._on_lines is None else self._lines_of(tool.check, self._on_lines),
+                hint=f"install it, or set verify.{tool.check} in .tideate/config.toml",
+            )
+        except CommandError as error:
+            return _not_run(tool, str(error))
+        log.info("%s: `%s` %s in %d ms", tool.check, shlex.join(tool.argv), result.ending, _since(begin))
+        return _judge(tool, result, self._root)
+
+    def _lines_of(self, check: Check, on_lines: OnLines) -> Callable[[Sequence[Line]], None]:
+        return lambda lines: on_lines(check, lines)
+
+    def _add(self, result: CheckResult) -> None:
+        self._results.append(result)
+        if self._on_result is not None:
+            self._on_result(result)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()  # again: its command is killed at once
+
+
+def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
+    printed = "\n".join(output.text for output in (result.stdout, result.stderr) if output.text)
+    failures = parse_failures(printed, root=root, tool=tool.name)
+    status = CheckStatus.PASSED if result.ok else CheckStatus.FAILED
+    return CheckResult(
+        check=tool.check,
+        status=CheckStatus.TIMED_OUT if result.timed_out else status,
+        reason=_reason(tool, result),
+        command=list(tool.argv),
+        duration_ms=result.duration_ms,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        output=printed[-_TAIL:],
+        failures=[] if result.ok else list(failures.found),
+        more_failures=not result.ok and failures.cut,
+    )
+
+
+def _reason(tool: Tool, result: CommandResult) -> str:
+    said = [tool.reason]
+    if not result.ok:
+        said.append(result.ending)
+    if result.left_behind:
+        said.append("processes that it left behind were ended")
+    if cut := result.stdout.cut + result.stderr.cut:
+        said.append(f"{cut:,} bytes in the middle of its output were left out")
+    return "; ".join(said)
+
+
+def _not_configured(check: Check) -> CheckResult:
+    reason = (
+        f"nothing in the project says how; set verify.{check} in .tideate/config.toml to a command, or to "
+        '"off" if the project has no such check'
+    )
+    return CheckResult(check=check, status=CheckStatus.NOT_CONFIGURED, reason=reason)
+
+
+def _turned_off(check: Check) -> CheckResult:
+    return CheckResult(
+        check=check, status=CheckStatus.NOT_CONFIGURED, required=False, reason=f'verify.{check} is "off"'
+    )
+
+
+def _not_trusted(tool: Tool) -> CheckResult:
+    reason = (
+        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "
+        "look at the project, then run `tideate trust` or `:Workflow trust`"
+    )
+    return CheckResult(
+        check=tool.check, status=CheckStatus.NOT_TRUSTED, reason=reason, command=list(tool.argv)
+    )
+
+
+def _not_run(tool: Tool, why: str) -> CheckResult:
+    reason = f"{tool.reason}; {why}"
+    return CheckResult(check=tool.check, status=CheckStatus.FAILED, reason=reason, command=list(tool.argv))
+
+
+def _since(begin: float) -> int:
+    return round((time.monotonic() - begin) * 1000)

@@ -1,0 +1,105 @@
+"""The files as a task left them, and as they were before: on disk, or staged and not yet written."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+from tideate_core.errors import NotText, WorkspaceError
+from tideate_core.workspace.documents import Document
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tideate_core.workspace import FileChange, Workspace
+
+__all__ = ["DiskView", "FilesView", "StagedView"]
+
+
+class FilesView(Protocol):
+    """What gates 3 and 4 read. Paths are relative to the root.
+
+    Every method raises OutsideRoot for a path that a workflow never touches.
+    """
+
+    async def exists(self, path: str) -> bool:
+        """Tell whether there is a file now."""
+
+    async def text(self, path: str) -> str | None:
+        """Return a file's text now, None if there is none or it is no text."""
+
+    async def text_before(self, path: str) -> str | None:
+        """Return a file's text before the task, None if there was none or it was no text."""
+
+
+class DiskView:
+    """What a task wrote.
+
+    :param before: the bytes that files had before the task; a file that is not named had none.
+    """
+
+    def __init__(self, workspace: Workspace, before: Mapping[str, bytes]) -> None:
+        self._workspace = workspace
+        self._before = before
+
+    async def exists(self, path: str) -> bool:
+        """Tell whether there is a file now."""
+        return await asyncio.to_thread(self._workspace.resolve(path).is_file)
+
+    async def text(self, path: str) -> str | None:
+        """Return a file's text now, None if there is none or it is no text."""
+        return await _read(self._workspace, path)
+
+    async def text_before(self, path: str) -> str | None:
+        """Return a file's text before the task, None if there was none or it was no text."""
+        name = _name(self._workspace, path)
+        data = self._before.get(path, self._before.get(name))
+        try:
+            return None if data is None else Document.decode(data, path).text
+        except NotText:
+            return None
+
+
+class StagedView:
+    """What a task wants to write; where it says nothing of a file, the file as it is."""
+
+    def __init__(self, workspace: Workspace, changes: Sequence[FileChange]) -> None:
+        self._workspace = workspace
+        self._after: dict[str, str | None] = {}
+        self._before: dict[str, str | None] = {}
+        for change in changes:
+            self._before[change.path] = change.before
+            self._after[change.path] = None if change.move_to else change.after
+            if change.move_to:
+                self._before[change.move_to] = change.before
+                self._after[change.move_to] = change.after if change.after is not None else change.before
+
+    async def exists(self, path: str) -> bool:
+        """Tell whether there is going to be a file."""
+        name = _name(self._workspace, path)
+        if name in self._after:
+            return self._after[name] is not None
+        return await asyncio.to_thread(self._workspace.resolve(path).is_file)
+
+    async def text(self, path: str) -> str | None:
+        """Return the text that a file is going to have, None if there will be none or it is no text."""
+        name = _name(self._workspace, path)
+        return self._after[name] if name in self._after else await _read(self._workspace, path)
+
+    async def text_before(self, path: str) -> str | None:
+        """Return the text that a file has, None if there is none or it is no text."""
+        name = _name(self._workspace, path)
+        return self._before[name] if name in self._before else await _read(self._workspace, path)
+
+
+def _name(workspace: Workspace, path: str) -> str:
+    real = workspace.resolve(path)
+    return real.relative_to(workspace.root).as_posix() if workspace.root else str(real)
+
+
+async def _read(workspace: Workspace, path: str) -> str | None:
+    workspace.resolve(path)  # what may not be read is told apart from what cannot be
+    try:
+        return (await workspace.read(path)).text
+    except WorkspaceError:
+        return None

@@ -1,0 +1,89 @@
+"""How the gates decided, counted across all runs of a project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from tideate_core.store.store import Store
+    from tideate_core.store.transaction import Transaction
+
+__all__ = ["GATES", "GateCount", "GateLedger", "GateOutcome", "add_gate"]
+
+GATES: Final = (
+    "SELECT gate, SUM(passed), SUM(failed), SUM(auto_fixed), SUM(total_duration), MAX(longest_duration),"
+    " MAX(last_at) FROM gate_statistics WHERE date >= ? GROUP BY gate ORDER BY gate"
+)
+
+_ADD: Final = (
+    "INSERT INTO gate_statistics"
+    " (gate, date, passed, failed, auto_fixed, total_duration, longest_duration, last_at)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (gate, date) DO UPDATE SET passed = passed + excluded.passed,"
+    " failed = failed + excluded.failed, auto_fixed = auto_fixed + excluded.auto_fixed,"
+    " total_duration = total_duration + excluded.total_duration,"
+    " longest_duration = MAX(longest_duration, excluded.longest_duration),"
+    " last_at = MAX(last_at, excluded.last_at)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """One decision of one gate."""
+
+    gate: int
+    passed: bool
+    auto_fixed: bool
+    duration_ms: int
+    at: int
+    """Milliseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateCount:
+    """The decisions of one gate."""
+
+    gate: int
+    passed: int = 0
+    failed: int = 0
+    auto_fixed: int = 0
+    """Of the passed ones."""
+    total_ms: int = 0
+    longest_ms: int = 0
+    last_at: int = 0
+    """Milliseconds since the epoch."""
+
+
+def add_gate(transaction: Transaction, outcome: GateOutcome) -> None:
+    """Count a decision on its day (UTC)."""
+    day = datetime.fromtimestamp(outcome.at / 1000, UTC).date().isoformat()
+    passed, fixed = int(outcome.passed), int(outcome.passed and outcome.auto_fixed)
+    values = (outcome.duration_ms, outcome.duration_ms, outcome.at)
+    transaction.execute(_ADD, (outcome.gate, day, passed, 1 - passed, fixed, *values))
+
+
+class GateLedger:
+    """Keeps what the gates decided in a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def record(self, outcome: GateOutcome) -> None:
+        """Count a decision; durable when this returns.
+
+        :raises StoreError: it could not be written.
+        """
+        await self._store.write(partial(add_gate, outcome=outcome))
+
+    async def counts(self, *, days: int | None = None) -> list[GateCount]:
+        """Return what was counted, by gate; a gate that never decided is not there.
+
+        :param days: only of so many days (UTC), today among them.
+        :raises StoreError: it cannot be read.
+        """
+        import asyncio  # here, because a list of runs needs none
+
+        return await asyncio.to_thread(self._store.reader().gates, days=days)
