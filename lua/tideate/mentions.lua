@@ -1,0 +1,106 @@
+--- Mentions: what can follow an `@` in a prompt. Known are the built-in ones and those the host sent last.
+local M = {}
+
+---@class tideate.Mention
+---@field mention string with its `@`
+---@field points_to string
+---@field type? 'file'|'section'|'variable' nil of a built-in one
+---@field exists boolean
+---@field built_in boolean
+---@field note string why it cannot be resolved, or that it is asked about; empty else
+
+--- By heart: completion works before the host has started.
+M.built_in = { '@buffer', '@diagnostics', '@diff', '@file', '@selection', '@symbols', '@tree' }
+
+--- Of these, those with a path behind a colon.
+local WITH_PATH = { diff = true, file = true, symbols = true, tree = true }
+
+---@type {root?: string, names: string[]}
+local known = { names = {} }
+
+--- Take the host's list.
+---@param result {root?: string, mentions?: tideate.Mention[]}
+function M.learn(result)
+  known = { root = result.root ~= vim.NIL and result.root or nil, names = {} }
+  for _, one in ipairs(result.mentions or {}) do
+    if not one.built_in then
+      table.insert(known.names, one.mention)
+    end
+  end
+end
+
+--- Ask a host that is there for its list; a failure is told to who asks to see the list.
+function M.refresh()
+  if require('tideate.host').state() ~= 'ready' then
+    return
+  end
+  local params = { folder = require('tideate.context').folder() }
+  require('tideate.client').request('contexts', params, function(result)
+    if result.ok then
+      M.learn(result)
+    end
+  end)
+end
+
+--- Keep the list current: it is another one when the file or the working directory is.
+function M.watch()
+  local group = vim.api.nvim_create_augroup('tideate.mentions', {})
+  vim.api.nvim_create_autocmd('BufWritePost', { group = group, pattern = '*/.tideate/context.json', callback = M.refresh })
+  vim.api.nvim_create_autocmd('DirChanged', { group = group, callback = M.refresh })
+  M.refresh()
+end
+
+---@return boolean whether the list is of the project that the person is in
+local function is_here()
+  local folder = vim.fs.normalize(require('tideate.context').folder())
+  return known.root ~= nil and (folder == known.root or vim.startswith(folder, known.root .. '/'))
+end
+
+---@param kind string
+---@param path string
+---@return string
+local function written(kind, path)
+  return path:find('%s') and ('@%s:"%s"'):format(kind, path) or ('@%s:%s'):format(kind, path)
+end
+
+---@param kind string
+---@param lead string a path from the project's root
+---@return string[]
+local function paths(kind, lead)
+  local function wanted(path)
+    return kind ~= 'tree' or vim.endswith(path, '/')
+  end
+  local found = require('tideate.files').complete(lead, wanted, is_here() and known.root or nil)
+  return vim.tbl_map(function(path)
+    return written(kind, path)
+  end, found)
+end
+
+--- What a word that begins with `@` can become. Never asks the host.
+---@param lead string
+---@return string[]
+function M.complete(lead)
+  local kind, path = lead:match('^@(%l+):"?(.*)$')
+  if kind then
+    return WITH_PATH[kind] and paths(kind, path) or {}
+  end
+  local names = vim.list_extend(is_here() and vim.list_slice(known.names) or {}, M.built_in)
+  return vim.tbl_filter(function(name)
+    return vim.startswith(name, lead)
+  end, names)
+end
+
+--- Complete the last word of a whole prompt, as `input()` wants it.
+---@param lead string
+---@return string[]
+function M.complete_prompt(lead)
+  local before, word = lead:match('^(.*[%s(])(@%S*)$')
+  if not before then
+    before, word = '', lead:match('^@%S*$')
+  end
+  return vim.tbl_map(function(mention)
+    return before .. mention
+  end, word and M.complete(word) or {})
+end
+
+return M

@@ -1,0 +1,199 @@
+--- The mentions of a project in a list, with what each brings beside it.
+local M = {}
+
+local BESIDE = 110 -- columns from which the preview stands beside the list
+local ns = vim.api.nvim_create_namespace('tideate.contexts')
+
+---@class tideate.ui.Contexts
+---@field mentions tideate.Mention[]
+---@field context tideate.Context what the person looked at
+---@field list integer window
+---@field preview integer window
+---@field texts table<string, string[]> by mention
+---@field asked table<string, boolean>
+---@field back integer window
+
+---@param one tideate.Mention
+---@param width integer of the mentions
+---@param room integer
+---@return tideate.Chunk[]
+local function line_of(one, width, room)
+  local text = require('tideate.ui.text')
+  local looks = one.exists and 'TideateKey' or 'TideateWaiting'
+  local note = one.note ~= '' and '  ' .. one.note or ''
+  return text.fit_chunks({
+    { ' ' .. text.pad(one.mention, width) .. '  ', looks },
+    { one.points_to, 'TideateHint' },
+    { note, one.exists and 'TideateWarning' or 'TideateFailed' },
+  }, room)
+end
+
+---@param mentions tideate.Mention[]
+---@param room integer
+---@return tideate.Chunk[][]
+local function lines_of(mentions, room)
+  local width = 0
+  for _, one in ipairs(mentions) do
+    width = math.max(width, vim.fn.strdisplaywidth(one.mention))
+  end
+  return vim.tbl_map(function(one)
+    return line_of(one, width, room)
+  end, mentions)
+end
+
+---@param item table<string, any>
+---@return string[]
+local function text_of(item)
+  local head = { ('%s  %s'):format(item.mention, item.source), ('about %d tokens'):format(item.tokens) }
+  if item.needs_consent then
+    table.insert(head, ('asked about before it is given to a model: %s'):format(item.reason))
+  end
+  if item.cut ~= '' then
+    table.insert(head, item.cut)
+  end
+  table.insert(head, '')
+  return vim.list_extend(head, vim.split(item.content, '\n', { plain = true }))
+end
+
+---@param view tideate.ui.Contexts
+---@return tideate.Mention
+local function current(view)
+  return view.mentions[vim.api.nvim_win_get_cursor(view.list)[1]]
+end
+
+---@param view tideate.ui.Contexts
+local function draw(view)
+  if not require('tideate.ui.window').visible(view.preview) or not vim.api.nvim_win_is_valid(view.list) then
+    return
+  end
+  local lines = view.texts[current(view).mention] or { '…' }
+  local chunks = {}
+  for _, line in ipairs(lines) do
+    table.insert(chunks, { { line } })
+  end
+  require('tideate.ui.text').render(vim.api.nvim_win_get_buf(view.preview), ns, chunks)
+  vim.api.nvim_win_set_cursor(view.preview, { 1, 0 })
+end
+
+--- Show what the mention under the cursor brings; it is asked for once.
+---@param view tideate.ui.Contexts
+local function show(view)
+  local one = current(view)
+  if not view.asked[one.mention] then
+    view.asked[one.mention] = true
+    local params = { mention = one.mention, folder = require('tideate.context').folder(), context = view.context }
+    require('tideate.client').request('context_show', params, function(result)
+      view.texts[one.mention] = result.ok and text_of(result.item) or vim.split(result.error or 'called off', '\n')
+      draw(view)
+    end)
+  end
+  draw(view)
+end
+
+---@param count integer
+---@return table<string, any> list, table<string, any> preview places of the two floats
+local function places(count)
+  local columns, lines = require('tideate.ui.window').room()
+  if columns >= BESIDE then
+    local width = math.floor((columns - 8) * 0.45)
+    local height = math.max(8, math.min(lines - 4, 30))
+    local row = math.max(0, math.floor((lines - height - 2) / 2))
+    local rest = columns - 8 - width
+    return { row = row, col = 1, width = width, height = height }, { row = row, col = width + 4, width = rest, height = height }
+  end
+  local height = math.max(1, math.min(count, math.floor((lines - 4) / 2)))
+  local list = { row = 0, col = 1, width = columns - 4, height = height }
+  return list, { row = height + 2, col = 1, width = columns - 4, height = math.max(1, lines - height - 4) }
+end
+
+---@param view tideate.ui.Contexts
+local function close(view)
+  local window = require('tideate.ui.window')
+  window.close(view.preview)
+  window.close(view.list)
+  if window.visible(view.back) then
+    vim.api.nvim_set_current_win(view.back)
+  end
+end
+
+---@param view tideate.ui.Contexts
+---@return tideate.Key[]
+local function keys_of(view)
+  return {
+    {
+      lhs = { 'y' },
+      desc = 'copy the mention',
+      word = 'copy',
+      run = function()
+        local mention = current(view).mention
+        vim.fn.setreg('"', mention)
+        require('tideate.ui').notify(('copied %s'):format(mention))
+      end,
+    },
+    {
+      lhs = { 'q', '<Esc>' },
+      desc = 'close',
+      word = 'close',
+      run = function()
+        close(view)
+      end,
+    },
+  }
+end
+
+--- Show mentions with a preview of the one under the cursor.
+---@param mentions tideate.Mention[]
+---@param context tideate.Context what the person looked at when they asked
+function M.open(mentions, context)
+  local window, keys, text = require('tideate.ui.window'), require('tideate.ui.keys'), require('tideate.ui.text')
+  local view = { mentions = mentions, context = context, texts = {}, asked = {}, back = vim.api.nvim_get_current_win() } ---@type tideate.ui.Contexts
+  local list, preview = places(#mentions)
+  local names, shown = window.scratch(), window.scratch()
+  for _, buf in ipairs({ names, shown }) do
+    vim.bo[buf].bufhidden = 'wipe'
+  end
+  text.render(names, ns, lines_of(mentions, list.width))
+  local table_of_keys = keys_of(view)
+  view.preview = window.float(shown, false, vim.tbl_extend('force', preview, { zindex = 90, focusable = true }))
+  view.list = window.float(names, true, vim.tbl_extend('force', list, {
+    title = { { ' context ', 'TideateTitle' } },
+    footer = text.keys(keys.words(table_of_keys)),
+    zindex = 91,
+  }))
+  window.options(view.list, { cursorline = true, wrap = false })
+  window.options(view.preview, { wrap = false })
+  keys.set(names, table_of_keys)
+  vim.api.nvim_create_autocmd('CursorMoved', {
+    buffer = names,
+    callback = function()
+      show(view)
+    end,
+  })
+  vim.api.nvim_create_autocmd('WinLeave', {
+    buffer = names,
+    callback = vim.schedule_wrap(function()
+      if vim.api.nvim_get_current_win() ~= view.preview then
+        close(view)
+      end
+    end),
+  })
+  show(view)
+end
+
+--- Ask the host for the project's mentions and show them.
+function M.show()
+  local context = require('tideate.context').capture()
+  local params = { folder = require('tideate.context').folder(), context = context }
+  require('tideate.client').request('contexts', params, function(result)
+    if not result.ok then
+      if not result.cancelled then
+        require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
+      end
+      return
+    end
+    require('tideate.mentions').learn(result)
+    M.open(result.mentions, context)
+  end)
+end
+
+return M

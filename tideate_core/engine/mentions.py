@@ -1,0 +1,233 @@
+"""The material that mentions in a prompt bring (`@Name`, `@file:PATH`, …): resolved once, and remembered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel
+
+from tideate_core.engine.memory import digest_of
+from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tideate_core.adapters import Prompt
+    from tideate_core.workflows import RunContext, StepContext
+    from tideate_core.workspace.contexts import ContextItem, ContextResolver, Surroundings
+
+__all__ = ["before", "material", "passing_on", "surroundings_of", "with_material"]
+
+SHARE: Final = 4
+"""The part of what prompt and answer share that material may take: one in so many."""
+DEMONSTRATION: Final = 300
+"""Tokens of material for the bundled model, which reads 250 a second."""
+_FILLED_IN: Final = re.compile(r'(?P<kind>@(?:diff|file|symbols|tree)):"?\{\{')
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What people wrote: a mention counts only where it is theirs, never where a model said it."""
+
+    mentions: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset()
+    """Of mentions whose path a template fills in: `@file:{{ item }}`."""
+
+    def has(self, mention: str) -> bool:
+        return mention in self.mentions or mention.partition(":")[0] in self.kinds
+
+    def __or__(self, other: _Written) -> _Written:
+        return _Written(self.mentions | other.mentions, self.kinds | other.kinds)
+
+
+# a nested run's prompt and inputs may be a model's words: what people wrote is passed on to it
+_passed_on: ContextVar[_Written | None] = ContextVar("mentions_passed_on", default=None)
+
+
+async def with_material(step: StepContext, prompt: Prompt, text: str | None = None) -> Prompt:
+    """Return a prompt with the material that a text refers to before what is asked.
+
+    :param text: what the model is asked, by default the run's prompt.
+    """
+    return before(prompt, await material(step, step.prompt if text is None else text))
+
+
+def before(prompt: Prompt, found: str) -> Prompt:
+    """Return a prompt with material before what is asked, as it is without any."""
+    return replace(prompt, user=f"{found}\n\n---\n\n{prompt.user}") if found else prompt
+
+
+async def material(step: StepContext, text: str) -> str:
+    """Return the material that a text refers to, for a prompt; empty where it refers to nothing.
+
+    What the run's prompt mentions is resolved once for the run, what else a step's task mentions once for the
+    step; a resumed run has the same. A mention that cannot be resolved stays a word, with a notice. Secrets
+    are asked about, and are never kept with the run: they are read again.
+    """
+    if "@" not in text:
+        return ""
+    resolver = _resolver(step)
+    written = _written(step, resolver)
+    mentioned = [one for one in _mentions(resolver, text, written) if written.has(one)]
+    of_run = [one for one in _extract(resolver, step.prompt) if written.has(one)]
+    items: list[ContextItem] = []
+    if any(one in of_run for one in mentioned):
+        once = step.choose_for_run
+        kept = await once("mentions", digest_of(of_run), partial(_resolve, step, of_run, _budget(step)))
+        items += [await _revived(resolver, one) for one in kept if one["mention"] in mentioned]
+    rest = [one for one in mentioned if one not in of_run]
+    if rest:
+        left = _budget(step) - sum(item.tokens for item in items)
+        kept = await step.choose_once("mentions", digest_of(rest), partial(_resolve, step, rest, left))
+        items += [await _revived(resolver, one) for one in kept]
+    return resolver.format_for_prompt(items)
+
+
+def surroundings_of(context: RunContext) -> Surroundings:
+    """Return what `@buffer`, `@selection` and `@diagnostics` are in a run."""
+    from tideate_core.workspace.contexts import Diagnostic, Surroundings
+
+    buffer, selection, found = context.buffer, context.selection, context.diagnostics
+    return Surroundings(
+        text=buffer.text if buffer else None,
+        path=buffer.path if buffer else "",
+        filetype=buffer.filetype if buffer else "",
+        selection=(selection.start, selection.end) if selection else None,
+        diagnostics=None if found is None else tuple(Diagnostic(**one.model_dump()) for one in found),
+    )
+
+
+@contextmanager
+def passing_on(step: StepContext) -> Iterator[None]:
+    """Let a run that begins within a step know which mentions people wrote."""
+    token = _passed_on.set(_written(step, _resolver(step)))
+    try:
+        yield
+    finally:
+        _passed_on.reset(token)
+
+
+def _budget(step: StepContext) -> int:
+    limits = [step.mention_tokens, *([DEMONSTRATION] if step.demonstration else [])]
+    return min(*limits, step.context_tokens // SHARE) if step.context_tokens else min(limits)
+
+
+def _resolver(step: StepContext, budget: int | None = None) -> ContextResolver:
+    # here, because few prompts have mentions
+    from tideate_core.workspace.contexts import ContextResolver
+
+    workspace = step.workspace
+    return ContextResolver(
+        workspace.root,
+        workspace=workspace,
+        around=surroundings_of(step.context),
+        budget=budget,
+        max_bytes=workspace.max_bytes,
+    )
+
+
+def _extract(resolver: ContextResolver, text: str) -> list[str]:
+    from tideate_core.workspace.contexts.extraction import extract
+
+    try:
+        return resolver.extract_mentions(text)
+    except ConfigError:
+        return extract(text)  # that its names cannot be read is told where one is resolved
+
+
+def _mentions(resolver: ContextResolver, text: str, written: _Written) -> list[str]:
+    """Return the mentions of a text, those too that people wrote and that now stand within a model's code."""
+    hidden = sorted((one for one in written.mentions if one in text), key=text.index)
+    return list(dict.fromkeys([*_extract(resolver, text), *hidden]))
+
+
+def _written(step: StepContext, resolver: ContextResolver) -> _Written:
+    passed_on = _passed_on.get()
+    own = [] if passed_on is not None else [step.prompt, *_texts(step.inputs)]
+    texts = [text for text in (*own, *_texts(step.definition)) if "@" in text]
+    mentions = frozenset(one for text in texts for one in _extract(resolver, text))
+    kinds = frozenset(match["kind"] for text in texts for match in _FILLED_IN.finditer(text))
+    return _Written(mentions, kinds) | (passed_on or _Written())
+
+
+def _texts(value: Any) -> Iterable[str]:
+    """Yield all texts of a JSON value or a definition."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _texts(getattr(value, name))
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _texts(item)
+
+
+async def _resolve(step: StepContext, mentions: list[str], budget: int) -> list[dict[str, Any]]:
+    """Read what is mentioned, ask about secrets and say what became of each."""
+    resolver = _resolver(step, budget)
+    told: set[str] = set()
+
+    def tell(_mention: str, error: TideateError) -> None:
+        words = str(error)
+        if words not in told:
+            told.add(words)
+            unknown = isinstance(error, ContextResolutionError)
+            step.notice(f"{words}; it stays a word of the prompt", level="info" if unknown else "warn")
+
+    items = await resolver.resolve_all(mentions, on_error=tell)
+    agreed = [item.mention for item in items if item.needs_consent and await _agreed(step, item)]
+    if agreed:
+        items = await resolver.resolve_all(mentions, consented=agreed, on_error=tell)
+    _announce(step, items)
+    return [_kept(item) for item in items]
+
+
+async def _agreed(step: StepContext, item: ContextItem) -> bool:
+    """Ask whether a secret may go to the model. Only a person's yes counts, no policy's."""
+    decision = await step.confirm(
+        "gate",
+        f"Give {item.mention} to the model? {item.reason[:1].upper()}{item.reason[1:]}.",
+        details=f"{item.source}\n\nWith a no, the run goes on without it.",
+    )
+    return decision.accepted and decision.by == "user"
+
+
+def _announce(step: StepContext, items: list[ContextItem]) -> None:
+    given = [item for item in items if not item.needs_consent]
+    if given:
+        listed = ", ".join(f"{one.mention} ({one.source or 'a text'}, ~{one.tokens} tokens)" for one in given)
+        step.notice(f"given to the model: {listed}")
+    for item in items:
+        if item.needs_consent:
+            words = f"{item.mention} was left out: {item.reason}, and nobody agreed to give it to the model"
+            step.notice(words, level="warn")
+        elif item.cut:
+            step.notice(f"{item.mention}: {item.cut}", level="warn")
+
+
+def _kept(item: ContextItem) -> dict[str, Any]:
+    """Return what is remembered of an item; of a secret how long it was, and not a character of it."""
+    secret = bool(item.reason)
+    return {**asdict(item), "content": "" if secret else item.content, "length": len(item.content)}
+
+
+async def _revived(resolver: ContextResolver, kept: Mapping[str, Any]) -> ContextItem:
+    from tideate_core.workspace.contexts import ContextItem
+
+    item = ContextItem(**{key: value for key, value in kept.items() if key != "length"})
+    if not item.reason or item.needs_consent:
+        return item
+    try:
+        read = await resolver.resolve(item.mention, consented=True)
+    except TideateError as error:
+        return replace(item, needs_consent=True, reason=f"it cannot be read any more ({error})")
+    return replace(item, content=read.content[: kept["length"]])

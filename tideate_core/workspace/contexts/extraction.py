@@ -1,0 +1,210 @@
+"""Which words of a text are mentions."""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+__all__ = ["BUILT_IN", "NAME", "WITH_PATH", "Reference", "extract", "parse_reference", "quoted_reference"]
+
+NAME: Final = re.compile(r"@\w+")
+"""How a mention is written, in a text and in `context.json`."""
+
+BUILT_IN: Final = {
+    "@buffer": "the buffer, saved or not",
+    "@diagnostics": "what the editor's diagnostics say of the buffer",
+    "@diff": "changes since the last commit, saved files only",
+    "@file": "a file: @file:PATH, lines of it: @file:PATH:10-40",
+    "@selection": "the selected lines",
+    "@symbols": "what is defined in the buffer, else in the project; of a file or folder: @symbols:PATH",
+    "@tree": "the project's files; of a folder: @tree:PATH",
+}
+"""Mentions that need no configuration, and what they stand for."""
+
+WITH_PATH: Final = frozenset({"@diff", "@file", "@symbols", "@tree"})
+"""Of these, those that take a path behind a colon."""
+
+_PATH = (
+    r'(?P<mention>@(?P<kind>diff|file|symbols|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
+    r'|(?P<bare>[^\s"`]+)))'
+)
+_MENTION: Final = re.compile(rf"{_PATH}|(?P<name>@\w+)")
+_REFERENCE: Final = re.compile(_PATH)
+_RANGE: Final = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?", re.DOTALL)
+_FENCE: Final = re.compile(r"^ {0,3}(?P<ticks>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE)
+_TICKS: Final = re.compile(r"`+")
+_BLANK_LINE: Final = re.compile(r"\n[ \t]*\n")
+_CLOSERS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
+_LOCAL_PART: Final = frozenset(".-+%")
+_JOINED: Final = frozenset("_\\/@")
+_DEFINED_BELOW: Final = re.compile(
+    r"[ \t]*\n(?:[ \t]*@[^\n]*\n){0,20}[ \t]*"
+    r"(?:(?:async[ \t]+)?def\b|(?:export[ \t]+|abstract[ \t]+)*class\b)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A mention with a path: `@file:src/a.py:10-40`."""
+
+    kind: str
+    """With the `@`."""
+    path: str
+    lines: tuple[int, int] | None = None
+    """1-based, both included."""
+    whole: str = ""
+    """The path with the range in it, for a file that is really called so."""
+
+
+def extract(text: str, configured: Collection[str] = ()) -> list[str]:
+    """Return the mentions of a text, each once, in the order of their first place.
+
+    A configured name is one wherever it stands, but in an address with a domain (`me@host.org`). Other words
+    are none in code (between fences or backticks), behind a backslash, within a word, an address or a URL
+    (`user@host`), and where they are decorators or names of packages (`@app.route`, `@scope/package`).
+
+    :param configured: names of `context.json`, with the `@`.
+    """
+    code = _code_spans(text)
+    found = dict.fromkeys(mention for mention in _candidates(text, code, configured))
+    return list(found)
+
+
+def parse_reference(mention: str) -> Reference | None:
+    """Read a mention with a path; None for another one."""
+    match = _REFERENCE.fullmatch(mention)
+    if match is None:
+        return None
+    path = match["bare"] or match["quoted"] + (match["behind"] or "")
+    kind = f"@{match['kind']}"
+    ranged = _RANGE.fullmatch(path) if kind == "@file" else None
+    if ranged is None:
+        return Reference(kind, path)
+    first = int(ranged["first"])
+    return Reference(kind, ranged["path"], (first, int(ranged["last"] or first)), path)
+
+
+def quoted_reference(kind: str, path: str) -> str:
+    """Return how a path is mentioned; one with blanks stands in quotes."""
+    return f'{kind}:"{path}"' if re.search(r"[\s`]", path) or path != _trimmed(path) else f"{kind}:{path}"
+
+
+def _candidates(text: str, code: list[tuple[int, int]], configured: Collection[str]) -> Iterator[str]:
+    at = 0
+    while match := _MENTION.search(text, at):
+        start, at = match.start(), match.end()
+        if match["name"] is None:
+            bare = match["bare"]
+            mention = match["mention"] if bare is None else f"@{match['kind']}:{_trimmed(bare)}"
+            if mention.endswith(":"):
+                at = start + len(mention)
+                mention = mention[:-1]
+            named = mention in configured
+        else:
+            mention, named = match["name"], match["name"] in configured
+        if named:
+            if not _is_address(text, start, start + len(mention)):
+                yield mention
+        elif not _is_in(code, start) and not _follows_word(text, start) and not _is_decorator(text, match):
+            yield mention
+
+
+def _trimmed(path: str) -> str:
+    """Take off the punctuation of the sentence around a path."""
+    while path:
+        last = path[-1]
+        opener = _CLOSERS.get(last)
+        if last in ".,;:!?'*" or (opener is not None and path.count(opener) <= path[:-1].count(last)):
+            path = path[:-1]
+        else:
+            break
+    return path
+
+
+def _follows_word(text: str, start: int) -> bool:
+    before = text[start - 1] if start else " "
+    if before in _LOCAL_PART and start > 1:
+        before = text[start - 2]
+        return before == "_" or before.isalnum()
+    return before in _JOINED or before.isalnum()
+
+
+def _is_address(text: str, start: int, end: int) -> bool:
+    return _follows_word(text, start) and re.match(r"(?:[-\w]*\.)\w", text[end : end + 255]) is not None
+
+
+def _is_decorator(text: str, match: re.Match[str]) -> bool:
+    """Whether a word is code that nobody marked as such: dotted, called, or above a definition."""
+    if match["name"] is None:
+        return False
+    end = match.end()
+    behind = text[end : end + 2]
+    if behind[:1] in ("/", ".", "-") and (behind[1:].isalnum() or behind[1:] == "_"):
+        return True
+    line = text.rfind("\n", 0, match.start()) + 1
+    if text[line : match.start()].strip(" \t"):
+        return False
+    if behind[:1] == "(":
+        return True
+    return _DEFINED_BELOW.match(text, end) is not None
+
+
+def _code_spans(text: str) -> list[tuple[int, int]]:
+    """Return where code stands, half open: fenced blocks, then what is between backticks outside of them."""
+    fenced = _fenced_spans(text)
+    spans = list(fenced)
+    begin = 0
+    for start, end in [*fenced, (len(text), len(text))]:
+        spans += _inline_spans(text, begin, start)
+        begin = end
+    return sorted(spans)
+
+
+def _fenced_spans(text: str) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
+    opening: re.Match[str] | None = None
+    for match in _FENCE.finditer(text):
+        if opening is None:
+            if match["ticks"][0] != "`" or "`" not in match["info"]:
+                opening = match
+        elif match["ticks"].startswith(opening["ticks"]) and not match["info"].strip():
+            spans.append((opening.start(), match.end()))
+            opening = None
+    if opening is not None:
+        spans.append((opening.start(), len(text)))
+    return spans
+
+
+def _inline_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Find what is between two runs of equally many backticks of one paragraph."""
+    while begin < end:
+        blank = _BLANK_LINE.search(text, begin, end)
+        until = blank.start() if blank else end
+        yield from _paired([(run.start(), run.end()) for run in _TICKS.finditer(text, begin, until)])
+        begin = blank.end() if blank else end
+
+
+def _paired(runs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    last = {end - start: place for place, (start, end) in enumerate(runs)}
+    place = 0
+    while place < len(runs):
+        start, end = runs[place]
+        length = end - start
+        other = place + 1
+        if last[length] > place:
+            while runs[other][1] - runs[other][0] != length:
+                other += 1
+            yield start, runs[other][1]
+            other += 1
+        place = other
+
+
+def _is_in(spans: list[tuple[int, int]], at: int) -> bool:
+    place = bisect_right(spans, (at, math.inf)) - 1
+    return place >= 0 and at < spans[place][1]

@@ -1,0 +1,80 @@
+"""The files of a project as a tree that stays small."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["draw_tree"]
+
+
+@dataclass(slots=True)
+class _Folder:
+    folders: dict[str, _Folder] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+    count: int = 0
+    """Files in it and below."""
+    shown: bool = False
+
+
+def draw_tree(paths: Iterable[str], entries: int) -> tuple[str, int]:
+    """Draw files, relative to their folder and with ``/``, as an indented tree.
+
+    Folders are opened level by level as long as there is room; one that is not tells how many files it has.
+
+    :param entries: lines at most.
+    :returns: the text, and how many files have no line of their own.
+    """
+    root = _Folder()
+    for path in paths:
+        _add(root, path)
+    _open_folders(root, entries)
+    lines = list(_lines(root, 0))
+    hidden = root.count - _seen(root)
+    return "\n".join(lines), hidden
+
+
+def _open_folders(root: _Folder, room: int) -> None:
+    names = sorted(root.folders)[:room]
+    root.folders = {name: root.folders[name] for name in names}
+    root.files = sorted(root.files)[: room - len(names)]
+    waiting = deque([root])
+    while waiting:
+        folder = waiting.popleft()
+        takes = len(folder.folders) + len(folder.files)
+        if takes <= room:
+            folder.shown = True
+            room -= takes
+            waiting.extend(folder.folders[name] for name in sorted(folder.folders))
+
+
+def _seen(folder: _Folder) -> int:
+    return len(folder.files) + sum(_seen(inner) for inner in folder.folders.values() if inner.shown)
+
+
+def _add(root: _Folder, path: str) -> None:
+    *folders, name = path.split("/")
+    root.count += 1
+    for folder in folders:
+        root = root.folders.setdefault(folder, _Folder())
+        root.count += 1
+    root.files.append(name)
+
+
+def _lines(folder: _Folder, depth: int) -> Iterator[str]:
+    for name in sorted(folder.folders):
+        inner = folder.folders[name]
+        closed = "" if inner.shown else f" ({inner.count} file{'' if inner.count == 1 else 's'})"
+        yield f"{'  ' * depth}{_line(name)}/{closed}"
+        if inner.shown:
+            yield from _lines(inner, depth + 1)
+    for name in sorted(folder.files):
+        yield f"{'  ' * depth}{_line(name)}"
+
+
+def _line(name: str) -> str:
+    return name if name.isprintable() else repr(name)
