@@ -1,0 +1,36 @@
+"""What the journal takes before an apply writes: the pre-images of five files, on disk."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tideate_core.workspace.files import Snapshot
+from tideate_core.workspace.journal import FileEntry, Journal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["journals"]
+
+SIZE = 10_000
+
+
+def journals(place: Path, count: int) -> list[float]:
+    """Return milliseconds that each took; the first ones, which make directories, do not count."""
+    journal, took = Journal(place), []
+    images = [bytes([number]) * SIZE for number in range(5)]
+    entries = [
+        FileEntry(
+            path=f"src/module{number}.py",
+            before=Snapshot.of_file(image, 0o644).state,
+            after=Snapshot.of_file(image[:-1], 0o644).state,
+            temp=f".tideate-{number:016x}.tmp",
+        )
+        for number, image in enumerate(images)
+    ]
+    for number in range(count + 2):
+        begun = time.monotonic()
+        journal.record(f"run{number}", entries, images)
+        took.append((time.monotonic() - begun) * 1000)
+    return took[2:]

@@ -1,0 +1,106 @@
+"""What git ignores, asked once for each repository, while something else is done."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from tideate_core.workspace.snapshots.entries import above
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["NAMES", "Ignored", "Question"]
+
+NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
+"""Directories that count as ignored where there is no git to ask."""
+
+_COMMAND: Final = (
+    "git",
+    # a repository's own configuration must not start programs
+    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"),
+)
+_ENVIRONMENT: Final = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "LC_ALL": "C",
+    # a repository of which a part is missing must not fetch it, nor start what fetches
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+_TIMEOUT: Final = 10.0
+"""Seconds; after that the names decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """What is ignored in one repository; where there is no git to ask, `NAMES` are."""
+
+    directories: frozenset[str] | None = None
+    """Relative to the root of the snapshot."""
+    files: frozenset[str] = frozenset()
+
+    def has_directory(self, path: str, name: str) -> bool:
+        return name in NAMES if self.directories is None else path in self.directories
+
+
+class Question:
+    """A question to git that is under way.
+
+    :param directory: the repository, or a directory in one.
+    :param prefix: what its paths begin with; empty or with a ``/`` at its end.
+    """
+
+    def __init__(self, directory: Path, prefix: str = "") -> None:
+        self._prefix = prefix
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                _COMMAND,
+                cwd=directory,
+                env=environment | _ENVIRONMENT,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return  # no git: the names decide
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
+    def answer(self) -> Ignored:
+        """Wait for it."""
+        if self._process is None:
+            return Ignored()
+        try:
+            output, _ = self._process.communicate(timeout=_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            return Ignored()
+        if self._process.returncode:
+            return Ignored()
+        return _read([os.fsdecode(name) for name in output.split(b"\0") if name], self._prefix)
+
+
+def _read(names: list[str], prefix: str) -> Ignored:
+    """Tell ignored directories from those that have only ignored things in them: of these git names both."""
+    files = [name for name in names if not name.endswith("/")]
+    directories = [name.rstrip("/") for name in names if name.endswith("/")]
+    entered = {directory for name in (*files, *directories) for directory in above(name)}
+    if "." in directories:
+        return Ignored()  # all of it is ignored by a repository around it, which says nothing about its parts
+    return Ignored(
+        frozenset(prefix + name for name in directories if name not in entered),
+        frozenset(prefix + name for name in files),
+    )

@@ -1,0 +1,267 @@
+"""Snapshots of a project: making, listing, comparing, restoring and deleting them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tideate_core.errors import OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.project import inside, private_dir, private_place, real
+from tideate_core.workspace.commit import to_the_end
+from tideate_core.workspace.snapshots.capture import Capture, Place
+from tideate_core.workspace.snapshots.collecting import collect, retire
+from tideate_core.workspace.snapshots.comparing import compare
+from tideate_core.workspace.snapshots.limits import SnapshotLimits
+from tideate_core.workspace.snapshots.locking import in_thread, locked
+from tideate_core.workspace.snapshots.manifest import find, headers, load
+from tideate_core.workspace.snapshots.packs import Packs
+from tideate_core.workspace.snapshots.planning import wanted
+from tideate_core.workspace.snapshots.restoring import Restoring
+from tideate_core.workspace.snapshots.results import Recovered, restored
+from tideate_core.workspace.snapshots.telling import file_diffs
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import AsyncIterator, Iterator
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.snapshots.comparing import FileDiff
+    from tideate_core.workspace.snapshots.contents import Progress
+    from tideate_core.workspace.snapshots.manifest import Manifest, Snapshot
+    from tideate_core.workspace.snapshots.planning import Wanted
+    from tideate_core.workspace.snapshots.results import Restored
+
+__all__ = ["SnapshotManager"]
+
+# in the class below, `list` is a method
+_Names: TypeAlias = list[str]
+_Snapshots: TypeAlias = "list[Snapshot]"
+_Diffs: TypeAlias = "list[FileDiff]"
+
+PATIENCE: Final = 60.0
+"""Seconds to wait for another process that makes or restores a snapshot."""
+
+
+def _quiet(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+class SnapshotManager:
+    """The snapshots of one project.
+
+    Before a restore that was killed in the middle is followed by anything else here, it is put back.
+
+    :param root: of the project.
+    :param buffers: the editor's, None outside it.
+    :param private: where they are kept, in `snapshots`; None for the project's own private directory.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        buffers: Buffers | None = None,
+        private: Path | None = None,
+        limits: SnapshotLimits | None = None,
+    ) -> None:
+        self._root = real(root)
+        self._buffers = buffers
+        self._given = private
+        self._limits = limits or SnapshotLimits()
+        self._directory = (private or private_place(self._root)) / "snapshots"
+        self.recovered: Recovered | None = None
+        """What was put back, if an interrupted restore was found."""
+
+    async def create(self, name: str, *, progress: Progress = _quiet) -> str:
+        """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
+
+        What cannot be read, or is over the limits, is left out, and said in `Snapshot.skipped`.
+
+        :param progress: called with bytes read and to be read, from one thread.
+        :returns: its id.
+        :raises OutsideRoot: the root is the home directory, one above it, or a link leads out of it.
+        :raises WorkspaceError: it cannot be written; nothing is left of it.
+        """
+        async with self._locked() as lock:
+
+            def work(stop: threading.Event) -> str:
+                capture = Capture(self._place, lock, progress)
+                try:
+                    header = capture.save(name, capture.look(stop))
+                finally:
+                    capture.close()
+                self._tidy(header.id)
+                return header.id
+
+            return await in_thread(work)
+
+    async def list(self) -> _Snapshots:
+        """Return all snapshots, the oldest first, without their files; damaged ones are not among them."""
+        found, _ = await asyncio.to_thread(headers, self._directory)
+        return [header.snapshot() for header in found]
+
+    async def damaged(self) -> _Names:
+        """Return why some snapshots cannot be read."""
+        _, damaged = await asyncio.to_thread(headers, self._directory)
+        return damaged
+
+    async def get(self, snapshot_id: str) -> Snapshot:
+        """Return a snapshot with all that is known of its files but their contents.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged.
+        """
+        return (await asyncio.to_thread(self._load, snapshot_id)).snapshot()
+
+    async def get_latest(self) -> Snapshot | None:
+        """Return the newest snapshot, None if there is none.
+
+        :raises WorkspaceError: it is damaged.
+        """
+        known = await self.list()
+        return await self.get(known[-1].id) if known else None
+
+    async def delete(self, snapshot_id: str) -> None:
+        """Delete a snapshot, also a damaged one, and what only it needed.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it cannot be deleted.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked():
+
+            def work(_stop: threading.Event) -> None:
+                find(self._directory, snapshot_id).unlink()
+                collect(self._directory)
+
+            await in_thread(work)
+
+    async def diff(self, snapshot_id: str, *, changes: bool = True, progress: Progress = _quiet) -> _Diffs:
+        """Return what differs from a snapshot now, sorted by path.
+
+        :param changes: with the lines that differ.
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged.
+        """
+        target = await asyncio.to_thread(self._load, snapshot_id)
+        async with self._locked() as lock:
+
+            def work(stop: threading.Event) -> _Diffs:
+                tree = Capture(self._place, lock, progress).look(stop, target, store=False)
+                packs = Packs(self._directory / "packs") if changes else None
+                return file_diffs(self._root, compare(target, tree), packs)
+
+            return await in_thread(work)
+
+    async def restore(
+        self, snapshot_id: str, *, delete_added: bool = False, progress: Progress = _quiet
+    ) -> Restored:
+        """Bring back what differs from a snapshot, all of it or nothing. A snapshot is made before.
+
+        Files that were made since stay, unless they are to be deleted; what git ignores is never deleted.
+        Cancelled while it writes, it comes to its end first.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
+        :raises EditConflict: a file changed meanwhile; everything was put back.
+        :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; everything was put back.
+        """
+        target = await asyncio.to_thread(self._load, snapshot_id)
+        async with self._locked() as lock:
+            capture = Capture(self._place, lock, progress)
+            try:
+                tree = await in_thread(lambda stop: capture.look(stop, target))
+                chosen = wanted(compare(target, tree), tree, delete_added=delete_added)
+                if not chosen:
+                    return restored(snapshot_id, None, chosen)
+                await self._refuse_unsaved(chosen)
+                name = f"before the restore of {target.header.name}"
+                before = await in_thread(lambda _stop: capture.save(name, tree).id)
+            finally:
+                await asyncio.to_thread(capture.close)
+            restoring = Restoring(self._root, self._directory, self._buffers)
+            packs = await asyncio.to_thread(Packs, self._directory / "packs")
+            _, cancelled = await to_the_end(restoring.write(chosen, packs, before))
+            await in_thread(lambda _stop: self._tidy(snapshot_id))
+            if cancelled:
+                raise asyncio.CancelledError
+            return restored(snapshot_id, before, chosen)
+
+    async def recover(self) -> Recovered | None:
+        """Put back what restores wrote whose process was killed; None if there was none."""
+        if not (self._directory / "journal").is_dir():
+            return None
+        async with self._locked():
+            return self.recovered
+
+    @property
+    def _place(self) -> Place:
+        return Place(self._root, self._directory, self._limits)
+
+    def _load(self, snapshot_id: str) -> Manifest:
+        return load(find(self._directory, snapshot_id))
+
+    def _tidy(self, spare: str) -> None:
+        try:
+            retire(self._directory, self._limits.keep, spare)
+            collect(self._directory)
+        except OSError as error:
+            raise WorkspaceError(
+                f"all was done, but older snapshots cannot be removed: {error.strerror}: {error.filename}"
+            ) from error
+
+    async def _refuse_unsaved(self, chosen: Wanted) -> None:
+        if self._buffers is None:
+            return
+        unsaved: list[str] = []
+        for path in chosen.touched:
+            buffer = await self._buffers.find(self._root / path)
+            if buffer is not None and buffer.modified:
+                unsaved.append(path)
+        if unsaved:
+            raise RollbackConflict(
+                f"unsaved in the editor, so nothing was restored: {', '.join(unsaved)}. "
+                "Save or discard these buffers first"
+            )
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[int]:
+        """Hold the lock; nothing of a killed restore is left.
+
+        :raises WorkspaceError: another process has it, or the directory cannot be used.
+        """
+        with _told():
+            await asyncio.to_thread(self._prepare)
+            async with locked(self._directory / "lock", PATIENCE) as lock:
+                restoring = Restoring(self._root, self._directory, self._buffers)
+                (names, left), cancelled = await to_the_end(restoring.recover())
+                if names:
+                    self.recovered = Recovered(tuple(names), tuple(left))
+                if cancelled:
+                    raise asyncio.CancelledError
+                yield lock
+
+    def _prepare(self) -> None:
+        home = real(Path.home())
+        if home.is_relative_to(self._root):
+            raise OutsideRoot(
+                f"{self._root} is your home directory or one above it; a snapshot would take in all that you "
+                "have. Name a project's directory"
+            )
+        private = self._given or private_dir(self._root)
+        packs = self._directory / "packs"
+        packs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not inside(packs, private):
+            raise OutsideRoot(f"{self._directory} is a link out of {private}; remove it, nothing was written")
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Translate what the system says."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise WorkspaceError(f"snapshots cannot be used: {where}{error.strerror}") from error

@@ -1,0 +1,262 @@
+"""What a snapshot is on disk: ``{id}.json``, whose first line is all that a list of snapshots needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from tideate_core.errors import SnapshotNotFound, WorkspaceError
+from tideate_core.workspace.snapshots.durable import durable
+from tideate_core.workspace.snapshots.entries import Entry
+from tideate_core.workspace.snapshots.packs import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+    from pathlib import Path
+
+__all__ = ["Header", "Manifest", "Snapshot", "find", "headers", "load", "save"]
+
+ID: Final = re.compile(r"[0-9a-f]{16}")
+SUFFIX: Final = ".json"
+LONGEST_HEADER: Final = 1024 * 1024
+_OPEN: Final = ',"tree":\n'
+"""Stands between the header and the rest."""
+_BETWEEN: Final = ",\n"
+_END: Final = "\n]}}\n"
+_TYPES: Final = (str, str, int, int, int, int, int, str, str)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How a project stood at one moment."""
+
+    id: str
+    name: str
+    timestamp: int
+    """When it was made, in milliseconds since the epoch."""
+    count: int
+    """Files and links."""
+    size: int
+    """Of the files, in bytes."""
+    skipped_count: int = 0
+    """Paths that were left out."""
+    files: tuple[Entry, ...] = ()
+    """Also links and directories; only where one snapshot was asked for."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why each path was left out, with everything below it; only where one snapshot was asked for."""
+    ignored: tuple[str, ...] = ()
+    """Directories that git ignores, which were not looked into; only where one snapshot was asked for."""
+
+
+class Header(BaseModel):
+    """The first line of a manifest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int = 1
+    id: str
+    number: int
+    """Counts up; the time may go back."""
+    name: str
+    timestamp: int
+    count: int
+    size: int
+    skipped: int
+    clock: int
+    """What the file system gave as its time, in nanoseconds, just before the first path was looked at."""
+    packs: tuple[str, ...]
+    """Where its contents are: a pack that no snapshot names can go."""
+    digest: str
+    """Of the rest."""
+
+    def snapshot(self) -> Snapshot:
+        """Return what a list shows of it."""
+        return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """All of a snapshot but the contents."""
+
+    header: Header
+    entries: dict[str, Entry]
+    skipped: dict[str, str]
+    ignored: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    """The entries as they are written, one after another."""
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is known of it."""
+        head = self.header
+        return Snapshot(
+            head.id,
+            head.name,
+            head.timestamp,
+            head.count,
+            head.size,
+            head.skipped,
+            tuple(self.entries.values()),
+            dict(self.skipped),
+            self.ignored,
+        )
+
+    def known(self, stored: Container[str]) -> dict[str, Entry]:
+        """Return the files whose hashes hold as long as they look untouched.
+
+        A file that was written in the very moment in which this was made may have been written again since:
+        time has steps. It is to be read, as git does with its index.
+
+        :param stored: contents that are there.
+        """
+        clock = self.header.clock
+        return {
+            path: entry
+            for path, entry in self.entries.items()
+            if entry[4] < clock > entry[5] and entry[7] in stored  # by number: there are many
+        }
+
+
+def save(
+    directory: Path,
+    header: Header,
+    entries: Sequence[Entry],
+    skipped: dict[str, str],
+    ignored: Sequence[str],
+    like: Manifest | None = None,
+) -> Header:
+    """Write a manifest; when this returns it is on disk.
+
+    :param header: its digest is filled in here.
+    :param like: one that has most of the entries as they are, not only equal ones.
+    :raises OSError: it cannot be written.
+    """
+    dump = json.JSONEncoder(separators=(",", ":")).encode
+    written: dict[int, str] = {}
+    if like is not None:
+        written = dict(zip(map(id, like.entries.values()), like.lines, strict=False))
+    lines = [written.get(id(entry)) or dump(entry) for entry in entries]
+    head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'
+    rest = f"{head}{_BETWEEN.join(lines)}{_END}".encode()
+    header = header.model_copy(update={"digest": digest(rest)})
+    write(directory, header, rest)
+    return header
+
+
+def write(directory: Path, header: Header, rest: bytes) -> None:
+    """Write a header and what follows it.
+
+    :raises OSError: it cannot be written.
+    """
+    first = json.dumps(header.model_dump(), separators=(",", ":")).removesuffix("}") + _OPEN
+    with durable(directory / f"{header.id}{SUFFIX}") as file:
+        file.write(first.encode())
+        file.write(rest)
+
+
+def find(directory: Path, wanted: str) -> Path:
+    """Return the file of a snapshot.
+
+    :raises SnapshotNotFound: there is none with this id.
+    """
+    path = directory / f"{wanted}{SUFFIX}"
+    if not ID.fullmatch(wanted) or not path.is_file():
+        raise SnapshotNotFound(f"no snapshot has the id {wanted!r}; `tideate snapshot list` names them")
+    return path
+
+
+def load(path: Path) -> Manifest:
+    """Read a manifest.
+
+    :raises WorkspaceError: it is damaged.
+    """
+    try:
+        data = path.read_bytes()
+        first, _, rest = data.partition(b"\n")
+        header = _header(first, path)
+        if digest(rest) != header.digest:
+            raise ValueError("a part of it is another one")
+        text = rest.decode()
+        tree = _parsed(rest.removesuffix(b"}\n"))
+        entries = _entries(tree["entries"])
+        lines = text.removesuffix(_END).split("\n", 1)[1].split(_BETWEEN) if entries else []
+        skipped, ignored = _skipped(tree["skipped"]), tuple(map(str, tree["ignored"]))
+        return Manifest(header, entries, skipped, ignored, tuple(lines))
+    except FileNotFoundError as error:
+        raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, error) from error
+
+
+def headers(directory: Path) -> tuple[list[Header], list[str]]:
+    """Return the first lines of all snapshots, the oldest first, and why some cannot be read."""
+    found: list[Header] = []
+    damaged: list[str] = []
+    for path in directory.glob(f"*{SUFFIX}"):
+        if not ID.fullmatch(path.stem):
+            continue
+        try:
+            with path.open("rb") as file:
+                found.append(_header(file.readline(LONGEST_HEADER), path))
+        except FileNotFoundError:
+            continue  # deleted meanwhile
+        except (OSError, ValueError) as error:
+            damaged.append(str(_damaged(path, error)))
+    return sorted(found, key=lambda header: (header.number, header.id)), damaged
+
+
+def parts(path: Path) -> tuple[Header, bytes]:
+    """Return the header of a manifest and what follows it, unread.
+
+    :raises WorkspaceError: it cannot be read.
+    """
+    try:
+        first, _, rest = path.read_bytes().partition(b"\n")
+        return _header(first, path), rest
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+
+
+def _header(line: bytes, path: Path) -> Header:
+    text = line.decode().rstrip("\n")
+    if not text.endswith(_OPEN.rstrip("\n")):
+        raise ValueError("its first line is cut off")
+    header = Header.model_validate(json.loads(text.removesuffix(_OPEN.rstrip("\n")) + "}"))
+    if header.version != 1:
+        raise ValueError(f"it is of version {header.version}, which a newer tideate made")
+    if header.id != path.stem:
+        raise ValueError(f"it is of the snapshot {header.id}")
+    return header
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return from_json(data, cache_strings="keys")  # in half of the time
+    except ValueError:
+        return json.loads(data)  # a name that is no UTF-8, which only this one reads
+
+
+def _entries(rows: Any) -> dict[str, Entry]:
+    if not set(map(len, rows)) <= {len(_TYPES)}:
+        raise ValueError("an entry is cut off")
+    make = tuple.__new__  # there are many: `Entry._make` takes twice as long
+    entries = {row[0]: make(Entry, row) for row in rows}
+    for kind, column in zip(_TYPES, zip(*rows, strict=True), strict=False):
+        if set(map(type, column)) != {kind}:
+            raise ValueError("an entry has a wrong type")
+    return entries
+
+
+def _skipped(shape: Any) -> dict[str, str]:
+    if not isinstance(shape, dict) or not all(isinstance(why, str) for why in shape.values()):
+        raise ValueError("what was left out cannot be read")
+    return shape
+
+
+def _damaged(path: Path, error: Exception) -> WorkspaceError:
+    why = "its first line has wrong values" if isinstance(error, ValidationError) else error
+    return WorkspaceError(f"{path} is damaged ({why}); `tideate snapshot delete {path.stem}` removes it")

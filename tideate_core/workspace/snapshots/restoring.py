@@ -1,0 +1,111 @@
+"""Writing a restore, all of it or nothing, also when the process is killed in the middle.
+
+It is written in two steps, each journalled: first what goes, then what comes. The journal of a restore that
+came to its end is renamed in one go; one that still has its name is of a process that was killed, and is put
+back by the next who takes the lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import RollbackConflict, TideateError, WorkspaceError
+from tideate_core.workspace.commit import Committed, Committer
+from tideate_core.workspace.files import fsync_directory
+from tideate_core.workspace.journal import FileEntry, Journal
+from tideate_core.workspace.paths import Root
+from tideate_core.workspace.snapshots.planning import clearing, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.snapshots.packs import Packs
+    from tideate_core.workspace.snapshots.planning import Wanted
+    from tideate_core.workspace.staging import Plan
+
+__all__ = ["Restoring"]
+
+_DONE: Final = ".done"
+
+
+class Restoring:
+    """Writes restores of one project, and puts back those that were interrupted. The caller has the lock.
+
+    :param directory: of the snapshots; the journal is below it, apart from the one of runs.
+    """
+
+    def __init__(self, root: Path, directory: Path, buffers: Buffers | None) -> None:
+        self._root = root
+        self._journal = Journal(directory)
+        self._records = directory / "journal"
+        self._committer = Committer(Root(root), buffers, self._journal)
+
+    async def write(self, chosen: Wanted, packs: Packs, run: str) -> None:
+        """Do a restore, or raise and leave everything as it was.
+
+        :param run: what it is journalled as.
+        :raises EditConflict: a file changed meanwhile.
+        :raises WorkspaceError: something cannot be written.
+        """
+        first = await asyncio.to_thread(clearing, self._root, chosen)
+        done = [await self._committer.commit(first, run)] if _has_work(first) else []
+        try:
+            second = await asyncio.to_thread(writing, self._root, chosen, packs)
+            if _has_work(second):
+                done.append(await self._committer.commit(second, run))
+        except (OSError, TideateError) as error:
+            await self._undo_after(error, done)
+            raise
+        if done:
+            await asyncio.to_thread(self._finish, run)
+
+    async def recover(self) -> tuple[list[str], list[str]]:
+        """Put back what interrupted restores wrote.
+
+        :returns: paths that were put back, and those that somebody changed since: they stay as they are.
+        """
+        names, left = list[str](), list[str]()
+        for run in await asyncio.to_thread(self._interrupted):
+            for record in reversed(await asyncio.to_thread(self._journal.records, run)):
+                names += [entry.path for entry in record.manifest.entries if isinstance(entry, FileEntry)]
+                try:
+                    await self._committer.put_back(Committed(record, (), ()))
+                except RollbackConflict as conflict:
+                    left.append(str(conflict))
+                    await asyncio.to_thread(self._journal.drop, record)
+            await asyncio.to_thread(shutil.rmtree, self._records / run, ignore_errors=True)
+        return names, left
+
+    async def _undo_after(self, error: Exception, done: Sequence[Committed]) -> None:
+        try:
+            for committed in reversed(done):
+                await self._committer.put_back(committed)
+        except (OSError, TideateError) as failure:
+            raise WorkspaceError(
+                f"{error}. Not everything could be put back ({failure}); the snapshot that was made before "
+                "the restore has it: `tideate snapshot list`"
+            ) from error
+
+    def _finish(self, run: str) -> None:
+        directory = self._records / run
+        ended = directory.with_name(run + _DONE)
+        directory.rename(ended)
+        fsync_directory(self._records)
+        shutil.rmtree(ended, ignore_errors=True)
+
+    def _interrupted(self) -> list[str]:
+        if not self._records.is_dir():
+            return []
+        runs = sorted(self._records.iterdir())
+        for directory in runs:
+            if directory.name.endswith(_DONE):
+                shutil.rmtree(directory, ignore_errors=True)
+        return [directory.name for directory in runs if not directory.name.endswith(_DONE)]
+
+
+def _has_work(plan: Plan) -> bool:
+    return bool(plan.files or plan.made or plan.removed or plan.modes)
