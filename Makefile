@@ -31,11 +31,14 @@ test-mcp: install ## the MCP server against the official conformance suite and t
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
 
-bench: install ## what the plugin costs the editor, machines and runs beside their peers (ARGS=--short: a quick look)
+bench: install ## what the plugin costs the editor, machines, runs and edits beside their peers (ARGS=--short: a quick look)
 	@sh scripts/group.sh peers
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)
 	@$(python) -m benchmarks.engine $(ARGS)
+	@sh scripts/restic.sh
+	@$(python) -m benchmarks.snapshots $(ARGS)
+	@$(python) -m benchmarks.edits $(ARGS)
 
 fuzz: install ## the property tests with many more examples, then atheris on the language (EXAMPLES=5000 SECONDS=60)
 	@sh scripts/group.sh fuzz

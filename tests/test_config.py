@@ -93,6 +93,11 @@ def test_an_adapter_is_replaced_whole(own: Path) -> None:
         (FAKE + 'api_key_env = "A"\napi_key_command = ["b"]\n', "give api_key_env or api_key_command"),
         (FAKE.replace("fake", "local"), "'local' is the bundled model"),
         (FAKE.replace("adapters.fake", 'adapters."a:b"'), "'a:b' has a colon"),
+        ('[verify]\ntests = "make test"\n', "verify.tests: give a list of program and arguments"),
+        ("[verify]\nlint = []\n", "verify.lint: give a list of program and arguments"),
+        ("[verify]\nlint = [1]\n", "verify.lint: give a list of program and arguments"),
+        ('[verify]\ntest = ["a"]\n', "unknown key 'verify.test'; did you mean 'tests'"),
+        ("[verify]\ntimeout = 0\n", "verify.timeout: input should be greater than 0"),
         ("adapter = \n", "not valid TOML.*line 1"),
     ],
 )
@@ -216,3 +221,15 @@ def test_the_confirmations_of_a_trusted_project_and_of_setup_replace_those_below
     assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
     setup: dict[str, object] = {"workflows": {"PLANNER": {"confirm": []}}}
     assert load(root_of(project), setup).config.workflows["PLANNER"].confirm == []
+
+
+def test_an_untrusted_project_neither_names_a_command_nor_turns_a_check_off(own: Path, project: Path) -> None:
+    own.write_text('[verify]\ntests = ["make", "test"]\nlint = "off"\n')
+    project.write_text('[verify]\ntests = ["sh", "-c", "anything"]\nlint = ["x"]\nbuild = "off"\n')
+    loaded = load(project.parent.parent)
+    verify = loaded.config.verify
+    assert (verify.tests, verify.lint, verify.build) == (["make", "test"], "off", None)
+    assert "left out verify: it could" in loaded.notices[0]
+    Trust().trust(project)
+    trusted = load(project.parent.parent).config.verify
+    assert (trusted.tests, trusted.lint, trusted.build) == (["sh", "-c", "anything"], ["x"], "off")

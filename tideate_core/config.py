@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from tideate_core.errors import ConfigError, did_you_mean
 from tideate_core.project import Trust, config_dir
@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["AdapterConfig", "Config", "History", "Limits", "LoadedConfig", "Ui", "WorkflowConfig", "load"]
+__all__ = [
+    "AdapterConfig",
+    "Config",
+    "History",
+    "Limits",
+    "LoadedConfig",
+    "Snapshots",
+    "Ui",
+    "Verify",
+    "WorkflowConfig",
+    "load",
+]
 
 
 class _Section(BaseModel):
@@ -69,6 +80,8 @@ class Limits(_Section):
     """Largest file that is read or written, in KiB."""
     attempts: int = Field(default=3, ge=1, le=10)
     """How often a model may try until its answer is usable."""
+    mention_tokens: int = Field(default=16_000, ge=100)
+    """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
     concurrency: int = Field(default=4, ge=1, le=64)
     """Steps, or files of a step, that one run works on at the same time."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
@@ -88,6 +101,46 @@ class History(_Section):
     """Of the files with large results, in MiB; None: however many there are."""
 
 
+def _command(value: Any) -> Any:
+    words = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
+    if value is None or value == "off" or (words and value[0]):
+        return value
+    raise ValueError('give a list of program and arguments, as ["make", "test"], or "off"')
+
+
+CheckCommand: TypeAlias = Annotated[list[str] | Literal["off"] | None, BeforeValidator(_command)]
+"""Program and arguments, no shell; "off": the project has no such check; None: what is detected."""
+
+
+class Verify(_Section):
+    """`[verify]`: the commands of gate 5, which run from the project's root."""
+
+    type_check: CheckCommand = None
+    lint: CheckCommand = None
+    tests: CheckCommand = None
+    build: CheckCommand = None
+    documentation: CheckCommand = None
+    timeout: float = Field(default=600.0, gt=0)
+    """Seconds for each of them."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables that they get beside the few that every program gets."""
+    inherit: list[str] = Field(default_factory=list)
+    """Names of variables of ours that they get too."""
+
+
+class Snapshots(_Section):
+    """`[snapshots]`: how much of a project they take in, and how many are kept."""
+
+    keep: int = Field(default=10, ge=1)
+    """The newest."""
+    max_file_mib: int = Field(default=100, ge=1)
+    """Larger files are left out, which is said; in MiB."""
+    max_total_mib: int = Field(default=4096, ge=1)
+    """What does not fit is left out, which is said; in MiB."""
+    ignored_directories: bool = False
+    """Take in also what is in directories that git ignores."""
+
+
 class Config(_Section):
     """All of it; every key has a default."""
 
@@ -97,6 +150,8 @@ class Config(_Section):
     ui: Ui = Ui()
     limits: Limits = Limits()
     history: History = History()
+    snapshots: Snapshots = Snapshots()
+    verify: Verify = Verify()
 
     @model_validator(mode="after")
     def _names_that_can_be_told_apart(self) -> Self:
@@ -210,7 +265,7 @@ def _keys_beside(location: list[str]) -> list[str]:
 
 
 def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    kept = {key: value for key, value in values.items() if key not in ("adapter", "adapters")}
+    kept = {key: value for key, value in values.items() if key not in ("adapter", "adapters", "verify")}
     left_out = [key for key in values if key not in kept]
     workflows: dict[str, dict[str, Any]] = {}
     for name, section in values.get("workflows", {}).items():
@@ -232,8 +287,8 @@ def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
         return []
     keys = ", ".join(left_out)
     return [
-        f"{path}: left out {keys}: it could send code elsewhere or skip a question, and this file is "
-        "not trusted. Read it, then run :Workflow trust or `tideate trust`"
+        f"{path}: left out {keys}: it could send code elsewhere, run a program or skip a question, and this "
+        "file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
     ]
 
 

@@ -14,9 +14,15 @@
     ├── WorkspaceError               files and edits
     │   ├── OutsideRoot              a path leaves the project, or is never written
     │   ├── NotText                  binary, or not UTF-8
+    │   ├── ContextResolutionError   a mention (`@Name`) stands for nothing that can be read
     │   ├── EditConflict             the text changed where the edit goes
     │   ├── UnusableAnswer           a model's answer from which no edit can be made
-    │   └── RollbackConflict         what a rollback would restore was changed since
+    │   ├── RollbackConflict         what a rollback would restore was changed since
+    │   └── SnapshotNotFound         no snapshot has this id
+    ├── CommandError                 a program that was to be run
+    │   ├── InvalidCommand           what was given is no command
+    │   ├── ProgramMissing           it is not installed, or not where it was said to be
+    │   └── ProgramNotExecutable     it is there and the system does not run it
     ├── WorkflowError                a run cannot start or go on
     │   ├── UnknownWorkflow          no workflow has this name
     │   ├── InvalidDefinition        a definition or registration is wrong
@@ -57,11 +63,14 @@ __all__ = [
     "AdapterUnavailable",
     "AuthenticationFailed",
     "CheckpointNotFound",
+    "CommandError",
     "ConfigError",
+    "ContextResolutionError",
     "ContextTooLong",
     "DefinitionChanged",
     "EditConflict",
     "FrontEndGone",
+    "InvalidCommand",
     "InvalidDefinition",
     "InvalidDefinitionFile",
     "InvalidInput",
@@ -75,6 +84,8 @@ __all__ = [
     "NotText",
     "OutputMismatch",
     "OutsideRoot",
+    "ProgramMissing",
+    "ProgramNotExecutable",
     "RateLimited",
     "RollbackConflict",
     "RunEnded",
@@ -82,6 +93,7 @@ __all__ = [
     "RunLost",
     "RunNotActive",
     "RunNotFound",
+    "SnapshotNotFound",
     "StepFailed",
     "StepTimedOut",
     "StoreError",
@@ -166,6 +178,21 @@ class NotText(WorkspaceError):
     """Binary, or not in the encoding it claims."""
 
 
+class ContextResolutionError(WorkspaceError):
+    """A mention stands for nothing that can be read.
+
+    :param problem: what is wrong with it; empty where no mention is called so.
+    :param known: the mentions that there are; the nearest is named.
+    """
+
+    def __init__(self, mention: str, problem: str = "", known: Iterable[str] = ()) -> None:
+        names = sorted(known)
+        near = did_you_mean(mention, names) or "; `tideate context list` shows them all"
+        unknown = f"no mention is called {mention}{near}"
+        super().__init__(f"{mention}: {problem}" if problem else unknown)
+        self.mention = mention
+
+
 class EditConflict(WorkspaceError):
     """The text changed where the edit goes; nothing was written."""
 
@@ -176,6 +203,26 @@ class UnusableAnswer(WorkspaceError):
 
 class RollbackConflict(WorkspaceError):
     """What a rollback would restore was changed since."""
+
+
+class SnapshotNotFound(WorkspaceError):
+    """No snapshot has this id."""
+
+
+class CommandError(TideateError):
+    """A program that was to be run."""
+
+
+class InvalidCommand(CommandError):
+    """What was given is no command: empty, or with a character that no argument can have."""
+
+
+class ProgramMissing(CommandError):
+    """Not installed, or not where it was said to be; the message says what to install or to configure."""
+
+
+class ProgramNotExecutable(CommandError):
+    """It is there and the system does not run it."""
 
 
 class WorkflowError(TideateError):

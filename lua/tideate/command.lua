@@ -2,7 +2,7 @@
 local M = {}
 
 --- Names that later versions use for subcommands; no workflow may take them.
-M.later = { 'review', 'retry', 'context', 'tools' }
+M.later = { 'review', 'retry', 'tools' }
 
 --- What `:Workflow` manages itself; everything else is a workflow.
 ---@type tideate.Subcommand[]
@@ -88,9 +88,13 @@ function M.execute(invocation)
   dispatch(name, rest, context)
 end
 
---- What can follow an `@` in a prompt. Contexts put their names here.
+--- What can follow an `@` in a prompt.
 ---@type (fun(lead: string): string[])[]
-M.mentions = {}
+M.mentions = {
+  function(lead)
+    return require('tideate.mentions').complete(lead)
+  end,
+}
 
 ---@param lead string
 ---@return string[]

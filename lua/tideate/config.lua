@@ -6,7 +6,7 @@ local M = {}
 
 ---@class tideate.Option
 ---@field key string dotted; `*` stands for a name that the person chooses
----@field type 'string'|'boolean'|'number'|'list'
+---@field type 'string'|'boolean'|'number'|'list'|'command' a command: a list, or `off`
 ---@field default? any nil: not set
 ---@field values? string[] the only ones allowed
 ---@field lua? boolean known in `setup()` only, not in `config.toml`
@@ -29,12 +29,25 @@ M.schema = {
   { key = 'ui.notify', type = 'boolean', default = true, help = 'Whether the end of a run is announced.' },
   { key = 'limits.max_file_kib', type = 'number', default = 2048, help = 'Larger files are not sent to a model, in KiB.' },
   { key = 'limits.attempts', type = 'number', default = 3, help = 'How often a model is asked again for an answer that can be used.' },
+  { key = 'limits.mention_tokens', type = 'number', default = 16000, help = 'How many tokens of material the mentions of a prompt bring, at four characters each.' },
   { key = 'limits.concurrency', type = 'number', default = 4, help = 'How many steps, or files of a step, one run works on at a time.' },
   { key = 'limits.max_moves', type = 'number', default = 100, help = 'How many moves a machine may make before it moves out.' },
   { key = 'limits.max_visits', type = 'number', default = 10, help = 'How often a machine may come to the same state.' },
   { key = 'history.keep_runs', type = 'number', default = 1000, help = 'How many ended runs of each workflow `tideate history --prune` keeps.' },
   { key = 'history.max_age_days', type = 'number', help = 'How old a run may be that it keeps, in days; without this, however old.' },
   { key = 'history.max_mib', type = 'number', help = 'How large the files with large results may be together, in MiB; without this, however large.' },
+  { key = 'snapshots.keep', type = 'number', default = 10, help = 'How many snapshots of a project are kept.' },
+  { key = 'snapshots.max_file_mib', type = 'number', default = 100, help = 'Larger files are left out of a snapshot, which says so; in MiB.' },
+  { key = 'snapshots.max_total_mib', type = 'number', default = 4096, help = 'What does not fit into a snapshot is left out, which it says; in MiB.' },
+  { key = 'snapshots.ignored_directories', type = 'boolean', default = false, help = 'Whether a snapshot takes in what is in directories that git ignores.' },
+  { key = 'verify.type_check', type = 'command', help = 'How types are checked: program and arguments, or `off` where the project has no such check; by default what is detected.' },
+  { key = 'verify.lint', type = 'command', help = 'How the code is linted, in the same way.' },
+  { key = 'verify.tests', type = 'command', help = 'How the tests are run, in the same way.' },
+  { key = 'verify.build', type = 'command', help = 'How the project is built, in the same way.' },
+  { key = 'verify.documentation', type = 'command', help = 'How the documentation is built, in the same way.' },
+  { key = 'verify.timeout', type = 'number', default = 600, help = 'Seconds for each of these commands.' },
+  { key = 'verify.environment.*', type = 'string', help = 'A variable that they get beside the few that every program gets.' },
+  { key = 'verify.inherit', type = 'list', default = {}, help = 'Names of variables of the editor that they get too.' },
   { key = 'python', type = 'string', lua = true, help = 'The Python interpreter of the host; by default the one that `:Workflow install` made.' },
   { key = 'log_level', type = 'string', lua = true, default = 'info', values = { 'debug', 'info', 'warning', 'error' }, help = 'What the host writes to its log.' },
 }
@@ -97,7 +110,13 @@ local is = {
   list = function(value)
     return vim.islist(value) and #value > 0
   end,
+  command = function(value)
+    return value == 'off' or (type(value) == 'table' and vim.islist(value) and #value > 0)
+  end,
 }
+
+---@type table<string, string> what a person is told of a type whose name does not say it
+local shapes = { number = 'number above 0', command = "list of program and arguments, or 'off'" }
 
 ---@param option tideate.Option
 ---@param where string
@@ -105,7 +124,7 @@ local is = {
 ---@return string? err
 local function check_value(option, where, value)
   if not is[option.type](value) then
-    local shape = option.type == 'number' and 'number above 0' or option.type
+    local shape = shapes[option.type] or option.type
     return ('%s: expected a %s, got %s'):format(where, shape, vim.inspect(value))
   end
   if option.values and not vim.list_contains(option.values, value) then

@@ -6,6 +6,14 @@ local M = {}
 ---@field buffer tideate.BufferContext
 ---@field selection? {start: integer, end: integer} whole lines, 1-based, both included
 ---@field cursor {line: integer, column: integer} line 1-based, column a 0-based byte offset
+---@field diagnostics tideate.Diagnostic[] of the buffer
+
+---@class tideate.Diagnostic
+---@field line integer 1-based
+---@field column integer 1-based, in bytes
+---@field severity string
+---@field message string
+---@field source string
 
 ---@class tideate.BufferContext
 ---@field path string absolute; empty for a buffer that is no file
@@ -101,6 +109,38 @@ function M.buffer(buf)
   }
 end
 
+local MOST_DIAGNOSTICS = 200
+local SEVERITIES = { 'error', 'warning', 'info', 'hint' }
+
+---@param text string?
+---@return string without what no other program reads
+local function readable(text)
+  text = text or ''
+  return is_utf8(text) and text:gsub('%z', ' ') or vim.fn.strtrans(text)
+end
+
+--- What language servers and linters say of a buffer, the worst first, of very many only some.
+---@param buf integer
+---@return tideate.Diagnostic[]
+function M.diagnostics(buf)
+  local found = vim.diagnostic.get(buf)
+  table.sort(found, function(a, b)
+    if a.severity ~= b.severity then
+      return a.severity < b.severity
+    end
+    return a.lnum < b.lnum
+  end)
+  return vim.tbl_map(function(one)
+    return {
+      line = one.lnum + 1,
+      column = one.col + 1,
+      severity = SEVERITIES[one.severity] or 'hint',
+      message = (readable(one.message)),
+      source = (readable(one.source)),
+    }
+  end, vim.list_slice(found, 1, MOST_DIAGNOSTICS))
+end
+
 --- The lines that are selected at the moment, if the person is in a visual mode.
 ---@return {start: integer, end: integer}?
 function M.visual()
@@ -160,11 +200,13 @@ function M.capture(range)
   local visual = M.visual()
   local win = (range or visual) and vim.api.nvim_get_current_win() or window()
   local cursor = vim.api.nvim_win_get_cursor(win)
+  local buf = vim.api.nvim_win_get_buf(win)
   return {
     cwd = vim.fn.getcwd(),
-    buffer = M.buffer(vim.api.nvim_win_get_buf(win)),
+    buffer = M.buffer(buf),
     selection = range and { start = range[1], ['end'] = range[2] } or visual,
     cursor = { line = cursor[1], column = cursor[2] },
+    diagnostics = M.diagnostics(buf),
   }
 end
 

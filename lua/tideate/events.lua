@@ -145,6 +145,7 @@ end
 local function configured(message)
   require('tideate.config').resolve(message.config or {})
   require('tideate.registry').refresh()
+  require('tideate.mentions').watch()
 end
 
 --- What a person should know about a project's configuration.

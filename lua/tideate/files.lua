@@ -7,9 +7,12 @@ local LONGEST = 30 * 1000 * 1000 -- nanoseconds
 local CHUNK = 100 -- entries that are read at once
 
 ---@param typed string as far as its last `/`
+---@param base? string
 ---@return string path
-local function folder_of(typed)
-  if typed == '' then
+local function folder_of(typed, base)
+  if base then
+    return vim.fs.joinpath(base, typed)
+  elseif typed == '' then
     return '.'
   end
   return (typed:gsub('^~/', function()
@@ -48,11 +51,12 @@ end
 --- The files and directories that a name can become; of a very large or slow directory only some.
 ---@param lead string
 ---@param wanted fun(path: string): boolean of a path as it would be typed, a directory's with `/` behind
+---@param base? string what they are relative to, by default the working directory
 ---@return string[] paths sorted, that begin with `lead`
-function M.complete(lead, wanted)
+function M.complete(lead, wanted, base)
   local typed, start = lead:match('^(.*/)(.*)$')
   typed, start = typed or '', start or lead
-  local folder = folder_of(typed)
+  local folder = folder_of(typed, base)
   local handle = vim.uv.fs_opendir(folder, nil, CHUNK)
   if not handle then
     return {}

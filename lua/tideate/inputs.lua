@@ -218,8 +218,10 @@ function M.gather(it, words)
       take(it, result, expecting)
     else
       expecting.stop()
-      -- whatever is wrong, the run says it
-      it.on_done(not result.cancelled and { prompt = words, inputs = {} } or nil)
+      if result.error and not result.cancelled then
+        say(result.error, vim.log.levels.ERROR)
+      end
+      it.on_done(nil)
     end
   end)
 end

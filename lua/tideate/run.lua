@@ -129,7 +129,8 @@ end
 ---@param name string
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
-  vim.ui.input({ prompt = name .. ': ' }, function(prompt)
+  local completion = "customlist,v:lua.require'tideate.mentions'.complete_prompt"
+  vim.ui.input({ prompt = name .. ': ', completion = completion }, function(prompt)
     if not M.is_asking(id) then
       return
     elseif blank(prompt) then

@@ -260,6 +260,15 @@ return {
     end,
   },
   {
+    name = 'context',
+    args = '',
+    help = 'Show what can be mentioned in a prompt with @, and what each mention brings',
+    menu = true,
+    run = function()
+      require('tideate.ui.contexts').show()
+    end,
+  },
+  {
     name = 'rollback',
     args = '[id]',
     help = 'Put back the files that a run changed',

@@ -202,7 +202,7 @@ async def test_search_replace_blocks_are_understood_and_their_notes_kept() -> No
     answer = "<<<<<<< SEARCH\nos.abort()\n=======\nos._exit(0)\n>>>>>>> REPLACE"
     written = await write_text(Model(answer).ask, PROMPT, before=BEFORE, language="python")
     assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
-    assert written.notes == ["block 1 was found by ignoring indentation"]
+    assert written.notes == ["block 1 was found at line 11 by ignoring indentation"]
 
 
 async def test_a_block_that_is_not_found_is_asked_again_with_the_nearest_lines() -> None:
@@ -214,6 +214,41 @@ async def test_a_block_that_is_not_found_is_asked_again_with_the_nearest_lines()
     assert "        os.abort()" in model.asked[1].user
 
 
+DIFF = "```diff\n--- a/shop.py\n+++ b/shop.py\n@@ -99 +1 @@\n-        os.abort()\n+        os._exit(0)\n```"
+PATCH = "*** Begin Patch\n*** Update File: shop.py\n-        os.abort()\n+        os._exit(0)\n*** End Patch"
+
+
+@pytest.mark.parametrize("answer", [DIFF, PATCH])
+async def test_a_diff_or_a_patch_of_the_file_is_understood(answer: str) -> None:
+    model = Model(answer)
+    written = await write_text(model.ask, PROMPT, before=BEFORE, language="python", path="shop.py")
+    assert "\n".join(written.lines) == BEFORE.replace("os.abort()", "os._exit(0)")
+
+
+async def test_an_edit_of_another_file_is_asked_again() -> None:
+    model = Model(PATCH.replace("shop.py", "other.py"), PATCH)
+    written = await write_text(model.ask, PROMPT, before=BEFORE, language="python", path="shop.py")
+    assert written.attempts == 2
+    assert "it edits other.py, but only shop.py is to be changed now" in model.asked[1].user
+
+
+async def test_an_edit_of_the_range_changes_only_that() -> None:
+    model = Model(DIFF.replace("os.abort()", "return result").replace("os._exit(0)", "return 1"))
+    written = await edit_range(
+        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", path="shop.py"
+    )
+    assert written.lines == [*LINES[3:7], "        return 1"]
+
+
+async def test_an_edit_beside_the_range_is_asked_again() -> None:
+    model = Model(DIFF, GOOD)
+    written = await edit_range(
+        model.ask, PROMPT, lines=LINES, start=3, end=8, language="python", path="shop.py"
+    )
+    assert written.lines == FITTED
+    assert "its lines to search are not in the file" in model.asked[1].user
+
+
 async def test_a_part_of_a_file_is_not_taken_for_the_whole() -> None:
     before = "\n".join(f"x{n} = {n}" for n in range(30))
     model = Model("```python\nx1 = 2\n```", "```python\nx1 = 3\n```", "```python\nx1 = 4\n```")
@@ -221,9 +256,11 @@ async def test_a_part_of_a_file_is_not_taken_for_the_whole() -> None:
         await write_text(model.ask, PROMPT, before=before, language="python")
 
 
-def test_long_files_are_edited_in_blocks() -> None:
+def test_the_form_of_an_edit_goes_by_the_file_and_the_size_of_the_model() -> None:
     assert edit_format(None).name == "whole"
-    assert edit_format("\n".join("x" * 300)).name == "whole"
-    assert edit_format("\n".join("x" * 301)).name == "blocks"
+    assert edit_format("\n".join("x" * 60)).name == "whole"
+    assert edit_format("\n".join("x" * 61)).name == "blocks"
+    assert edit_format("\n".join("x" * 300), small=True).name == "whole"
+    assert edit_format("\n".join("x" * 301), small=True).name == "blocks"
     assert "<<<<<<< SEARCH" in edit_format("\n" * 400).instructions
     assert "````" in edit_format("# T\n```\nx\n```").instructions

@@ -152,6 +152,16 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(shell: Shell, answeri
     assert f"{file} is not trusted" in shell.run("doctor").stdout
 
 
+def test_the_commands_that_verify_a_project_are_trusted_with_it(shell: Shell) -> None:
+    shell.write("Makefile", "test:\n\techo fine\n")
+    trusted = shell.run("trust")
+    assert trusted.returncode == 0, trusted.stderr
+    assert "trusted as it is now: `make test` (tests)" in trusted.stderr
+    said = "no longer trusted: the commands that verify this project"
+    assert said in shell.run("trust", "--revoke").stderr
+    assert said not in shell.run("trust", "--revoke").stderr
+
+
 def test_a_file_that_is_not_there_cannot_be_trusted(shell: Shell) -> None:
     done = shell.run("trust")
     assert done.returncode == 2

@@ -287,11 +287,9 @@ def test_files_are_not_completed_as_none_can_be_run(editor: Editor) -> None:
 
 
 def test_mentions_have_their_place(editor: Editor) -> None:
-    assert complete(editor, "Workflow ask why @") == []
-    editor.lua(
-        "table.insert(require('tideate.command').mentions, function() return { '@buffer', '@file' } end)"
-    )
+    editor.lua("table.insert(require('tideate.command').mentions, function() return { '@mine' } end)")
     assert complete(editor, "Workflow ask why @b") == ["@buffer"]
+    assert complete(editor, "Workflow ask why @m") == ["@mine"]
     assert complete(editor, "Workflow ask why b") == []
 
 

@@ -241,3 +241,18 @@ def test_a_workflow_without_inputs_takes_everything_as_its_prompt(nvim: Editor, 
     server.answers("target=a", "DONE")
     nvim.command("Workflow ask target=a what")
     assert "target=a what" in sent(nvim, server)
+
+
+def test_nothing_runs_where_the_host_could_not_say_what_was_given(nvim: Editor, server: ModelServer) -> None:
+    # as when it dies just then: the next request would find another one, and run with defaults
+    nvim.lua(
+        "local client = require('tideate.client')\n"
+        "local request = client.request\n"
+        "client.request = function(method, params, on_result)\n"
+        "  if method ~= 'inputs' then return request(method, params, on_result) end\n"
+        "  vim.schedule(function() on_result({ ok = false, error = 'the host ended' }) end)\n"
+        "end"
+    )
+    nvim.command("Workflow fix target=x mode=fast count=1 the rest")
+    nvim.wait_for(lambda: "the host ended" in told(nvim), "a message")
+    assert (started(nvim), server.requests) == (0, [])

@@ -194,3 +194,99 @@ async def test_a_cancellation_that_nobody_asked_for_is_a_failure(crew: Crew, tim
 
     with pytest.raises(StepFailed, match="nobody cancelled the run"):
         await crew.handle("s", handler(), time_limit)
+
+
+def cancel_oneself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_handler_that_cancels_its_own_task_harms_only_its_step(crew: Crew, fails: bool) -> None:
+    came: list[str] = []
+
+    async def handler() -> str:
+        cancel_oneself()
+        if fails:
+            raise ValueError("its own")
+        return "done"
+
+    async def task() -> None:
+        try:
+            came.append(await crew.handle("s", handler()))
+        except (StepFailed, ValueError) as error:
+            came.append(str(error))
+        await asyncio.sleep(0)  # nothing of the cancel is left
+        current = asyncio.current_task()
+        assert current is not None
+        came.append(str(current.cancelling()))
+
+    crew.start(task())
+    await asyncio.wait_for(crew.wait(), LIMIT)
+    assert came[0] == "its own" if fails else "nobody cancelled the run" in came[0]
+    assert came[1:] == ["0"]
+
+
+async def test_a_cancel_that_a_handler_swallowed_itself_does_not_count(crew: Crew) -> None:
+    async def handler() -> str:
+        cancel_oneself()
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            return "done"
+        return "not cancelled"
+
+    assert await crew.handle("s", handler()) == "done"
+
+
+async def test_a_task_that_somebody_else_cancelled_stops_the_others(crew: Crew) -> None:
+    stopped = asyncio.Event()
+
+    async def waits() -> None:
+        try:
+            await crew.handle("s", forever())
+        finally:
+            stopped.set()
+
+    async def cancels() -> None:
+        cancel_oneself()
+        await asyncio.sleep(0)
+
+    crew.start(waits())
+    await asyncio.sleep(0)
+    crew.start(cancels())
+    with pytest.raises(StepFailed, match="nobody cancelled the run"):
+        await asyncio.wait_for(crew.wait(), LIMIT)
+    assert stopped.is_set()
+
+
+async def test_what_ends_by_itself_is_waited_for_without_a_limit(
+    crew: Crew, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "GRACE", 0.01)
+    monkeypatch.setattr(module, "LOOK", 0.01)
+    stopping, go = asyncio.Event(), asyncio.Event()
+
+    async def nested() -> None:
+        with crew.bounded("s"):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopping.set()
+                await go.wait()
+
+    async def task() -> None:
+        await crew.handle("s", nested())
+
+    crew.start(task())
+    waiting = asyncio.create_task(crew.wait())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait_for(stopping.wait(), LIMIT)
+    done, _ = await asyncio.wait({waiting}, timeout=0.1)
+    assert not done
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, LIMIT)
+    assert "nothing waits for it any more" not in caplog.text

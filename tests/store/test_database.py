@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 def test_a_new_database_has_all_migrations(private: Path) -> None:
     Store.open(private).close()
-    versions = query(private, "SELECT version FROM schema_version ORDER BY version")
-    assert versions == [(11,), (12,), (13,), (14,)]
+    assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
     assert query(private, "PRAGMA journal_mode") == [("wal",)]
     assert query(private, "PRAGMA integrity_check") == [("ok",)]
 
@@ -57,8 +56,14 @@ def test_an_older_database_is_brought_up_to_date(private: Path) -> None:
     connection = connect_with_only(private, 11)
     connection.close()
     open_ours(private / "tideate.db").close()
-    assert query(private, "SELECT max(version) FROM schema_version") == [(14,)]
+    assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
     assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
+
+
+def versions() -> list[tuple[int]]:
+    from tideate_core.store import database
+
+    return [(number,) for number, _ in database._files()]
 
 
 def connect_with_only(private: Path, newest: int) -> sqlite3.Connection:
@@ -153,7 +158,7 @@ def test_processes_that_open_a_new_store_at_once_all_can(
     children = [child("open") for _ in range(4)]
     assert [line(process) for process in children] == ["opened"] * 4
     assert [process.wait(timeout=20) for process in children] == [0] * 4
-    assert query(private, "SELECT count(*) FROM schema_version") == [(4,)]
+    assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
 
 
 @pytest.mark.parametrize(
@@ -185,3 +190,33 @@ def test_migrations_are_numbered_without_doubles_and_are_in_the_package() -> Non
     numbers = [number for number, _ in _files()]
     assert numbers == sorted(set(numbers))
     assert numbers[0] == 11
+
+
+def test_checkpoints_of_a_run_that_is_under_way_are_counted_once(private: Path) -> None:
+    connection = connect_with_only(private, 13)
+    connection.execute("INSERT INTO workflows VALUES ('w', 'w', '', '1', 'hash', 0, 0, NULL)")
+    for run, status in (("a", "completed"), ("b", "executing_steps")):
+        connection.execute(
+            "INSERT INTO workflow_executions (id, workflow_id, total_steps, started_at, status)"
+            " VALUES (?, 'w', 1, 86400000, ?)",
+            (run, status),
+        )
+        connection.execute(
+            "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, status, ordinal,"
+            " completed_at) VALUES (?, 's', 's', 'x', '', 'completed', 1, 86400000)",
+            (run,),
+        )
+        for manual in (0, 1):
+            connection.execute(
+                "INSERT INTO workflow_checkpoints VALUES (?, ?, 's', 1, ?, 86400000)",
+                (f"{run}{manual}", run, manual),
+            )
+    connection.close()
+    migrated = open_ours(private / "tideate.db")
+    counts = "SELECT checkpoints_created FROM workflow_metrics"
+    assert migrated.execute(counts).fetchall() == [(3,)]
+    migrated.execute("UPDATE workflow_executions SET status = 'completed' WHERE id = 'b'")
+    assert migrated.execute(counts).fetchall() == [(4,)]
+    points = migrated.execute("SELECT id FROM all_checkpoints ORDER BY id").fetchall()
+    migrated.close()
+    assert points == [("a.1",), ("a1",), ("b.1",), ("b1",)]

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tideate_core.errors import UnusableAnswer
-from tideate_core.workspace.match import apply_blocks, find_lines
+from tideate_core.workspace.blocks import parse_blocks
+from tideate_core.workspace.match import find_lines
+from tideate_core.workspace.replacing import apply_parts
+
+if TYPE_CHECKING:
+    from tideate_core.workspace.replaced import Replaced
 
 LINES = ["class A:", "    def f(self):", "        return 1", "", "    def g(self):", "        return 2  "]
+
+
+def apply_blocks(lines: list[str], answer: str, *, language: str = "") -> Replaced:
+    (edit,) = parse_blocks(answer)
+    return apply_parts(lines, edit.parts, language=language)
 
 
 def block(search: str, replace: str) -> str:
@@ -32,7 +44,6 @@ def refused(answer: str, lines: list[str] = LINES) -> str:
             "trailing blanks",
             "        return 3",
         ),
-        ("\n        return 1\n", "\n        return 3\n", "trailing blanks", "        return 3"),
         ("def f(self):\n    return 1", "def f(self):\n    return 3", "indentation", "        return 3"),
         ("            return 1", "            return 3", "indentation", "        return 3"),
         ("def f(self):\n\treturn 1", "def f(self):\n\treturn 3", "indentation", "        return 3"),
@@ -41,7 +52,17 @@ def refused(answer: str, lines: list[str] = LINES) -> str:
 def test_the_steps_of_finding(search: str, replace: str, step: str, changed: str) -> None:
     done = apply_blocks(LINES, block(search, replace))
     assert done.lines == [*LINES[:2], changed, *LINES[3:]]
-    assert done.steps == [step]
+    assert [place.step for place in done.places] == [step]
+
+
+def test_blank_lines_around_a_block_are_left_out_where_the_file_has_none() -> None:
+    around = block("\n    def f(self):\n", "\n    def h(self):\n")
+    assert apply_blocks(LINES, around).lines == [LINES[0], "    def h(self):", *LINES[2:]]
+
+
+def test_a_blank_line_on_one_side_only_says_that_something_is_missing() -> None:
+    assert "not in the file" in refused(block("\n        return 1\n", "\n        return 3\n"))
+    assert "not in the file" in refused(block("    def f(self):\n", "    def h(self):\n"))
 
 
 def test_unicode_punctuation_is_the_last_step_and_other_lines_keep_theirs() -> None:
@@ -50,7 +71,7 @@ def test_unicode_punctuation_is_the_last_step_and_other_lines_keep_theirs() -> N
         lines, block("say(\"hello\")\nx = 1\nsay('a - b')", "say(\"hello\")\nx = 2\nsay('a - b')")
     )
     assert done.lines == ["say(“hello”)", "x = 2", "say('a \u2013 b')"]
-    assert done.steps == ["punctuation"]
+    assert [place.step for place in done.places] == ["punctuation"]
 
 
 def test_an_exact_place_is_preferred_to_looser_ones() -> None:
@@ -122,7 +143,7 @@ def test_blocks_on_the_same_lines_are_refused() -> None:
         + "\n"
         + block("    def f(self):\n        return 1", "x")
     )
-    assert "blocks 1 and 2 change the same lines" in refused(two)
+    assert "block 1 and block 2 change the same lines" in refused(two)
 
 
 def test_fences_and_words_around_blocks_are_left_out() -> None:

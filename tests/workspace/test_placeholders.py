@@ -210,3 +210,11 @@ def test_the_answer_is_refused_with_the_line() -> None:
 def test_a_line_from_elsewhere_in_the_text_is_known() -> None:
     answer = "```python\nx = 1\n# ...\n```"
     assert extract_code(answer, language="python", old=["y = 1"], context=["# ..."]) == ["x = 1", "# ..."]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("filler", [" ", "-- a ", "// .", "... ", "rest of the ", "/*", "{ "])
+def test_a_long_line_does_not_take_long(filler: str) -> None:
+    # each would take hours if the work grew with the square of its length
+    for lead in ("// ", "x ", "{", "[", "..."):
+        assert find_placeholder([f"{lead}{filler * 100_000}x"], [], "python") is None

@@ -11,22 +11,24 @@ from tideate_core.adapters import Prompt, Reply, Turn
 from tideate_core.errors import ContextTooLong, UnusableAnswer
 from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.workspace.answer import extract_code, fit_to_range
-from tideate_core.workspace.blocks import has_blocks
 from tideate_core.workspace.fences import is_fence
-from tideate_core.workspace.match import apply_blocks
 from tideate_core.workspace.neighbours import trim_neighbours
 from tideate_core.workspace.placing import fit_to_place
+from tideate_core.workspace.resolve import resolve_part, resolve_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tideate_core.workspace.replaced import Replaced
 
 __all__ = ["Ask", "EditFormat", "Written", "edit_format", "edit_range", "insert_text", "write_text"]
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
 
 LONGEST_WHOLE_FILE = 300
-"""Lines up to which a model writes a file anew; above, it makes fewer mistakes with search/replace blocks."""
-_LEAST_TO_COMPARE = 10
+"""Lines up to which a small model writes a file anew."""
+LONGEST_CHEAP_FILE = 60
+"""Lines up to which any model does."""
 _MOST_QUOTED = 6_000
 """Characters of a cut off answer that are sent back with the correction."""
 
@@ -71,24 +73,42 @@ _BLOCKS = EditFormat(
 )
 
 
-def edit_format(before: str | None) -> EditFormat:
-    """Choose how a model is to write a file: anew, or above 300 lines as search/replace blocks."""
+def edit_format(before: str | None, *, small: bool = False) -> EditFormat:
+    """Choose how a model is to write a file: anew where that is short, else as search/replace blocks.
+
+    A small one keeps to the form of blocks in half of its answers at best, so it writes up to 300 lines anew;
+    others do up to 60, where a whole file is hardly longer than its changes and always well-formed.
+    """
     lines = before.split("\n") if before is not None else []
-    if len(lines) > LONGEST_WHOLE_FILE:
+    if len(lines) > (LONGEST_WHOLE_FILE if small else LONGEST_CHEAP_FILE):
         return _BLOCKS
     return _WHOLE_WITH_FENCES if any(is_fence(line) for line in lines) else _WHOLE
 
 
 async def edit_range(
-    ask: Ask, prompt: Prompt, *, lines: Sequence[str], start: int, end: int, language: str, attempts: int = 3
+    ask: Ask,
+    prompt: Prompt,
+    *,
+    lines: Sequence[str],
+    start: int,
+    end: int,
+    language: str,
+    path: str = "",
+    attempts: int = 3,
 ) -> Written:
     """Ask for the new text of the lines `start` to `end` (0-based, half open) and return it.
 
+    An answer that edits these lines, in blocks or as a diff, is understood too.
+
+    :param path: of the file, for answers that name one.
     :raises UnusableAnswer: no attempt gave an edit.
     """
     old = list(lines[start:end])
 
     def build(answer: str) -> _Draft:
+        edited = resolve_part(answer, old, whole="\n".join(lines), path=path, language=language)
+        if edited is not None:
+            return _Draft(edited.lines, _notes(edited))
         code = extract_code(answer, language=language, old=old, context=lines)
         code = trim_neighbours(code, lines, start, end)
         return _Draft(fit_to_range(code, old, style=lines))
@@ -118,25 +138,20 @@ async def insert_text(
 
 
 async def write_text(
-    ask: Ask, prompt: Prompt, *, before: str | None, language: str, attempts: int = 3
+    ask: Ask, prompt: Prompt, *, before: str | None, language: str, path: str = "", attempts: int = 3
 ) -> Written:
     """Ask for a whole file and return its lines; the prompt holds the words of `edit_format(before)`.
 
-    A model that answers in the other format than asked is understood too.
+    An answer in another form than asked is understood too: whole, blocks, a patch or a diff.
 
     :param before: the text as it is, None for a new file.
+    :param path: of the file, for answers that name one.
     :raises UnusableAnswer: no attempt gave a text.
     """
-    old = before.split("\n") if before is not None else []
 
     def build(answer: str) -> _Draft:
-        if before is not None and has_blocks(answer) and not has_blocks(before):
-            replaced = apply_blocks(old, answer, language=language)
-            found = [(n, step) for n, step in enumerate(replaced.steps, 1) if step != "exact"]
-            return _Draft(replaced.lines, [f"block {n} was found by ignoring {step}" for n, step in found])
-        code = extract_code(answer, language=language, old=old if before is not None else None)
-        _refuse_part(code, old)
-        return _Draft(fit_to_range(code, old) if any(line.strip() for line in old) else code)
+        edited = resolve_text(answer, before, path=path, language=language)
+        return _Draft(edited.lines, _notes(edited))
 
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, before or "", _text(new))
@@ -235,16 +250,8 @@ def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
     )
 
 
-def _refuse_part(code: Sequence[str], old: Sequence[str]) -> None:
-    """Turn down a piece of a file that was answered as if it were the whole one."""
-    had = [line.strip() for line in old if line.strip()]
-    has = [line.strip() for line in code if line.strip()]
-    if len(had) < _LEAST_TO_COMPARE or len(has) * 2 >= len(had):
-        return
-    raise UnusableAnswer(
-        f"it has {len(has)} lines and the file has {len(had)}, so it seems to be a part; "
-        "write the complete new file"
-    )
+def _notes(edited: Replaced) -> list[str]:
+    return [*(str(place) for place in edited.places if place.step != "exact"), *edited.notes]
 
 
 def _text(lines: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from tideate_core.cli.output import fail, messages, print_json, visible
 from tideate_core.cli.runs import hint
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import ConfigError, TideateError
-from tideate_core.project import Trust, needs_trust, private_place, trust_project
+from tideate_core.project import Trust, needs_trust, private_place
 from tideate_core.store.database import FILE
 from tideate_core.workflows import MachineWorkflow
 
@@ -77,7 +77,7 @@ def _listed(known: Registration) -> dict[str, object]:
 
 
 def trust(file: str | None, root: str | None, *, revoke: bool) -> int:
-    """Trust a file's content, or a project's configuration and prompts; returns the exit status."""
+    """Trust a file's content, or a project's files and commands; returns the exit status."""
     try:
         lines = _revoke(file, root) if revoke else _trust(file, root)
     except TideateError as error:
@@ -90,7 +90,9 @@ def trust(file: str | None, root: str | None, *, revoke: bool) -> int:
 
 def _trust(file: str | None, root: str | None) -> list[str]:
     if file is None:
-        return [f"trusted as it is now: {path}" for path in trust_project(_project_root(root))]
+        from tideate_core.gates.trusting import trust_all
+
+        return [f"trusted as it is now: {what}" for what in trust_all(_project_root(root))]
     path = Path(file).expanduser()
     if path.name == FILE:
         # here, because most files are none
@@ -103,6 +105,7 @@ def _trust(file: str | None, root: str | None) -> list[str]:
 
 def _revoke(file: str | None, root: str | None) -> list[str]:
     trust = Trust()
+    commands = False
     if file is not None:
         paths = [Path(file).expanduser()]
         if paths[0].name == FILE:
@@ -110,13 +113,19 @@ def _revoke(file: str | None, root: str | None) -> list[str]:
 
             return [revoke_database(paths[0])]
     else:
+        from tideate_core.gates.trusting import revoke_commands
+
         found = _project_root(root)
         # also files that are gone: their content could come back
         gone = [path for path in trust.paths() if path.is_relative_to((found / ".tideate").resolve())]
         paths = list(dict.fromkeys([*(path.resolve() for path in needs_trust(found)), *gone]))
-    return [
+        commands = revoke_commands(found)
+    lines = [
         f"no longer trusted: {path}" if trust.revoke(path) else f"was not trusted: {path}" for path in paths
-    ] or ["nothing of this project was trusted"]
+    ]
+    if commands:
+        lines.append("no longer trusted: the commands that verify this project")
+    return lines or ["nothing of this project was trusted"]
 
 
 def _project_root(root: str | None) -> Path:

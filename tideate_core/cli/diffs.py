@@ -13,7 +13,7 @@ from tideate_core.workspace import FileChange, Hunk, apply_hunks, unified_diff
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["ReviewedFile"]
+__all__ = ["ReviewedFile", "patch_text"]
 
 STYLES = (
     ("diff --git", "bold"),
@@ -59,17 +59,18 @@ class ReviewedFile:
 
     def patch(self) -> Text:
         """Render the whole change."""
-        return _coloured(unified_diff(self.change))
+        return patch_text(unified_diff(self.change))
 
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk, with its surroundings."""
         before = self.change.before or ""
         after = "\n".join(apply_hunks(before.split("\n"), self.hunks, {index}))
         patch = unified_diff(FileChange(self.change.path, "modify", before, after))
-        return _coloured(patch[patch.index("@@") :])
+        return patch_text(patch[patch.index("@@") :])
 
 
-def _coloured(patch: str) -> Text:
+def patch_text(patch: str) -> Text:
+    """Render a patch."""
     # not splitlines(): other line separators belong to the lines they stand in
     lines = [Text(visible(line), style=_style(line)) for line in patch.removesuffix("\n").split("\n")]
     return Text("\n").join(lines)

@@ -9,6 +9,7 @@ from tideate_core.errors import (
     RunEnded,
     RunIsOwned,
     RunNotActive,
+    SnapshotNotFound,
     StoreError,
     WorkspaceError,
 )
@@ -28,4 +29,6 @@ def status_of(error: TideateError) -> int:
     """Return the exit status of a command that ends with an error."""
     if isinstance(error, DefinitionChanged):
         return DECLINED
+    if isinstance(error, SnapshotNotFound):
+        return USAGE
     return FAILED if isinstance(error, _FAILURES) else USAGE

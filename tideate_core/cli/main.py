@@ -11,9 +11,11 @@ from cyclopts import App, Group, Parameter
 from tideate_core import __version__
 from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Out, Root, Workflow, Workflows, workflow_names
 from tideate_core.cli.checkpoint import app as checkpoint
+from tideate_core.cli.context import app as context
 from tideate_core.cli.machine import app as machine
 from tideate_core.cli.mcp import mcp
 from tideate_core.cli.run_arguments import add_to
+from tideate_core.cli.snapshot import app as snapshot
 
 __all__ = ["app", "main"]
 
@@ -28,8 +30,18 @@ app = App(
 )
 WITH_VALUE = frozenset(
     {
-        *("--adapter", "--current", "--days", "--definition", "--file", "--format", "--input", "--keep"),
-        *("--limit", "--name", "--output", "--port", "--root", "--status", "--step", "--takeover-after"),
+        *("--adapter", "--budget", "--current", "--days", "--definition", "--file", "--format", "--input"),
+        *(
+            "--keep",
+            "--limit",
+            "--name",
+            "--output",
+            "--port",
+            "--root",
+            "--status",
+            "--step",
+            "--takeover-after",
+        ),
         *("--transport", "--wait", "--workflow", "-i", "-o"),
     }
 )
@@ -94,8 +106,10 @@ def run(
 
 add_to(app)
 app.command(checkpoint)
+app.command(context)
 app.command(machine)
 app.command(mcp)
+app.command(snapshot)
 
 
 @app.command(name="list")

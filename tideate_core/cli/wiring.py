@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tideate_core import config
 from tideate_core.cli.places import locate
 from tideate_core.engine import WorkflowRunner, register_builtin
+from tideate_core.errors import ConfigError
 from tideate_core.project import config_dir, private_dir, private_place, state_dir
 from tideate_core.store import Store
 from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
@@ -100,9 +101,17 @@ async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> As
 
 
 def log_to_file() -> Path:
-    """Send log records to a private file, so that the terminal shows only what is meant for a person."""
+    """Send log records to a private file, so that the terminal shows only what is meant for a person.
+
+    :raises ConfigError: the directory of such files cannot be used.
+    """
     path = state_dir() / "shell.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{path.parent} cannot be made: {error.strerror}; let XDG_STATE_HOME name a directory of yours"
+        ) from error
     handler = logging.FileHandler(path, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler])

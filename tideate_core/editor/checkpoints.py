@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.checkpoints import CheckpointManager
+from tideate_core.engine.checkpoints import CheckpointManager, read_checkpoint
 from tideate_core.errors import RunNotFound
 from tideate_core.project import private_place
 from tideate_core.store.reader import Reader
@@ -57,7 +57,8 @@ class Checkpoints:
         :raises CheckpointNotFound: there is no such checkpoint.
         :raises StoreError: the store cannot be read.
         """
-        found = await (await self._manager(params)).load(str(params["checkpoint_id"]))
+        root = self._projects.root(params.get("folder"))
+        found = await asyncio.to_thread(_loaded, root, str(params["checkpoint_id"]))
         return {"ok": True, "state": _state(found)}
 
     async def restore(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -94,6 +95,14 @@ def _list(root: Path | None, run_id: str) -> dict[str, Any]:
     finally:
         reader.close()
     return {"run": _named(run), "checkpoints": [_row(row) for row in rows[:MOST]], "more": len(rows) > MOST}
+
+
+def _loaded(root: Path | None, checkpoint: str) -> CheckpointDTO:
+    reader = Reader(private_place(root))  # also of a database that nothing is gone on with
+    try:
+        return read_checkpoint(reader, checkpoint)
+    finally:
+        reader.close()
 
 
 def _named(run: RunRow) -> dict[str, Any]:

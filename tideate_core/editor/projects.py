@@ -15,7 +15,7 @@ from tideate_core.adapters import AdapterPool
 from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, without_changes
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
-from tideate_core.project import Trust, config_dir, find_root, private_dir, trust_project
+from tideate_core.project import Trust, config_dir, find_root, private_dir
 from tideate_core.store import Reader, Store
 from tideate_core.store.database import FILE
 from tideate_core.store.identity import trust as trust_database
@@ -180,7 +180,7 @@ class Projects:
         yield await self._project(root).runner.store()
 
     def trust(self, path: str | None, folder: str | None = None) -> list[str]:
-        """Trust a file, else a project's configuration and prompts, as they are now; returns the paths.
+        """Trust a file, else a project's files and commands, as they are now; returns what that is.
 
         :param folder: in the project that is meant; where the editor was started if None.
         :raises ConfigError: there is no such file.
@@ -188,7 +188,9 @@ class Projects:
         """
         if path is None:
             start = Path(folder) if folder else self._cwd
-            return [str(file) for file in trust_project(find_root(start) or start)]
+            from tideate_core.gates.trusting import trust_all
+
+            return trust_all(find_root(start) or start)
         if not Path(path).is_file():
             raise ConfigError(f"{path} does not exist; there is nothing to trust")
         if Path(path).name == FILE:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tideate_core.editor import definitions, inputs, language
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.checkpoints import Checkpoints
+from tideate_core.editor.contexts import Contexts
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.runs import Offers, StoredRuns
@@ -55,6 +56,7 @@ class Session:
             opened=Offers(post).look,
         )
         runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
+        contexts = Contexts(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -81,6 +83,8 @@ class Session:
             "ask": self._ask,
             "health": self._health,
             "trust": self._trust,
+            "contexts": contexts.describe,
+            "context_show": contexts.show,
             "machine_check": language.check,
             "machine_outline": language.outline,
             "machine_format": language.format_machine,

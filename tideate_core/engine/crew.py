@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StepFailed, StepTimedOut
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
+    from collections.abc import Awaitable, Coroutine, Iterator
 
 __all__ = ["GRACE", "Crew"]
 
@@ -18,6 +20,9 @@ logger = logging.getLogger(__name__)
 
 GRACE: Final = 5.0
 """Seconds that a handler has to end in once it is stopped; then it is left to itself."""
+
+LOOK: Final = 0.5
+"""Seconds between two looks for handlers that hold a stopped crew up."""
 
 _left_behind: set[asyncio.Future[Any]] = set()
 """Tasks that did not end in time: the event loop keeps no task alive."""
@@ -34,6 +39,7 @@ class Crew:
         self._tasks: set[asyncio.Task[None]] = set()
         self._at_work: dict[asyncio.Task[Any], str] = {}
         """Tasks whose handler has control, and the step."""
+        self._bounded = Counter[str]()
         self._error: BaseException | None = None
         self._stopping = False
         self._change: asyncio.Future[None] | None = None
@@ -79,26 +85,40 @@ class Crew:
         :raises StepTimedOut: it took longer.
         :raises StepFailed: it was cancelled, but by nobody who stopped the run.
         """
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 a coroutine is run by one
+        before = task.cancelling()
+        doing = self._watched(task, step, work) if time_limit is None else _timed(step, work, time_limit)
         try:
-            value = await (
-                self._watched(step, work) if time_limit is None else _timed(step, work, time_limit)
-            )
+            value = await doing
         except asyncio.CancelledError:
             if self._stopping:
                 raise
+            await _swallow(task, before)
             raise _cancelled(step) from None
         except Exception as error:
             if not self._stopping:
+                await _swallow(task, before)
                 raise
             logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
             raise asyncio.CancelledError from error
+        cancelled = not self._stopping and await _swallow(task, before)
         if self._stopping:  # whatever it made of that
             raise asyncio.CancelledError
+        if cancelled:
+            raise _cancelled(step)
         return value
 
-    async def _watched(self, step: str, work: Awaitable[Any]) -> Any:
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 a coroutine is run by one
+    @contextmanager
+    def bounded(self, step: str) -> Iterator[None]:
+        """Have a step's handler waited for without a limit: what it is in ends by itself."""
+        self._bounded[step] += 1
+        try:
+            yield
+        finally:
+            self._bounded[step] -= 1
+
+    async def _watched(self, task: asyncio.Task[Any], step: str, work: Awaitable[Any]) -> Any:
         self._at_work[task] = step
         try:
             return await work
@@ -107,7 +127,7 @@ class Crew:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
+        error = (None if self._stopping else _cancelled("?")) if task.cancelled() else task.exception()
         if error is not None and self._error is None:
             self._error = error
         if self._change is not None and not self._change.done() and not (self._tasks and self._error is None):
@@ -121,11 +141,11 @@ class Crew:
         self._cancel()
         while self._tasks:
             left = last - loop.time()
-            if left <= 0 and self._at_work.keys() & self._tasks:
+            if left <= 0 and self._overdue():
                 self._leave()
                 continue
             try:
-                await asyncio.wait(set(self._tasks), timeout=left if left > 0 else None)
+                await asyncio.wait(set(self._tasks), timeout=max(left, LOOK))
             except asyncio.CancelledError:
                 cancelled = True
                 self._cancel()
@@ -135,9 +155,14 @@ class Crew:
         for task in self._tasks:
             task.cancel()
 
+    def _overdue(self) -> list[asyncio.Task[Any]]:
+        return [
+            task for task, step in self._at_work.items() if task in self._tasks and not self._bounded[step]
+        ]
+
     def _leave(self) -> None:
         """Wait no longer for handlers; what is being written down is waited for."""
-        for task in self._at_work.keys() & self._tasks:
+        for task in self._overdue():
             self._tasks.discard(task)
             _leave_behind(self._at_work[task], task)
 
@@ -147,6 +172,23 @@ def _cancelled(step: str) -> StepFailed:
         f"step {step!r} ended because something that it waited for was cancelled, though nobody "
         "cancelled the run; let the handler catch that CancelledError"
     )
+
+
+async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
+    """Undo that a handler cancelled the task that it is called in; returns whether it would have ended that.
+
+    :param before: how many cancels the task had when the handler was called.
+    """
+    if task.cancelling() <= before:
+        return False
+    pending = False
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        pending = True
+    while task.cancelling() > before:
+        task.uncancel()
+    return pending
 
 
 async def _timed(step: str, work: Awaitable[Any], time_limit: int) -> Any:

@@ -52,6 +52,8 @@ class LiveRun:
         self._within = within
         self.parent = (within[0].execution.id, within[1]) if within else None
         """The run and the step that it is part of."""
+        self.crew = Crew()
+        """Who does its steps."""
         self._tools = tools
         self._past = past
         self._store: Store | None = None
@@ -132,13 +134,12 @@ class LiveRun:
         execution, past, front = self.execution, self._past, self._tools.front
         recorder, memory = self.recorder, self.memory
         self._start() if past is None else self._restore(past)
-        crew = Crew()
-        executor = TaskExecutor(recorder, memory, crew, gated=self.gated)
+        executor = TaskExecutor(recorder, memory, self.crew, gated=self.gated)
         performer = Performer(execution, recorder, executor, self.context_of, front, past)
         concurrency = self._tools.config.limits.concurrency
         if isinstance(execution.definition, WorkflowDefinition):
             concurrency = execution.definition.concurrency or concurrency
-        driving = Driving(execution, recorder, memory, performer, crew, concurrency=concurrency)
+        driving = Driving(execution, recorder, memory, performer, self.crew, concurrency=concurrency)
         await driving.run(past)
 
     async def finish(self, task: asyncio.Task[None]) -> WorkflowResult:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from tideate_core.engine.builtin.subject import CHARACTERS_PER_TOKEN, NO_TEXT, Subject, brief, clip
+from tideate_core.engine.mentions import before, material
 from tideate_core.machines.language import BOUNDARY
 from tideate_core.workspace.fences import fence_for
 
@@ -83,7 +84,8 @@ class Talk:
     ) -> str:
         """Ask the model to do what a state's guidance says."""
         subject = self._text(step)
-        taken = len(guidance) + len(self._prompt) + len(subject["text"])
+        found = self._hide(await material(step, self._prompt))
+        taken = len(guidance) + len(self._prompt) + len(subject["text"]) + len(found)
         past = self._latest(_room(step) - taken)
         values = {
             **subject,
@@ -95,7 +97,7 @@ class Talk:
             "way": [move["to"] for move in path[-LAST_STATES:]],
             "fence": fence_for(subject["text"], *(said.text for said in past)),
         }
-        reply = await step.ask(brief(step, step.render("machine_state", **values)))
+        reply = await step.ask(brief(step, before(step.render("machine_state", **values), found)))
         if reply.truncated:
             step.notice("the answer was cut off at the model's length limit", level="warn")
         return reply.text.strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
@@ -11,7 +12,7 @@ from tideate_core.adapters import Usage
 from tideate_core.workflows.handler import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from tideate_core.store import RunLog
 
@@ -21,6 +22,8 @@ REPLY: Final = ".ask:"
 """Stands in the keys of a model's replies, after the attempt's number."""
 FAILED: Final = "failed"
 """The key of what is known of a step's failed attempts."""
+RUN: Final = ""
+"""The step of what belongs to the whole run: no step is called so."""
 
 _NOTHING: Final = Usage()
 
@@ -54,6 +57,7 @@ class Memory:
         self._known = {step: dict(kept) for step, kept in (memos or {}).items()}
         self._spent = {step: spent_on(kept) for step, kept in self._known.items()}
         self._asked: dict[str, Counter[str]] = {}
+        self._choosing = asyncio.Lock()
 
     def recall(self, step: str, key: str) -> Any:
         """Return what was remembered, `MISSING` where nothing was."""
@@ -73,6 +77,19 @@ class Memory:
         if keep:
             self._known.setdefault(step, {})[key] = value
         await self._log.remember(step, key, value)
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what a step of the run chose before for the same question, else choose and remember it.
+
+        Steps that ask at the same time wait for the first.
+        """
+        async with self._choosing:
+            kept = self.recall(RUN, key)
+            if kept is not MISSING and kept["digest"] == digest:
+                return kept["value"]
+            value = await produce()
+            await self.remember(RUN, key, {"digest": digest, "value": value})
+            return value
 
     def numbered(self, step: str, key: str) -> str:
         """Return the key of this occurrence: one thing may be asked again, and is another question then.

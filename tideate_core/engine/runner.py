@@ -111,6 +111,11 @@ class WorkflowRunner:
 
         :raises CannotGoOn: it has not ended, but does not go on now.
         """
+        # it ends by itself when its parent is stopped, and so that its end is written down
+        with parent.crew.bounded(step.partition("[")[0]):
+            return await self._run_child(parent, step, request)
+
+    async def _run_child(self, parent: LiveRun, step: str, request: RunRequest) -> WorkflowResult:
         known = await self._known_child(parent, request)
         if known is None:
             result = await self._run(inherited(request, parent.execution.request), (parent, step))

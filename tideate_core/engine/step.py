@@ -74,6 +74,7 @@ class StepRun:
         self.demonstration = adapter.demonstration
         self.attempts = limits.attempts
         self.concurrency = limits.concurrency
+        self.mention_tokens = limits.mention_tokens
         self.context_tokens = adapter.context_tokens
         self._execution = execution
         self._whole_workspace = workspace
@@ -113,6 +114,9 @@ class StepRun:
         value = await produce()
         await self._memory.remember(self.step, f"choice:{key}", {"digest": digest, "value": value})
         return value
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await self._memory.choose_for_run(key, digest, produce)
 
     async def ask(
         self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False

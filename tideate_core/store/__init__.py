@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.store.gates import GateCount, GateLedger, GateOutcome
     from tideate_core.store.log import RunLog
     from tideate_core.store.objects import definition_hash
     from tideate_core.store.reader import Reader
@@ -36,6 +37,9 @@ __all__ = [
     "Definition",
     "Ending",
     "EventRow",
+    "GateCount",
+    "GateLedger",
+    "GateOutcome",
     "Graph",
     "Lease",
     "MetricsRow",
@@ -60,6 +64,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
+            "gates": ("GateCount", "GateLedger", "GateOutcome"),
             "log": ("RunLog",),
             "objects": ("definition_hash",),
             "reader": ("Reader",),

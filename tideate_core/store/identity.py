@@ -73,6 +73,8 @@ def trust(path: Path) -> None:
     :raises StoreIsForeign: something in it would act by itself, which tideate never made.
     :raises StoreError: it cannot be read or written.
     """
+    if is_ours(path.parent):
+        return
     with closing(open_to_write(path, _refuse_acting, _name)):
         pass
 
@@ -159,8 +161,9 @@ def _refuse_acting(path: Path, connection: sqlite3.Connection) -> None:
 def foreign(path: Path) -> StoreIsForeign:
     """Return the error that says what to do about a database from elsewhere."""
     return StoreIsForeign(
-        f"{path} was not made by your tideate: it came with the project, or {provenance.stores_dir()} was"
-        " lost. Its runs can be looked at (`tideate history`, `:Workflow history`), but none goes on, is"
-        f" taken back or added. If you know where it is from: `tideate trust {path}` or `:Workflow trust"
-        f" {path}`; to begin anew, move it and its -wal and -shm away"
+        f"{path} was not made by your tideate: it came with the project, or it is from before databases had"
+        f" names, or {provenance.stores_dir()} was lost. Its runs can be looked at (`tideate history`,"
+        " `:Workflow history`), but none goes on, is taken back or added. If you know where it is from:"
+        f" `tideate trust {path}` or `:Workflow trust {path}`; to begin anew, move it and its -wal and -shm"
+        " away"
     )

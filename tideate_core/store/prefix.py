@@ -22,6 +22,10 @@ _NAMED: Final = 5
 _NEAR: Final = 0.8
 """Ids are random digits: below this similarity one is near another by chance."""
 
+_WANTED: Final = (
+    "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints WHERE id = ?"
+)
+
 _CANDIDATES: Final = 200
 """The newest ones, among which the nearest is looked for."""
 
@@ -56,7 +60,9 @@ def checkpoint(fetch: Fetch, wanted: str) -> Row:
     :raises CheckpointNotFound: there is none.
     :raises InvalidInput: several begin so.
     """
-    beginning, _, ordinal = wanted.strip().lower().partition(".")
+    beginning, point, ordinal = wanted.strip().lower().partition(".")
+    if point and not (beginning and ordinal):
+        raise no_checkpoint(wanted)
     try:
         found = _of_run(fetch, beginning, ordinal) if ordinal else _wanted_by_a_person(fetch, beginning)
     except RunNotFound as error:
@@ -83,7 +89,7 @@ def _wanted_by_a_person(fetch: Fetch, beginning: str) -> list[Row]:
         "SELECT id FROM workflow_checkpoints WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(beginning)
     )
     chosen = _only(beginning, found, "checkpoints")
-    return fetch(f"{CHECKPOINTS} WHERE id = ?", (chosen,)) if chosen is not None else []
+    return fetch(_WANTED, (chosen,)) if chosen is not None else []
 
 
 def _range(wanted: str) -> tuple[str, str, int]:

@@ -9,6 +9,7 @@ from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import prefix, rows
 from tideate_core.store.connections import Connections
 from tideate_core.store.database import FILE
+from tideate_core.store.gates import GATES, GateCount
 from tideate_core.store.objects import Objects
 
 if TYPE_CHECKING:
@@ -227,6 +228,16 @@ class Reader:
         where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
         found = self._fetch(f"{rows.METRICS}{where} ORDER BY m.date DESC, 2, m.workflow_id", values)
         return [rows.metrics_of(row) for row in found]
+
+    def gates(self, *, days: int | None = None) -> list[GateCount]:
+        """Return how often each gate passed and failed, by gate.
+
+        :param days: only of so many days (UTC), today among them.
+        """
+        if days is not None and days < 1:
+            raise InvalidInput(f"decisions of {days} days are none; give 1 for today, or more")
+        since = "" if days is None else _days_ago(days - 1)
+        return [GateCount(*row) for row in self._fetch(GATES, (since,))]
 
     def close(self) -> None:
         """Close this thread's connection; those of other threads end with them, or with the reader."""

@@ -42,7 +42,7 @@ __all__ = [
     "step_of",
 ]
 
-SCHEMA: Final = 14
+SCHEMA: Final = 15
 """The oldest migration with everything that these statements name."""
 
 # CROSS JOIN: SQLite is not to begin with the workflows, a list is read in the order of an index of the runs

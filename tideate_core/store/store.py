@@ -155,6 +155,13 @@ class Store:
 
         return await self._writer.do(lambda transaction: prune(transaction, policy, at, dry_run=dry_run))
 
+    async def write(self, job: Callable[[Transaction], None]) -> None:
+        """Do what another module of this room writes, in a transaction of its own; durable then.
+
+        :raises StoreError: it could not be written.
+        """
+        await self._writer.do(job)
+
     def reader(self) -> Reader:
         """Return what reads the store, always the same; its methods block."""
         from tideate_core.store.reader import Reader

@@ -21,6 +21,7 @@ __all__ = [
     "Decision",
     "DecisionKind",
     "Declined",
+    "DiagnosticContext",
     "RunContext",
     "Selection",
     "StepContext",
@@ -75,6 +76,16 @@ class Cursor(_Input):
     column: int = Field(default=0, ge=0)
 
 
+class DiagnosticContext(_Input):
+    """What an editor's language server or linter says of a line; `line` and `column` are 1-based."""
+
+    line: int = Field(ge=1)
+    column: int = Field(ge=1)
+    severity: str
+    message: str
+    source: str = ""
+
+
 class RunContext(_Input):
     """What a run was started on."""
 
@@ -82,6 +93,8 @@ class RunContext(_Input):
     buffer: BufferContext | None = None
     selection: Selection | None = None
     cursor: Cursor | None = None
+    diagnostics: tuple[DiagnosticContext, ...] | None = None
+    """Of the buffer; None where nobody says, as outside of an editor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +149,8 @@ class StepContext(Protocol):
     """How often a model may be asked again for an answer that cannot be used."""
     concurrency: int
     """How many requests of one step may run side by side."""
+    mention_tokens: int
+    """How many tokens of material the mentions of a prompt may bring."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
     attempt: int
@@ -171,6 +186,10 @@ class StepContext(Protocol):
         :param digest: of everything that the choice depends on; another one is another question.
         :param produce: gives a JSON value.
         """
+        ...
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """Like `choose_once`, but the choice is one for all steps of the run."""
         ...
 
     async def ask(

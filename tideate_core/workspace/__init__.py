@@ -9,9 +9,18 @@ from tideate_core.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.workspace.buffers import BufferEdit, Buffers, BufferText
     from tideate_core.workspace.changing import Applied
+    from tideate_core.workspace.contexts import ContextItem, ContextResolutionError, ContextResolver
     from tideate_core.workspace.documents import Document
     from tideate_core.workspace.edits import Action, FileChange, Hunk, apply_hunks, diff_lines, unified_diff
     from tideate_core.workspace.rebasing import rebase
+    from tideate_core.workspace.snapshots import (
+        FileDiff,
+        Recovered,
+        Restored,
+        Snapshot,
+        SnapshotLimits,
+        SnapshotManager,
+    )
     from tideate_core.workspace.workspace import Source, Workspace
 
 __all__ = [
@@ -20,9 +29,18 @@ __all__ = [
     "BufferEdit",
     "BufferText",
     "Buffers",
+    "ContextItem",
+    "ContextResolutionError",
+    "ContextResolver",
     "Document",
     "FileChange",
+    "FileDiff",
     "Hunk",
+    "Recovered",
+    "Restored",
+    "Snapshot",
+    "SnapshotLimits",
+    "SnapshotManager",
     "Source",
     "Workspace",
     "apply_hunks",
@@ -37,9 +55,18 @@ if not TYPE_CHECKING:
         {
             "buffers": ("BufferEdit", "Buffers", "BufferText"),
             "changing": ("Applied",),
+            "contexts": ("ContextItem", "ContextResolutionError", "ContextResolver"),
             "documents": ("Document",),
             "edits": ("Action", "FileChange", "Hunk", "apply_hunks", "diff_lines", "unified_diff"),
             "rebasing": ("rebase",),
+            "snapshots": (
+                "FileDiff",
+                "Recovered",
+                "Restored",
+                "Snapshot",
+                "SnapshotLimits",
+                "SnapshotManager",
+            ),
             "workspace": ("Source", "Workspace"),
         },
     )

@@ -3,69 +3,77 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tideate_core.errors import UnusableAnswer
+from tideate_core.workspace.naming import path_above
+from tideate_core.workspace.parts import FileEdit, Part
 
-__all__ = ["SearchReplace", "has_blocks", "parse_blocks"]
+__all__ = ["has_blocks", "parse_blocks"]
 
-_OPEN = re.compile(r"^\s*<{5,9}\s*(?:SEARCH|ORIGINAL|OLD|HEAD)?:?\s*$", re.IGNORECASE)
-_DIVIDE = re.compile(r"^\s*={5,9}\s*(?:REPLACE|UPDATED|NEW)?:?\s*$", re.IGNORECASE)
-_CLOSE = re.compile(r"^\s*>{5,9}\s*(?:REPLACE|UPDATED|NEW)?:?\s*$", re.IGNORECASE)
+_OPEN = re.compile(r"<{5,9} ?(?:SEARCH|ORIGINAL|OLD|HEAD)?:?", re.IGNORECASE)
+_DIVIDE = re.compile(r"={5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
+_CLOSE = re.compile(r">{5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
 
 _FORM = "<<<<<<< SEARCH\n(lines of the file)\n=======\n(new lines)\n>>>>>>> REPLACE"
 
 
-@dataclass(frozen=True, slots=True)
-class SearchReplace:
-    """The lines between the outer markers, and where the dividing one may be among them.
-
-    There are several places if the text itself has such a line (a heading's underline); only the file
-    tells which one divides.
-    """
-
-    body: tuple[str, ...]
-    dividers: tuple[int, ...]
-
-    @property
-    def readings(self) -> list[tuple[list[str], list[str]]]:
-        """All the ways to read the block as lines to search and lines to put there."""
-        return [(list(self.body[:at]), list(self.body[at + 1 :])) for at in self.dividers]
+_NEAR = 3
+"""Lines above a block's first marker among which its file may be named."""
+_MOST_DIVIDERS = 9
 
 
 def has_blocks(answer: str) -> bool:
     """Whether an answer tries to be in search/replace blocks."""
-    return any(_OPEN.match(line) for line in answer.splitlines())
+    return any(_is(_OPEN, line) for line in answer.split("\n"))
 
 
-def parse_blocks(answer: str) -> list[SearchReplace]:
-    """Return the blocks of an answer; words and fences around them are left out.
+def parse_blocks(answer: str) -> list[FileEdit]:
+    """Return the edits of an answer's blocks, one for each file; words and fences around them are left out.
+
+    A block belongs to the file that a line just above it names, else to the one of the block before it.
 
     :raises UnusableAnswer: there is none, or one is not complete.
     """
-    blocks: list[SearchReplace] = []
+    parts: dict[str, list[Part]] = {}
+    lines = answer.replace("\r\n", "\n").split("\n")
     body: list[str] | None = None
-    for line in answer.replace("\r\n", "\n").split("\n"):
+    path, number = "", 0
+    for index, line in enumerate(lines):
         if body is None:
-            body = [] if _OPEN.match(line) else None
-        elif _CLOSE.match(line):
-            blocks.append(_block(body, len(blocks) + 1))
+            if _is(_OPEN, line):
+                body, number = [], number + 1
+                path = path_above(lines[max(0, index - _NEAR) : index]) or path
+        elif _is(_CLOSE, line):
+            parts.setdefault(path, []).append(_part(body, number))
             body = None
-        elif _OPEN.match(line):
-            raise UnusableAnswer(f"block {len(blocks) + 1} does not end with >>>>>>> REPLACE")
+        elif _is(_OPEN, line):
+            raise UnusableAnswer(f"block {number} does not end with >>>>>>> REPLACE")
         else:
             body.append(line)
     if body is not None:
         raise UnusableAnswer(
-            f"block {len(blocks) + 1} does not end with >>>>>>> REPLACE, so the answer seems to be cut off"
+            f"block {number} does not end with >>>>>>> REPLACE, so the answer seems to be cut off"
         )
-    if not blocks:
+    if not parts:
         raise UnusableAnswer(f"it holds no search/replace block; write each change as\n{_FORM}")
-    return blocks
+    return [FileEdit(path, "modify", tuple(each)) for path, each in parts.items()]
 
 
-def _block(body: list[str], number: int) -> SearchReplace:
-    dividers = tuple(at for at, line in enumerate(body) if _DIVIDE.match(line))
+def _is(marker: re.Pattern[str], line: str) -> bool:
+    return line.lstrip()[:1] in {"<", "=", ">"} and marker.fullmatch(line.strip()) is not None
+
+
+def _part(body: list[str], number: int) -> Part:
+    """Return a part with all the ways to read a block.
+
+    There are several where the text itself has a line like the dividing one (a heading's underline).
+    """
+    dividers = [at for at, line in enumerate(body) if _is(_DIVIDE, line)]
     if not dividers:
         raise UnusableAnswer(f"block {number} has no ======= line between the old and the new lines")
-    return SearchReplace(tuple(body), dividers)
+    if len(dividers) > _MOST_DIVIDERS:
+        raise UnusableAnswer(
+            f"block {number} has {len(dividers)} ======= lines; search fewer lines, without them"
+        )
+    readings = tuple((tuple(body[:at]), tuple(body[at + 1 :])) for at in dividers)
+    return Part(f"block {number}", readings)

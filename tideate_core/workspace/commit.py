@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, TypeVar
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
-from tideate_core.workspace.files import put, text_digest
-from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
+from tideate_core.workspace.files import fsync_directory, put, text_digest
+from tideate_core.workspace.journal import (
+    BufferEntry,
+    DirectoryEntry,
+    FileEntry,
+    ModeEntry,
+    MoveEntry,
+    RemovedEntry,
+)
 from tideate_core.workspace.rebasing import rebase
-from tideate_core.workspace.restoring import clean_up, restore, unwind
+from tideate_core.workspace.restoring import put_back, unwind
 from tideate_core.workspace.staging import onto
 
 if TYPE_CHECKING:
@@ -29,6 +36,8 @@ __all__ = ["Committed", "Committer", "to_the_end"]
 _T = TypeVar("_T")
 
 _ODD = "surrogatepass"
+_OWN = 0o300
+"""Permission of the owner to change a directory."""
 MAX_REBASES = 5
 """How often an edit is moved over what a person types while it is applied."""
 
@@ -65,7 +74,7 @@ class Committer:
         committed = await self._change_buffers(plan, run)
         begun: set[Path] = set()
         try:
-            await asyncio.to_thread(_write_files, plan.files, begun)
+            await asyncio.to_thread(_write, plan, begun)
             await self._tell(plan.moves, [operation.path for operation in plan.files])
         except (OSError, TideateError) as error:
             untouched = {operation.path for operation in plan.files} - begun
@@ -128,6 +137,11 @@ class Committer:
             *((DirectoryEntry(path=relative(path)), b"") for path in plan.new_directories),
             *((self._buffer_entry(item), item.before.encode("utf-8", _ODD)) for item in plan.buffers),
             *((self._file_entry(item), item.before.data) for item in plan.files),
+            *((RemovedEntry(path=relative(item.path), mode=item.mode), b"") for item in plan.removed),
+            *(
+                (ModeEntry(path=relative(item.path), before=item.before, after=item.after), b"")
+                for item in plan.modes
+            ),
             *((MoveEntry(old=relative(old), new=relative(new)), b"") for old, new in plan.moves),
         ]
         return self._journal.record(
@@ -191,8 +205,7 @@ class Committer:
 
     async def _put_back_files(self, record: Record) -> list[str]:
         unwound = await asyncio.to_thread(unwind, self._root, [record], None)
-        await asyncio.to_thread(restore, unwound.files)
-        await asyncio.to_thread(clean_up, self._root, [record])
+        await asyncio.to_thread(put_back, self._root, [record], unwound.files)
         moves = [
             (self._root.entry(entry.new), self._root.entry(entry.old))
             for entry in record.manifest.entries
@@ -200,6 +213,26 @@ class Committer:
         ]
         await self._tell(moves, [file.path for file in unwound.files])
         return unwound.conflicts
+
+
+def _write(plan: Plan, begun: set[Path]) -> None:
+    try:
+        for item in plan.modes:
+            if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
+                item.path.chmod(item.before | item.after)
+        for directory in plan.made:
+            directory.path.mkdir(parents=True, exist_ok=True)
+            fsync_directory(directory.path.parent)
+        _write_files(plan.files, begun)
+        for directory in plan.removed:
+            directory.path.rmdir()
+            fsync_directory(directory.path.parent)
+        for item in plan.modes:
+            item.path.chmod(item.after)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{error.filename or 'the project'} cannot be changed: {error.strerror}; everything was put back"
+        ) from error
 
 
 def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Block", "Nesting", "enclosing_block", "fence_for", "fenced_blocks", "is_fence"]
+__all__ = ["Block", "Nesting", "enclosing_block", "fence_for", "fenced_blocks", "is_fence", "split_at_fences"]
 
-_FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>[^`]*?)[ \t]*$")
+_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)")
 _BACKTICKS = re.compile(r"`{3,}")
 _MOST_EXTRA_INDENT = 3
 """Columns by which a closing fence may stand deeper than its opening one (CommonMark)."""
@@ -56,13 +56,33 @@ class _Fence:
 
 def is_fence(line: str) -> bool:
     """Whether a line opens or closes a fenced block."""
-    return _FENCE.match(line) is not None
+    return _FENCE.fullmatch(line) is not None
 
 
 def fence_for(*texts: str) -> str:
     """Return the backticks to quote texts between: more than any of them has in a row, three at least."""
     longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
     return "`" * max(3, longest + 1)
+
+
+def split_at_fences(lines: Sequence[str]) -> list[tuple[list[str], bool]]:
+    """Return the lines outside of fences and those between them, in order, and whether a fence ended them.
+
+    A fence ends only at one that is not indented deeper: deeper ones belong to the text, as in a diff.
+    The last lines count as not ended, be it that no fence was open or that it was not closed.
+    """
+    found: list[tuple[list[str], bool]] = [([], False)]
+    opening: _Fence | None = None
+    at = 0
+    for fence in _fences(lines):
+        ends = opening is not None and fence.closes(opening) and fence.indent <= opening.indent
+        if opening is None or ends:
+            found[-1][0].extend(lines[at : fence.line])
+            found[-1] = (found[-1][0], ends)
+            found.append(([], False))
+            opening, at = (None if ends else fence), fence.line + 1
+    found[-1][0].extend(lines[at:])
+    return found
 
 
 def fenced_blocks(lines: Sequence[str]) -> list[Block]:
@@ -107,7 +127,7 @@ def enclosing_block(lines: Sequence[str]) -> Nesting | None:
 
 def _fences(lines: Sequence[str]) -> Iterable[_Fence]:
     for number, line in enumerate(lines):
-        if match := _FENCE.match(line):
+        if match := _FENCE.fullmatch(line):
             indent = len(match["indent"].expandtabs(4))
             yield _Fence(number, indent, match["ticks"], match["info"].strip())
 

@@ -47,6 +47,10 @@ class Snapshot:
     def of_file(cls, data: bytes, mode: int) -> Snapshot:
         return cls(FileState("file", _digest(data), mode), data)
 
+    @classmethod
+    def of_link(cls, target: bytes) -> Snapshot:
+        return cls(FileState("link", _digest(target)), target)
+
 
 def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=20).hexdigest()
@@ -68,7 +72,7 @@ def snapshot(path: Path) -> Snapshot:
         return Snapshot(ABSENT)
     if stat.S_ISLNK(found.st_mode):
         target = os.fsencode(path.readlink())
-        return Snapshot(FileState("link", _digest(target)), target)
+        return Snapshot.of_link(target)
     if stat.S_ISREG(found.st_mode):
         return Snapshot.of_file(path.read_bytes(), found.st_mode & _MODE_BITS)
     return Snapshot(FileState("other"))

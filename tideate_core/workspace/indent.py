@@ -59,7 +59,8 @@ def _moved(line: str, old: str, new: str) -> str:
     if indent.startswith(old):
         return new + line[len(old) :]
     missing = len(old) - len(indent)
-    if not 0 < missing <= len(new):
+    # of mixed blanks nobody can tell which ones such a line is to have
+    if not 0 < missing <= len(new) or not old.startswith(indent) or len(set(new)) > 1:
         raise UnusableAnswer(
             f"the line {line.strip()!r} does not fit in: it is indented less than the first line of your "
             "code; keep the indentation of the original lines"

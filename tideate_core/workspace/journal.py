@@ -9,13 +9,14 @@ only this person's tideate can make.
 from __future__ import annotations
 
 import hmac
+import json
 import logging
 import os
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from tideate_core import provenance
 from tideate_core.errors import WorkspaceError
@@ -33,8 +34,10 @@ __all__ = [
     "FileEntry",
     "Journal",
     "Manifest",
+    "ModeEntry",
     "MoveEntry",
     "Record",
+    "RemovedEntry",
 ]
 
 _MANIFEST = "manifest.json"
@@ -89,7 +92,24 @@ class MoveEntry(_Entry):
     new: str
 
 
-Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry
+class RemovedEntry(_Entry):
+    """A directory that was removed, empty then."""
+
+    kind: Literal["removed"] = "removed"
+    path: str
+    mode: int
+
+
+class ModeEntry(_Entry):
+    """Permission bits that were changed; the ones of a file that is written are in its own entry, too."""
+
+    kind: Literal["mode"] = "mode"
+    path: str
+    before: int
+    after: int
+
+
+Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | ModeEntry
 
 
 class Manifest(_Entry):
@@ -157,7 +177,7 @@ class Journal:
         try:
             directory = _new_directory(place)
             _write(directory / _BEFORE, b"".join(images))
-            _write(directory / f"{_MANIFEST}.new", manifest.model_dump_json().encode())
+            _write(directory / f"{_MANIFEST}.new", _text(manifest).encode())
             (directory / f"{_MANIFEST}.new").rename(directory / _MANIFEST)
             for path in [directory, *list(directory.parents)[:4]]:
                 fsync_directory(path)
@@ -220,14 +240,20 @@ def _sealed(run: str, manifest: Manifest) -> Manifest:
 
 
 def _seal(run: str, manifest: Manifest) -> str:
-    text = manifest.model_copy(update={"seal": ""}).model_dump_json()
-    return provenance.seal(f"{run}\n{text}".encode("utf-8", "surrogatepass"))
+    text = _text(manifest.model_copy(update={"seal": ""}))
+    return provenance.seal(f"{run}\n{text}".encode())
+
+
+def _text(manifest: Manifest) -> str:
+    return json.dumps(
+        manifest.model_dump(), separators=(",", ":")
+    )  # pydantic's own refuses names that are no UTF-8
 
 
 def _load(directory: Path) -> Record:
     try:
-        return Record(directory, Manifest.model_validate_json((directory / _MANIFEST).read_bytes()))
-    except (OSError, ValidationError) as error:
+        return Record(directory, Manifest.model_validate(json.loads((directory / _MANIFEST).read_bytes())))
+    except (OSError, ValueError) as error:  # pydantic's errors are of values, too
         raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
 
 

@@ -1,38 +1,42 @@
-"""Finding the one place that a search/replace block means, and changing it."""
+"""Finding the one place that a part of an edit means, and what is to stand there.
+
+Exactly; else without trailing blanks; else with another indentation, uniformly; else with other Unicode
+punctuation. Nothing that is merely similar is found, and never the first of several places.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from difflib import SequenceMatcher, get_close_matches
-from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from tideate_core.errors import UnusableAnswer
-from tideate_core.workspace.blocks import parse_blocks
-from tideate_core.workspace.indent import first_indent, in_style_of, indent_of, shift, strip_edges
+from tideate_core.workspace.diff import matching_blocks
+from tideate_core.workspace.indent import indent_of, strip_edges
+from tideate_core.workspace.keeping import has_other_blanks, keep_repeated, without_trailing_blanks
+from tideate_core.workspace.nearest import nearest_lines
 from tideate_core.workspace.placeholders import find_placeholder
+from tideate_core.workspace.punctuation import Quotation, plain_line, with_plain_indent
+from tideate_core.workspace.reindent import indentation_between, refuse_other_blanks
+from tideate_core.workspace.scope import Scope
+from tideate_core.workspace.seek import places_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Match", "Replaced", "Step", "apply_blocks", "find_lines"]
+    from tideate_core.workspace.replaced import Step
 
-Step = Literal["exact", "trailing blanks", "indentation", "punctuation"]
+__all__ = ["Match", "find_lines"]
 
-_PUNCTUATION = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u202f", " "),
-        "\u2026": "...",
-        "\u200b": "",
-        "\ufeff": "",
-    }
-)
-_NEAREST_SHOWN = 12
-_NEAREST_SEARCHED = 5_000
-"""Lines of the file that are compared for the nearest ones: only a hint, and it must not take seconds."""
+_MOST_PLACES = 50
+"""Places of which one may still be told from the others; the same code indented in other ways."""
+_MOST_LINES = 100_000
+"""Lines of all these places together that are compared."""
+_NAMED = 5
+_LEAST_TO_GO_BY = 4
+"""Letters and digits; a bracket or an ``end`` stands at many depths, and the one meant may be gone."""
+_ADD = "add lines before or after them until only one place fits"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,215 +48,219 @@ class Match:
     step: Step
     new: tuple[str, ...]
     """What is to stand there, indented as the place is."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """A text after all blocks, and for each block the step that found its place."""
-
-    lines: list[str]
-    steps: list[Step]
+    careless: bool = False
+    """The searched lines have trailing blanks that the file has not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     search: list[str]
     replace: list[str]
+    careless: bool = False
+    """Trailing blanks of its new lines mean nothing."""
 
 
-def apply_blocks(lines: Sequence[str], answer: str, *, language: str = "") -> Replaced:
-    """Apply all search/replace blocks of an answer to a text, or none of them.
-
-    Every block is resolved against the text as it is, so that their order does not matter.
-
-    :raises UnusableAnswer: a block is not complete, is found nowhere or at several places, overlaps
-        another one, or leaves lines out.
-    """
-    crlf = bool(lines) and all(line.endswith("\r") for line in lines)
-    plain = [line.removesuffix("\r") for line in lines] if crlf else list(lines)
-    matches: list[Match] = []
-    for number, block in enumerate(parse_blocks(answer), 1):
-        match = _resolve(plain, block.readings, number)
-        left_out = find_placeholder(match.new, plain, language)
-        if left_out is not None:
-            raise UnusableAnswer(
-                f"block {number} has the line {match.new[left_out].strip()!r}, which stands for lines that "
-                "you left out; write all of them"
-            )
-        matches.append(match)
-    _refuse_overlaps(matches)
-    result = list(plain)
-    for match in sorted(matches, key=lambda match: match.start, reverse=True):
-        result[match.start : match.end] = match.new
-    return Replaced([f"{line}\r" for line in result] if crlf else result, [match.step for match in matches])
+@dataclass(frozen=True, slots=True)
+class _Place:
+    start: int
+    end: int
+    rule: Callable[[Sequence[str]], list[str]]
 
 
-def find_lines(lines: Sequence[str], search: Sequence[str], replace: Sequence[str] = ()) -> Match:
-    """Find the only place of `search`: exactly, else without trailing blanks, else indented otherwise
-    (uniformly), else with other Unicode punctuation. Nothing that is merely similar is found.
+def find_lines(
+    lines: Sequence[str],
+    search: Sequence[str],
+    replace: Sequence[str] = (),
+    *,
+    scope: Scope | None = None,
+    language: str = "",
+    careless: bool = False,
+) -> Match:
+    r"""Return the only place of `search`, and the lines for it.
 
+    A ``\r`` at the end of a line is its line end: it is not compared, and new lines have it where all
+    lines of the place do. Lines that the answer only repeats stay as the file has them.
+
+    :param scope: what else is said about the place; it decides between several and must hold for one.
+    :param careless: trailing blanks of new lines mean nothing, as where those of `search` are wrong.
     :raises UnusableAnswer: there is no such place, or more than one; the message shows the nearest lines.
     """
-    wanted = _Wanted(list(search), list(replace))
+    bare = [line.removesuffix("\r") for line in lines]
+    scope = scope or Scope()
     if not any(line.strip() for line in search):
-        return _whole_of_blank(lines, wanted)
-    for step, find in _STEPS.items():
-        found = find(lines, wanted)
-        if len(found) > 1:
-            places = ", ".join(str(start + 1) for start, _, _ in found[:5])
-            raise UnusableAnswer(
-                f"its lines to search stand at {len(found)} places (lines {places}); "
-                "add lines before or after them until only one place fits"
-            )
-        if found:
-            start, end, new = found[0]
-            return Match(start, end, step, tuple(new))
-    raise UnusableAnswer(f"its lines to search are not in the file{_nearest(lines, wanted.search)}")
+        return _without_search(lines, bare, _Wanted(list(search), list(replace)), scope)
+    exact = _starts(search, bare)
+    if not exact:
+        return _loosely(lines, bare, _Wanted(list(search), list(replace), careless), scope, language)
+    start = _only(exact, len(search), bare, scope)
+    refuse_other_blanks(bare, search, replace)
+    there = bare[start : start + len(search)]
+    new = list(replace)
+    if careless:
+        new = keep_repeated(
+            there, search, replace, replace, lambda _, each: without_trailing_blanks(each, language)
+        )
+    return _match(lines, start, start + len(search), "exact", new)
 
 
-def _resolve(lines: list[str], readings: list[tuple[list[str], list[str]]], number: int) -> Match:
-    found: list[tuple[Match, bool]] = []
-    reasons: list[str] = []
-    for place, (search, replace) in enumerate(readings):
-        try:
-            # the text's own such line stands in the old lines and again in the new ones: the middle divides
-            found.append((find_lines(lines, search, replace), place * 2 + 1 == len(readings)))
-        except UnusableAnswer as error:
-            reasons.append(str(error))
-    likely = found if len(found) == 1 else [(match, middle) for match, middle in found if middle]
-    if likely:
-        return likely[0][0]
-    if found:
-        raise UnusableAnswer(f"block {number} has several ======= lines; search fewer lines, without them")
-    raise UnusableAnswer(f"block {number}: {reasons[0]}")
+def _match(lines: Sequence[str], start: int, end: int, step: Step, new: Sequence[str]) -> Match:
+    there = lines[start:end]
+    if not any(line.endswith("\r") for line in there):
+        return Match(start, end, step, tuple(new))
+    line_end = "\r" if all(line.endswith("\r") for line in there) else ""
+    ended = [f"{line}{line_end}" for line in new]
+    for at, to, size in matching_blocks([line.removesuffix("\r") for line in there], new):
+        ended[to : to + size] = there[at : at + size]
+    return Match(start, end, step, tuple(ended))
 
 
-def _refuse_overlaps(matches: list[Match]) -> None:
-    order = sorted(range(len(matches)), key=lambda index: (matches[index].start, matches[index].end))
-    for one, other in pairwise(order):
-        if matches[one].end > matches[other].start:
-            raise UnusableAnswer(
-                f"blocks {min(one, other) + 1} and {max(one, other) + 1} change the same lines; "
-                "make one of them"
-            )
+def _without_search(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope) -> Match:
+    if not any(line.strip() for line in bare):
+        return Match(0, len(bare), "exact", tuple(wanted.replace))
+    if scope.at_end and not wanted.search:
+        refuse_other_blanks(bare, (), wanted.replace)
+        at = strip_edges(bare)[1]
+        crlf = lines[at - 1].endswith("\r")
+        return Match(at, at, "exact", tuple(f"{line}\r" if crlf else line for line in wanted.replace))
+    raise UnusableAnswer("it has no lines to search; repeat some lines of the file that are to be changed")
 
 
-_Found = list[tuple[int, int, list[str]]]
+def _only(starts: Sequence[int], count: int, bare: Sequence[str], scope: Scope) -> int:
+    """Return the one place of several that the scope allows.
+
+    :raises UnusableAnswer: it leaves none, or several.
+    """
+    allowed = scope.of(starts, count, bare)
+    if len(allowed) == 1:
+        return allowed[0]
+    named = ", ".join(str(start + 1) for start in starts[:_NAMED])
+    if not allowed:
+        raise UnusableAnswer(f"its lines to search stand at line {named}, which is not where it says")
+    raise UnusableAnswer(f"its lines to search stand at {len(starts)} places (lines {named}); {_ADD}")
 
 
-def _exact(lines: Sequence[str], wanted: _Wanted) -> _Found:
-    return _at(lines, wanted, wanted, str)
+def _starts(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
+    """Return where the lines stand.
 
-
-def _trailing(lines: Sequence[str], wanted: _Wanted) -> _Found:
-    return _at(lines, wanted, _without_edges(wanted), str.rstrip)
-
-
-def _indented(lines: Sequence[str], wanted: _Wanted) -> _Found:
-    return _at(lines, wanted, _without_edges(wanted), str.strip)
-
-
-def _punctuated(lines: Sequence[str], wanted: _Wanted) -> _Found:
-    return _at(lines, wanted, _without_edges(wanted), lambda line: line.translate(_PUNCTUATION).strip())
-
-
-_STEPS: dict[Step, Callable[[Sequence[str], _Wanted], _Found]] = {
-    "exact": _exact,
-    "trailing blanks": _trailing,
-    "indentation": _indented,
-    "punctuation": _punctuated,
-}
-
-
-def _at(lines: Sequence[str], given: _Wanted, wanted: _Wanted, plain: Callable[[str], str]) -> _Found:
-    """Return the places where the lines are the same under `plain`, and differ uniformly in indentation."""
-    keys = [plain(line) for line in wanted.search]
-    texts = [plain(line) for line in lines]
-    count = len(keys)
-    found: _Found = []
-    for start in range(len(texts) - count + 1):
-        if texts[start] != keys[0] or texts[start : start + count] != keys:
-            continue
-        there = list(lines[start : start + count])
-        new = _placed(there, wanted, plain)
-        if new is not None:
-            found.append((start, start + count, new))
+    :raises UnusableAnswer: at so many places that comparing all of them could take long.
+    """
+    most = max(2, min(_MOST_PLACES, _MOST_LINES // len(wanted)))
+    found = list(islice(places_of(wanted, among), most + 1))
+    if len(found) > most:
+        raise UnusableAnswer(f"its lines to search stand at more than {most} places; {_ADD}")
     return found
 
 
-def _placed(there: list[str], wanted: _Wanted, plain: Callable[[str], str]) -> list[str] | None:
-    """Return the new lines for a place; None where its indentation does not differ uniformly.
+def _loosely(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope, language: str) -> Match:
+    """Find the only place that is the same but for blanks and punctuation; then tell in what it differs.
 
-    Lines that the block only repeats stay as the file has them.
+    A place is the only one by the loosest comparison: who writes blanks carelessly may mean any of them.
     """
-    search, replace = wanted.search, wanted.replace
-    moved = _moved(there, search, replace)
-    if moved is None:
-        return None
-    keys = [plain(line) for line in search]
-    new: list[str] = []
-    matcher = SequenceMatcher(
-        None, _keyed(keys, search), _keyed([plain(line) for line in replace], replace), False
-    )
-    for tag, a, b, c, d in matcher.get_opcodes():
-        new += there[a:b] if tag == "equal" else moved[c:d]
-    return new
-
-
-def _keyed(keys: list[str], lines: list[str]) -> list[tuple[str, str]]:
-    return [(indent_of(line) if key else "", key) for key, line in zip(keys, lines, strict=True)]
-
-
-def _moved(there: list[str], search: list[str], replace: list[str]) -> list[str] | None:
-    both = [*search, *replace]
-    for lines in (both, in_style_of(both, there)):
-        have, want = first_indent(lines[: len(search)]), first_indent(there)
-        try:
-            moved = shift(lines, have, want) if have != want else lines
-        except UnusableAnswer:
-            continue
-        pairs = zip(moved, there, strict=False)
-        if all(indent_of(a) == indent_of(b) for a, b in pairs if a.strip()):
-            return moved[len(search) :]
-    return None
-
-
-def _without_edges(wanted: _Wanted) -> _Wanted:
-    """Leave out blank lines at the edges of the search, and as many at those of the replacement."""
-    first, last = strip_edges(wanted.search)
-    replace = wanted.replace
-    start, end = strip_edges(replace)
-    head, tail = min(first, start), min(len(wanted.search) - last, len(replace) - end)
-    return _Wanted(wanted.search[first:last], replace[head : len(replace) - tail])
-
-
-def _whole_of_blank(lines: Sequence[str], wanted: _Wanted) -> Match:
-    if any(line.strip() for line in lines):
+    places, wanted = _all_places(bare, wanted)
+    if not places:
+        raise UnusableAnswer(_not_there(lines, wanted.search, language))
+    start = _only([place.start for place in places], len(wanted.search), bare, scope)
+    place = next(place for place in places if place.start == start)
+    there = bare[place.start : place.end]
+    step = _step(there, wanted.search)
+    if step != "trailing blanks" and sum(char.isalnum() for line in there for char in line) < _LEAST_TO_GO_BY:
         raise UnusableAnswer(
-            "it has no lines to search; repeat some lines of the file that are to be changed"
+            f"its lines to search stand at line {start + 1} with other blanks or signs, and are too few to "
+            "tell that these are meant; copy them exactly, with lines around them"
         )
-    return Match(0, len(lines), "exact", tuple(wanted.replace))
+    _refuse_own_indentation(there, wanted)
+    new = _placed(there, wanted, place, step, language)
+    if new == there and wanted.search != wanted.replace:
+        raise UnusableAnswer("its old and new lines differ only in blanks that the file has otherwise")
+    match = _match(lines, place.start, place.end, step, new)
+    return dataclasses.replace(match, careless=wanted.careless or has_other_blanks(there, wanted.search))
 
 
-def _nearest(lines: Sequence[str], search: list[str]) -> str:
-    """Return the part of the file that the model probably meant, for it to copy from."""
-    start = _best_start([line.strip() for line in lines], [line.strip() for line in search])
-    if start is None:
-        return ""
-    shown = lines[start : start + min(len(search) + 2, _NEAREST_SHOWN)]
-    return "; the nearest lines of the file are\n" + "\n".join(shown)
+def _all_places(bare: Sequence[str], wanted: _Wanted) -> tuple[list[_Place], _Wanted]:
+    """Return the places, and what is wanted there: without blank lines at its edges if the file has none."""
+    places = list(_places(bare, wanted))
+    bared = _without_edges(wanted)
+    if places or bared is None:
+        return places, wanted
+    # a blank line on one side only is the file's: then something else is missing between
+    places = [place for place in _places(bare, bared) if not _is_blank_beside(bare, place)]
+    return places, bared
 
 
-def _best_start(texts: list[str], keys: list[str]) -> int | None:
-    places: dict[str, list[int]] = {}
-    for number, text in enumerate(texts):
-        places.setdefault(text, []).append(number)
-    votes: dict[int, int] = {}
-    for offset, key in enumerate(keys):
-        for number in places.get(key, []) if key else []:
-            votes[number - offset] = votes.get(number - offset, 0) + len(key)
-    if votes:
-        return max(0, max(votes, key=lambda start: (votes[start], -start)))
-    longest = max(keys, key=len)
-    near = get_close_matches(longest, texts[:_NEAREST_SEARCHED], n=1, cutoff=0.6)
-    return max(0, places[near[0]][0] - keys.index(longest)) if near else None
+def _is_blank_beside(bare: Sequence[str], place: _Place) -> bool:
+    return any(0 <= at < len(bare) and not bare[at].strip() for at in (place.start - 1, place.end))
+
+
+def _places(bare: Sequence[str], wanted: _Wanted) -> Iterator[_Place]:
+    keys = [plain_line(line) for line in wanted.search]
+    search, replace = _plainly_indented(wanted)
+    for start in _starts(keys, [plain_line(line) for line in bare]):
+        there = bare[start : start + len(keys)]
+        rule = indentation_between(search, [with_plain_indent(line) for line in there], replace)
+        if rule is not None:
+            yield _Place(start, start + len(keys), rule)
+
+
+def _plainly_indented(wanted: _Wanted) -> tuple[list[str], list[str]]:
+    search, replace = ([with_plain_indent(line) for line in each] for each in (wanted.search, wanted.replace))
+    return search, replace
+
+
+def _step(there: Sequence[str], search: Sequence[str]) -> Step:
+    pairs = list(zip(there, search, strict=True))
+    if all(own.rstrip() == given.rstrip() for own, given in pairs):
+        return "trailing blanks"
+    return "indentation" if all(own.strip() == given.strip() for own, given in pairs) else "punctuation"
+
+
+def _placed(there: list[str], wanted: _Wanted, place: _Place, step: Step, language: str) -> list[str]:
+    """Return the new lines for a place; those that the answer only repeats stay as the file has them."""
+    search, replace = (place.rule(side) for side in _plainly_indented(wanted))
+    refuse_other_blanks(there, search, replace)
+    careless = wanted.careless or has_other_blanks(there, search)
+    quotation = Quotation(there, search)
+
+    def changed(where: range, lines: list[str]) -> list[str]:
+        new = without_trailing_blanks(lines, language) if careless else lines
+        return quotation.replaced(where.start, where.stop, new) if step == "punctuation" else new
+
+    keys, then = ([line.rstrip() for line in side] for side in (search, replace))
+    return keep_repeated(there, keys, replace, then, changed)
+
+
+def _refuse_own_indentation(there: Sequence[str], wanted: _Wanted) -> None:
+    """Turn down new lines that are indented as the file is where the searched ones are not.
+
+    Both were taken to be moved alike; these new lines would be moved too far.
+    """
+    own, given, new = (_least(lines) for lines in (there, wanted.search, wanted.replace))
+    if new is not None and new == own != given:
+        raise UnusableAnswer(
+            "its lines to search are indented otherwise than in the file and its new lines are not; "
+            "copy the lines to search with their indentation"
+        )
+
+
+def _least(lines: Sequence[str]) -> str | None:
+    return min((indent_of(line) for line in lines if line.strip()), key=len, default=None)
+
+
+def _without_edges(wanted: _Wanted) -> _Wanted | None:
+    """Leave out blank lines around the lines to search and around the new ones; None unless all have them."""
+    first, last = strip_edges(wanted.search)
+    start, end = strip_edges(wanted.replace)
+    tail = len(wanted.search) - last
+    if not first or not tail or (first, tail) != (start, len(wanted.replace) - end):
+        return None
+    careless = wanted.careless or any(wanted.search[:first]) or any(wanted.search[last:])
+    return _Wanted(wanted.search[first:last], wanted.replace[start:end], careless)
+
+
+def _not_there(lines: Sequence[str], search: Sequence[str], language: str) -> str:
+    left_out = find_placeholder(search, lines, language)
+    if left_out is not None:
+        return (
+            f"its lines to search have {search[left_out].strip()!r}, which stands for lines that you left "
+            "out; copy whole lines of the file, or make two edits of it"
+        )
+    return f"its lines to search are not in the file{nearest_lines(lines, search)}"

@@ -64,6 +64,8 @@ _EMPTY_BODY = re.compile(rf"\{{\s*(?:/\*+\s*)?{_DOTS}(?:\s*\*/)?\s*\}}[;,]?$")
 _BARE = re.compile(rf"^[\[({{<]?\s*{_DOTS}\s*[\])}}>]?$")
 _DOCTEST = (">>>", "... ", "Traceback ")
 _MOST_WORDS = 12
+_LONGEST = 300
+"""Characters of a line that can be a placeholder; a search in a longer one could take long."""
 
 
 def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -> int | None:
@@ -79,6 +81,9 @@ def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -
         fenced ^= language in PROSE and is_fence(line)
         text = line.strip()
         if not text or text in seen:
+            continue
+        text = " ".join(text.split())
+        if len(text) > _LONGEST:
             continue
         if _is_placeholder(text, language) and not (fenced and _BARE.match(text)):
             return number

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import diff_lines, lines_of
 from tideate_core.workspace.files import FileState, Snapshot, put, snapshot, text_digest
-from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry
+from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.journal import Record
     from tideate_core.workspace.paths import Root
 
-__all__ = ["Restore", "Unwound", "buffer_entries", "clean_up", "restore", "unwind"]
+__all__ = ["Restore", "Unwound", "buffer_entries", "put_back", "unwind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,17 +183,46 @@ def _damaged(record: Record) -> WorkspaceError:
     return WorkspaceError(f"{record.directory} is damaged: a pre-image is another one; nothing was restored")
 
 
-def restore(files: Iterable[Restore]) -> None:
-    """Write what was found by `unwind`.
+def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) -> None:
+    """Write what was found by `unwind`; directories and permissions go back, too, and nothing is left beside.
 
-    :raises OSError: a file cannot be restored; doing it again goes on where it stopped.
+    :raises OSError: something cannot be restored; doing it again goes on where it stopped.
     :raises EditConflict: a file was changed in the last moment.
     """
+    _modes(root, records)  # a directory may have to be written into again
+    _remake(root, records)
     for file in files:
         put(file.path, file.wanted, expected=file.expected, temp=file.temp)
+    _clean_up(root, records)
+    _modes(root, records)  # of files that were written just now
 
 
-def clean_up(root: Root, records: Sequence[Record]) -> None:
+def _modes(root: Root, records: Sequence[Record]) -> None:
+    """Give permissions back where they are still the ones that were set."""
+    for record in reversed(records):
+        for entry in reversed(record.manifest.entries):
+            if isinstance(entry, ModeEntry):
+                with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
+                    path = root.entry(entry.path)
+                    mode = path.lstat().st_mode
+                    ours = (entry.after, entry.before | entry.after)
+                    if stat.S_IMODE(mode) in ours and not stat.S_ISLNK(mode):
+                        path.chmod(entry.before)
+
+
+def _remake(root: Root, records: Sequence[Record]) -> None:
+    """Make directories again that were removed, outer ones first."""
+    for record in reversed(records):
+        for entry in reversed(record.manifest.entries):
+            if isinstance(entry, RemovedEntry):
+                with contextlib.suppress(OutsideRoot, FileExistsError):
+                    path = root.entry(entry.path)
+                    path.mkdir(parents=True, exist_ok=True)
+                    if not path.is_symlink():  # also of one that was made just before a kill
+                        path.chmod(entry.mode)
+
+
+def _clean_up(root: Root, records: Sequence[Record]) -> None:
     """Remove what an interrupted apply left beside the files, and the directories it made, if empty."""
     for record in reversed(records):
         for entry in reversed(record.manifest.entries):

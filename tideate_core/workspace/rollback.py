@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
 from tideate_core.workspace.journal import BufferEntry, FileEntry, MoveEntry
-from tideate_core.workspace.restoring import buffer_entries, clean_up, restore, unwind
+from tideate_core.workspace.restoring import buffer_entries, put_back, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -88,8 +88,7 @@ class Rollback:
         if unwound.edits and self._buffers is not None and await self._buffers.replace(unwound.edits):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         try:
-            await asyncio.to_thread(restore, unwound.files)
-            await asyncio.to_thread(clean_up, self._root, records)
+            await asyncio.to_thread(put_back, self._root, records, unwound.files)
         except (OSError, EditConflict) as error:
             raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
         await self._tell(records, unwound)

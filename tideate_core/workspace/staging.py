@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from tideate_core.workspace.edits import FileChange, Hunk
     from tideate_core.workspace.paths import Root
 
-__all__ = ["BufferOperation", "FileOperation", "Plan", "Stager", "onto"]
+__all__ = [
+    "BufferOperation",
+    "DirectoryOperation",
+    "FileOperation",
+    "ModeOperation",
+    "Plan",
+    "Stager",
+    "onto",
+]
 
 _WRITE_BITS = 0o222
 
@@ -53,19 +61,43 @@ class BufferOperation:
     after: str
 
 
+@dataclass(frozen=True, slots=True)
+class DirectoryOperation:
+    """One directory is made or removed."""
+
+    path: Path
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModeOperation:
+    """One file or directory gets other permission bits."""
+
+    path: Path
+    before: int
+    after: int
+
+
 @dataclass(slots=True)
 class Plan:
-    """All operations of one apply."""
+    """All operations of one apply, in the order in which they are done: directories are made, files written,
+    directories removed, permissions set."""
 
     files: list[FileOperation] = field(default_factory=list)
     buffers: list[BufferOperation] = field(default_factory=list)
     moves: list[tuple[Path, Path]] = field(default_factory=list)
     """Files with a loaded buffer that the editor is to be told of."""
+    made: list[DirectoryOperation] = field(default_factory=list)
+    """Beside those that files need; outer ones first."""
+    removed: list[DirectoryOperation] = field(default_factory=list)
+    """Empty when the files are written; inner ones first."""
+    modes: list[ModeOperation] = field(default_factory=list)
+    """Of what stood there before and does afterwards, and of directories that are made."""
 
     @property
     def new_directories(self) -> list[Path]:
         """Directories that have to be made, outer ones first."""
-        missing: set[Path] = set()
+        missing = {operation.path for operation in self.made if not os.path.lexists(operation.path)}
         for operation in self.files:
             if operation.after.state.kind != "absent":
                 missing.update(parent for parent in operation.path.parents if not os.path.lexists(parent))

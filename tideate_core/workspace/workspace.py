@@ -18,7 +18,7 @@ from tideate_core.workspace.paths import Root, journal_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changing import Applied, Changing
     from tideate_core.workspace.edits import FileChange
 
@@ -78,12 +78,26 @@ class Workspace:
         """The project's root without links."""
         return self._root.path
 
+    @property
+    def max_bytes(self) -> int:
+        """Of a file that is read."""
+        return self._max_bytes
+
     def resolve(self, path: str | Path) -> Path:
         """Return the absolute path, all links followed, of a file that need not exist.
 
         :raises OutsideRoot: it leaves the root, or is one that a workflow never touches.
         """
         return self._root.resolve(path)
+
+    def name_of(self, path: Path) -> str:
+        """Name a path that `resolve` gave as a person would: relative to the root, with ``/``."""
+        return self._root.relative(path)
+
+    async def unsaved(self, path: Path) -> BufferText | None:
+        """Return the buffer of a path that `resolve` gave, if it has changes that were not saved."""
+        buffer = None if self._buffers is None else await self._buffers.find(path)
+        return buffer if buffer is not None and buffer.modified else None
 
     async def read(self, path: str | Path) -> Source:
         """Read a text, from the editor where it is loaded.

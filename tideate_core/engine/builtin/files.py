@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import PlannedFile, edit_format, make_plan, parse_plan, write_text
 from tideate_core.engine.builtin.review import review_and_apply
-from tideate_core.engine.builtin.subject import NO_TEXT, Subject, clip, text_budget
+from tideate_core.engine.builtin.subject import NO_TEXT, Subject, clip, is_small, text_budget
+from tideate_core.engine.mentions import with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
 from tideate_core.gates import language_of
 from tideate_core.workflows import Declined
@@ -42,6 +43,7 @@ async def plan(step: StepContext) -> dict[str, Any]:
         **about,
     )
     quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list
+    prompt = await with_material(step, prompt)
     planned = await make_plan(quietly, prompt, step.workspace, attempts=step.attempts)
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
 
@@ -134,14 +136,15 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
         language=language,
         text=before,
         fence=fence_for(before or ""),
-        answer_format=edit_format(before).instructions,
+        answer_format=edit_format(before, small=is_small(step)).instructions,
     )
     try:
         written = await write_text(
             lambda asked: step.ask(asked, quiet=True),
-            prompt,
+            await with_material(step, prompt),
             before=before,
             language=language,
+            path=file.path,
             attempts=step.attempts,
         )
     except UnusableAnswer as error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.agents import edit_range, insert_text
 from tideate_core.engine.builtin.review import review_and_apply
 from tideate_core.engine.builtin.subject import Subject, brief, text_budget
+from tideate_core.engine.mentions import with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 from tideate_core.workspace import FileChange
@@ -25,7 +26,7 @@ async def analyze(step: StepContext) -> Confirm:
     """Say what the code does and how it will be changed; the person agrees before it is."""
     subject = _subject(step)
     prompt = step.render("refactor_analyze", prompt=step.prompt, **subject.variables())
-    reply = await step.ask(brief(step, prompt))
+    reply = await step.ask(brief(step, await with_material(step, prompt)))
     text = reply.text.strip()
     where = subject.path or "the buffer"
     lines = f"lines {subject.start + 1}-{subject.end} of {where}"
@@ -40,11 +41,12 @@ async def refactor(step: StepContext) -> dict[str, Any]:
     prompt = step.render("refactor", prompt=step.prompt, analysis=step.results["analyze"], **variables)
     written = await edit_range(
         step.ask,
-        prompt,
+        await with_material(step, prompt),
         lines=subject.lines,
         start=subject.start,
         end=subject.end,
         language=subject.language,
+        path=subject.path,
         attempts=step.attempts,
     )
     return await _place(step, subject, subject.start, subject.end, written.lines)
@@ -64,7 +66,12 @@ async def generate(step: StepContext) -> dict[str, Any]:
         "generate", prompt=step.prompt, language=language, fence=fence_for(*around.values()), **around
     )
     written = await insert_text(
-        step.ask, prompt, lines=lines, at=at[1], language=language, attempts=step.attempts
+        step.ask,
+        await with_material(step, prompt),
+        lines=lines,
+        at=at[1],
+        language=language,
+        attempts=step.attempts,
     )
     if subject is None or not subject.buffer.modifiable:
         text = "\n".join(written.lines)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt
     from tideate_core.workflows import BufferContext, RunContext, StepContext
 
-__all__ = ["NO_TEXT", "Subject", "brief", "clip", "text_budget"]
+__all__ = ["NO_TEXT", "Subject", "brief", "clip", "is_small", "text_budget"]
 
 BRIEF = 200
 """Tokens."""
 CHARACTERS_PER_TOKEN = 3
 """On the careful side: code takes more tokens than prose."""
+SMALL = 16_384
+"""Tokens of context up to which a model counts as small."""
 NO_TEXT: Mapping[str, Any] = MappingProxyType(
     {"path": "", "language": "", "text": "", "fence": "```", "first": None, "last": None}
 )
@@ -87,6 +89,11 @@ def text_budget(step: StepContext) -> int | None:
     if step.context_tokens is None:
         return None
     return step.context_tokens * CHARACTERS_PER_TOKEN // 2
+
+
+def is_small(step: StepContext) -> bool:
+    """Whether the model is one of those that keep no form but a whole text; by what it can read."""
+    return step.demonstration or (step.context_tokens is not None and step.context_tokens <= SMALL)
 
 
 def clip(step: StepContext, text: str, budget: int | None = None) -> str:

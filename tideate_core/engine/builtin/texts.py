@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.builtin.subject import NO_TEXT, Subject, brief, clip
+from tideate_core.engine.mentions import with_material
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -27,7 +28,8 @@ async def summarize(step: StepContext) -> str:
 async def _answer(step: StepContext, prompt: str, subject: Subject | None) -> str:
     variables = subject.variables() if subject else dict(NO_TEXT)
     variables["text"] = clip(step, variables["text"])
-    reply = await step.ask(brief(step, step.render(prompt, prompt=step.prompt, **variables)))
+    asked = await with_material(step, step.render(prompt, prompt=step.prompt, **variables))
+    reply = await step.ask(brief(step, asked))
     if reply.truncated:
         step.notice("the answer was cut off at the model's length limit", level="warn")
     return reply.text.strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.builtin.subject import brief
+from tideate_core.engine.mentions import with_material
 from tideate_core.engine.steps.output import check_value
 from tideate_core.engine.steps.typed import WantedOutput
 from tideate_core.workflows.expressions import render_task
@@ -29,13 +30,15 @@ def assist(definition: WorkflowStep) -> StepHandler:
 
     async def answer(step: StepContext) -> Any:
         words = wanted.words if wanted else ""
+        task = render_task(definition.task or "", step.values())
         prompt = step.render(
             PROMPT,
-            task=render_task(definition.task or "", step.values()),
+            task=task,
             schema=words,
             fence=fence_for(words),
             feedback=step.feedback,
         )
+        prompt = await with_material(step, prompt, task)
         reply = await step.ask(brief(step, prompt), schema=wanted.shape if wanted else None)
         if reply.truncated:
             step.notice("the answer was cut off at the model's length limit", level="warn")

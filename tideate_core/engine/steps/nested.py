@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.mentions import passing_on
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.workflows import Declined
 
@@ -73,7 +74,8 @@ async def run_nested(
     )
     before = _around.set(around)
     try:
-        result = await services.run_child(step.step, request)
+        with passing_on(step):
+            result = await services.run_child(step.step, request)
     finally:
         _around.reset(before)
     step.changed(result.files)

@@ -2,6 +2,14 @@
 -- would say stands there: a row of its own, with its indexes and its trigger, cost as much as the rest of the step.
 -- `workflow_checkpoints` has those that a person wanted.
 
+-- those of runs that have not ended are counted again at their end
+UPDATE workflow_metrics SET checkpoints_created = checkpoints_created - (
+  SELECT COUNT(*) FROM workflow_checkpoints c JOIN workflow_executions e ON e.id = c.execution_id
+  WHERE c.manual = 0 AND e.workflow_id = workflow_metrics.workflow_id
+    AND DATE(c.created_at / 1000, 'unixepoch') = workflow_metrics.date
+    AND e.status NOT IN ('completed', 'failed', 'cancelled')
+);
+
 DELETE FROM workflow_checkpoints WHERE manual = 0;
 
 -- ids of the others are `RUN.ORDINAL`

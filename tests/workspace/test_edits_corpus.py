@@ -1,0 +1,51 @@
+"""Edits as models write them, on real files: right ones are applied to the byte, spoiled ones never wrongly.
+
+The corpus is that of `benchmarks/edits.py`, smaller; what has to come out is known beforehand.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.edits import HOSTILE_INPUTS, OUTCOMES, astray, judged, unnamed
+from benchmarks.edits_corpus import WAYS_OF, Case, corpus
+from benchmarks.edits_methods import METHODS, OURS
+
+COUNT = 200
+RIGHTLY, REFUSED, NEEDLESSLY, WRONGLY = OUTCOMES
+NEVER_REFUSED = ("as it is", "wrong order", "wrong line numbers", "no line numbers", "several files")
+
+
+@pytest.fixture(scope="module")
+def cases() -> list[Case]:
+    return corpus(COUNT)
+
+
+def test_nothing_is_applied_wrongly(cases: list[Case]) -> None:
+    score = judged(METHODS[OURS], cases)
+    assert sum(score.outcomes.values()) == COUNT
+    assert [(case.name, case.form, case.way) for case in score.wrong] == []
+    assert score.outcomes[NEEDLESSLY] * 10 <= score.outcomes[RIGHTLY]
+    assert all(score.by_way[way][NEEDLESSLY] == 0 for way in NEVER_REFUSED)
+    assert unnamed(score) == 0
+    assert astray(score) <= 10
+
+
+def test_the_corpus_has_every_way_and_is_the_same_each_time(cases: list[Case]) -> None:
+    assert {case.way for case in cases} == set(WAYS_OF)
+    assert {case.form for case in cases} == {"search/replace", "patch", "diff", "whole"}
+    assert all(case.truth != case.files for case in cases)
+    assert corpus(40) == cases[:40]
+
+
+def test_the_corpus_can_tell_wrong_from_right(cases: list[Case]) -> None:
+    first = judged(METHODS["the first match wins"], cases)
+    assert first.outcomes[WRONGLY] > COUNT / 10
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", HOSTILE_INPUTS)
+def test_hostile_input_comes_to_an_end(name: str) -> None:
+    # each would take hours if the work grew with the square of the lines
+    score = judged(METHODS[OURS], [HOSTILE_INPUTS[name](100_000)])
+    assert sum(score.outcomes.values()) == 1
