@@ -7,7 +7,6 @@ busy machine are no verdict.
 from __future__ import annotations
 
 import contextlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,9 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pynvim
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks.figures import Figure, console, targets_table
 from tests.support.editor import REPOSITORY, Editor, find_nvim
 from tests.support.model_server import ModelServer
 from tideate_core.editor.bridge import Bridge
@@ -48,29 +46,6 @@ class Size:
 SIZES = {False: Size(30, 10, 20_000, 20_000), True: Size(8, 3, 5_000, 5_000)}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the table; `worst` is the largest sample where there are several."""
-
-    name: str
-    value: float
-    unit: str
-    target: float | None = None
-    at_least: bool = False
-    worst: float | None = None
-
-    @property
-    def reached(self) -> bool | None:
-        if self.target is None:
-            return None
-        return self.value >= self.target if self.at_least else self.value < self.target
-
-
-def figure(name: str, samples: list[float], unit: str, target: float | None = None) -> Figure:
-    """Return the median of samples, with the worst of them."""
-    return Figure(name, statistics.median(samples), unit, target, worst=max(samples))
-
-
 @contextlib.contextmanager
 def started(**options: Any) -> Iterator[Editor]:
     """Give an editor with the stop-watches as the Lua module `bench`."""
@@ -92,7 +67,7 @@ def load_cost(samples: int) -> Figure:
         with started(args=("--noplugin",)) as editor:
             cost = editor.lua("return require('bench').load(...)", str(REPOSITORY))
             costs.append(cost["plugin"] + cost["setup"])
-    return figure("plugin/ and setup()", costs, "ms", 1.0)
+    return Figure("plugin/ and setup()", costs, "ms", 1.0)
 
 
 def whole_start(samples: int) -> list[Figure]:
@@ -105,8 +80,8 @@ def whole_start(samples: int) -> list[Figure]:
             begun = time.perf_counter()
             subprocess.run([*command, "-c", "qall!"], stdin=subprocess.DEVNULL, check=True)
             times[name].append((time.perf_counter() - begun) * 1000)
-    figures = [figure(f"start and quit, {name}", values, "ms") for name, values in times.items()]
-    return [*figures, Figure("with / without", figures[1].value / figures[0].value, "")]
+    figures = [Figure(f"start and quit, {name}", values, "ms") for name, values in times.items()]
+    return [*figures, Figure("with / without", [figures[1].value / figures[0].value])]
 
 
 # -- host ---------------------------------------------------------------------------------------------
@@ -123,9 +98,9 @@ def host_start(samples: int) -> list[Figure]:
             pauses.append(result["pause"])
             returned.append(editor.lua("return require('bench').returned"))
     return [
-        figure("first :Workflow → it returns", returned, "ms"),
-        figure("first :Workflow → host ready", ready, "ms", 150),
-        figure("longest pause meanwhile", pauses, "ms", 16),
+        Figure("first :Workflow → it returns", returned, "ms"),
+        Figure("first :Workflow → host ready", ready, "ms", 150),
+        Figure("longest pause meanwhile", pauses, "ms", 16),
     ]
 
 
@@ -159,8 +134,8 @@ def streaming(tokens: int) -> list[Figure]:
             result = _checked(editor.wait("require('bench').streamed", 120))
     rate = result["bytes"] / len(WORD) / (result["ms"] / 1000)
     return [
-        Figure(f"{tokens} tokens streamed into the window", rate, "tokens/s", 2000, at_least=True),
-        Figure("longest pause meanwhile", result["pause"], "ms", 16),
+        Figure(f"{tokens} tokens streamed into the window", [rate], "tokens/s", 2000, at_least=True),
+        Figure("longest pause meanwhile", [result["pause"]], "ms", 16),
     ]
 
 
@@ -175,7 +150,7 @@ def status_time() -> Figure:
             samples = [float(editor.lua("return require('bench').status_time(20000)")) for _ in range(5)]
             editor.lua("require('tideate').cancel()")
             editor.wait("not require('tideate').is_running()")
-    return figure("get_status()", samples, "µs", 10)
+    return Figure("get_status()", samples, "µs", 10)
 
 
 # -- events -------------------------------------------------------------------------------------------
@@ -198,9 +173,9 @@ def events(count: int) -> list[Figure]:
         result = _beside(nvim, lambda: _post(bridge, count, editor))
         nvim.close()
     return [
-        Figure(f"{count} events, Python → Lua", count / (result["ms"] / 1000), "events/s"),
-        Figure("longest pause meanwhile", result["pause"], "ms", 16),
-        Figure("opening the first output window", first_window, "ms"),
+        Figure(f"{count} events, Python → Lua", [count / (result["ms"] / 1000)], "events/s"),
+        Figure("longest pause meanwhile", [result["pause"]], "ms", 16),
+        Figure("opening the first output window", [first_window], "ms"),
     ]
 
 
@@ -229,21 +204,9 @@ def _beside(nvim: pynvim.Nvim, work: Callable[[], dict[str, Any]]) -> dict[str, 
     return results[0]
 
 
-# -- the table ----------------------------------------------------------------------------------------
-
-
-def _row(figure: Figure) -> tuple[str, ...]:
-    sign = {None: "", True: "[green]✓[/]", False: "[red]✗[/]"}[figure.reached]
-    bound = "" if figure.target is None else f"{'≥' if figure.at_least else '<'} {figure.target:,g}"
-    worst = "" if figure.worst is None else f"{figure.worst:,.2f}"
-    value = f"{figure.value:,.0f}" if figure.value >= 1000 else f"{figure.value:,.2f}"
-    return figure.name, value, worst, figure.unit, bound, sign
-
-
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    size = SIZES["--short" in arguments]
-    console = Console()
+    size, out = SIZES["--short" in arguments], console()
     groups: list[Callable[[], list[Figure]]] = [
         lambda: [load_cost(size.starts), *whole_start(size.starts)],
         lambda: host_start(size.hosts),
@@ -251,15 +214,11 @@ def main(arguments: list[str]) -> int:
         lambda: [status_time()],
         lambda: events(size.events),
     ]
-    table = Table("", "median", "worst", "", "target", "", title="What tideate costs the editor")
-    for column in (1, 2, 4):
-        table.columns[column].justify = "right"
-    with console.status("measuring"):
+    figures: list[Figure | None] = []
+    with out.status("measuring"):
         for group in groups:
-            for line in group():
-                table.add_row(*_row(line))
-            table.add_section()
-    console.print(table)
+            figures += [*group(), None]
+    out.print(targets_table(figures, "what tideate costs the editor"))
     return 0
 
 

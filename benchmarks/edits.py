@@ -15,12 +15,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.edits_corpus import WAYS_OF, Case, corpus
 from benchmarks.edits_methods import METHODS, OURS, Refused
-from benchmarks.engine import WIDE, Figure, targets_table
+from benchmarks.figures import Figure, console, targets_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -188,10 +187,8 @@ def ways_table(scores: dict[str, Score]) -> Table:
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    short, console = "--short" in arguments, Console()
-    if not console.is_terminal:
-        console.width = WIDE
-    with console.status("making the corpus") as status:
+    short, out = "--short" in arguments, console()
+    with out.status("making the corpus") as status:
         cases = corpus(COUNTS[short])
         scores: dict[str, Score] = {}
         try:
@@ -199,17 +196,15 @@ def main(arguments: list[str]) -> int:
                 status.update(f"measuring: {name}")
                 scores[name] = judged(method, cases)
         except ImportError as error:
-            console.print(f"[bold red]not measured:[/] {error}", highlight=False)
+            out.print(f"[bold red]not measured:[/] {error}", highlight=False)
             return 1
         status.update("measuring hostile inputs")
         figures = list(targets(scores[OURS], HOSTILE[short]))
-    console.print(methods_table(scores))
-    console.print(ways_table(scores))
-    console.print(targets_table(figures))
+    out.print(methods_table(scores))
+    out.print(ways_table(scores))
+    out.print(targets_table(figures))
     for case in scores[OURS].wrong:
-        console.print(
-            f"[bold red]applied wrongly:[/] case {case.name}, {case.form}, {case.way}", highlight=False
-        )
+        out.print(f"[bold red]applied wrongly:[/] case {case.name}, {case.form}, {case.way}", highlight=False)
     return 1 if scores[OURS].wrong else 0
 
 

@@ -44,6 +44,7 @@ Way: TypeAlias = Callable[[Edit], bool]
 
 
 def blank_lines(lines: list[str]) -> int:
+    """Count the lines that have nothing but blanks."""
     return sum(not line.strip() for line in lines)
 
 
@@ -58,20 +59,24 @@ def _each(edit: Edit, change: Callable[[str], str]) -> bool:
 
 
 def as_it_is(edit: Edit) -> bool:
+    """Nothing spoiled."""
     return True
 
 
 def trailing_blanks(edit: Edit) -> bool:
+    """Blanks at the ends of lines that the file does not have."""
     edit.whole = [line + edit.rng.choice(("", "", "", "  ")) for line in edit.whole]
     return _each(edit, lambda line: line + edit.rng.choice(("", " ", "   ", "\t")))
 
 
 def no_trailing_blanks(edit: Edit) -> bool:
+    """Without the blanks that the file has at the ends of its lines."""
     edit.whole = [line.rstrip() for line in edit.whole]
     return _each(edit, str.rstrip)
 
 
 def less_indented(edit: Edit) -> bool:
+    """Each hunk moved to the left as a whole."""
     hit = False
     for hunk in edit.hunks:
         least = min((_width(row.text) for row in hunk.rows if row.text.strip()), default=0)
@@ -88,6 +93,7 @@ def _width(line: str) -> int:
 
 
 def more_indented(edit: Edit) -> bool:
+    """All lines moved to the right."""
     more = (
         "\t" if any(line.startswith("\t") for line in edit.source.lines) else edit.rng.choice(("  ", "    "))
     )
@@ -95,6 +101,7 @@ def more_indented(edit: Edit) -> bool:
 
 
 def tabs(edit: Edit) -> bool:
+    """Tabs where the file has four spaces."""
     if any("\t" in line for line in edit.source.lines):
         return False
     if any(_width(row.text) % 4 for hunk in edit.hunks for row in hunk.rows):
@@ -107,12 +114,14 @@ def _with_tabs(line: str) -> str:
 
 
 def spaces(edit: Edit) -> bool:
+    """Four spaces where the file has tabs."""
     if edit.source.style != "tabs":
         return False
     return _each(edit, lambda line: line.replace("\t", "    "))
 
 
 def typographic(edit: Edit) -> bool:
+    """Quotes and hyphens as printers set them, in a file that has plain ones."""
     if edit.source.style == "typographic":
         return False
     table = str.maketrans({"'": "\u2019", '"': "\u201c", "-": "\u2011"})
@@ -136,6 +145,7 @@ def typographic(edit: Edit) -> bool:
 
 
 def plain_ascii(edit: Edit) -> bool:
+    """Plain quotes and hyphens, in a file that has them as printers set them."""
     table = str.maketrans({"\u2019": "'", "\u201d": '"', "\u2013": "-", "\u201c": '"', "\u2018": "'"})
     for hunk in edit.hunks:
         old = {
@@ -150,6 +160,7 @@ def plain_ascii(edit: Edit) -> bool:
 
 
 def missing_lines(edit: Edit) -> bool:
+    """A line in the middle forgotten."""
     edit.expected = "refused"
     hunk = max(edit.hunks, key=lambda hunk: len(hunk.old))
     inner = [
@@ -188,6 +199,7 @@ def misremembered(edit: Edit) -> bool:
 
 
 def unevenly_indented(edit: Edit) -> bool:
+    """One line indented in another way than its neighbours."""
     edit.expected = "refused"
     hunk = max(edit.hunks, key=lambda hunk: len(hunk.old))
     choices = [at for at, row in enumerate(hunk.rows) if row.sign != "+" and row.text.strip()]
@@ -199,26 +211,31 @@ def unevenly_indented(edit: Edit) -> bool:
 
 
 def not_the_only_place(edit: Edit) -> bool:
+    """Lines to search that stand in the file more than once."""
     edit.expected = "refused"
     return True
 
 
 def wrong_order(edit: Edit) -> bool:
+    """The last change first."""
     edit.hunks.reverse()
     return len(edit.hunks) > 1
 
 
 def wrong_numbers(edit: Edit) -> bool:
+    """Line numbers of a diff that are wrong."""
     edit.numbers = "wrong"
     return True
 
 
 def no_numbers(edit: Edit) -> bool:
+    """A diff without line numbers."""
     edit.numbers = "none"
     return True
 
 
 def cut_off(edit: Edit) -> bool:
+    """An answer that ends in the middle."""
     edit.expected, edit.cut = "refused", True
     return True
 
@@ -256,6 +273,7 @@ def quoted_with_gaps(edit: Edit) -> bool:
 
 
 def the_same_lines_twice(edit: Edit) -> bool:
+    """Two changes of the same lines that say different things."""
     edit.expected = "refused"
     hunk = edit.hunks[0]
     if not any(row.sign == "-" for row in hunk.rows):

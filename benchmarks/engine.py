@@ -11,11 +11,11 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine_runs import DISK, MEMORY, cold, place_in, resumed, run, synced
 from benchmarks.engine_work import ENGINES
+from benchmarks.figures import Figure, console, number, ratios, spread, targets_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,32 +44,10 @@ class Size:
     """Of what is measured on tmpfs; the fastest counts."""
 
 
-WIDE: Final = 160
-"""Columns of the tables where there is no terminal: a log has room."""
 SIZES: Final = {
     False: Size(5, 1_000, 1_000, 300, 10_000, 50, 2),
     True: Size(1, 150, 200, 60, 1_500, 15, 1),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the targets; it is to be at most the target."""
-
-    name: str
-    samples: list[float]
-    unit: str
-    target: float | None = None
-    exact: bool = False
-    """A count, the same on every machine: to miss its target is a defect."""
-
-    @property
-    def value(self) -> float:
-        return statistics.median(self.samples)
-
-    @property
-    def reached(self) -> bool:
-        return self.target is None or self.value <= self.target
 
 
 @dataclass
@@ -89,8 +67,8 @@ class Column:
                 self.samples.setdefault(engine, []).append(self.measure(engine))
 
     def ratio(self, other: str) -> list[float]:
-        """Compare turn by turn, so that what slows both down falls out."""
-        return [mine / its for mine, its in zip(self.samples[OURS], self.samples[other], strict=True)]
+        """Compare tideate with another, turn by turn."""
+        return ratios(self.samples[OURS], self.samples[other])
 
 
 def per_step(done: Run, steps: int) -> float:
@@ -227,15 +205,10 @@ def alone(size: Size) -> Iterator[Figure]:
             for steps in (100, size.long)
         )
         yield Figure(f"{shape}: a step of {size.long:,} on tmpfs", many, "ms")
-        ratios = [large / small for large, small in zip(many, few, strict=True)]
-        yield Figure(f"{shape}: a step of {size.long:,} / of 100", ratios, "", 1.5)
+        yield Figure(f"{shape}: a step of {size.long:,} / of 100", ratios(many, few), "", 1.5)
 
 
 # -- the tables ---------------------------------------------------------------------------------------
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:,.3f}" if value < 1 else f"{value:,.2f}"
 
 
 def peers_table(beside: Columns) -> Table:
@@ -247,49 +220,33 @@ def peers_table(beside: Columns) -> Table:
         cells = []
         for column in beside:
             samples = column.samples.get(engine)
-            cell = _number(statistics.median(samples)) if samples else ""
+            cell = number(statistics.median(samples)) if samples else ""
             if samples and column is beside.chain:
-                cell += f"\n[dim]{_number(min(samples))} - {_number(max(samples))}[/]"
+                cell += f"\n[dim]{spread(samples)}[/]"
             cells.append(cell)
         table.add_row(f"[bold]{engine}[/]" if engine == OURS else engine, *cells)
     return table
 
 
-def targets_table(figures: list[Figure]) -> Table:
-    """Return a line for each figure and whether it reaches its target."""
-    table = Table("tideate", "median", "spread", "", "target", "")
-    for column in (1, 2, 4):
-        table.columns[column].justify = "right"
-    for figure in figures:
-        samples, target = figure.samples, figure.target
-        spread = f"{_number(min(samples))} - {_number(max(samples))}" if samples[1:] else ""
-        reached = "" if target is None else "[green]✓[/]" if figure.reached else "[red]✗[/]"
-        wanted = "" if target is None else f"≤ {target:,g}"
-        table.add_row(figure.name, _number(figure.value), spread, figure.unit, wanted, reached)
-    return table
-
-
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    size, console = SIZES["--short" in arguments], Console()
-    if not console.is_terminal:
-        console.width = WIDE
+    size, out = SIZES["--short" in arguments], console()
     beside = columns(size)
     try:
-        with console.status("measuring") as status:
+        with out.status("measuring") as status:
             for column in beside:
                 status.update(f"measuring: {column.title}")
                 column.fill()
-            console.print(peers_table(beside))
+            out.print(peers_table(beside))
             status.update("measuring tideate alone")
             figures = list(targets(size, beside))
     except RuntimeError as error:
-        console.print(f"[bold red]not measured:[/] {error}", highlight=False)
+        out.print(f"[bold red]not measured:[/] {error}", highlight=False)
         return 1
-    console.print(targets_table(figures))
+    out.print(targets_table(figures))
     wrong = [figure.name for figure in figures if figure.exact and not figure.reached]
     for name in wrong:
-        console.print(f"[bold red]not what it must be:[/] {name}", highlight=False)
+        out.print(f"[bold red]not what it must be:[/] {name}", highlight=False)
     return 1 if wrong else 0
 
 

@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks.figures import Figure, console, ratios, targets_table
 from benchmarks.machine_peers import (
     ROUND,
     bare_dict,
@@ -52,20 +50,6 @@ class Size:
 SIZES = {False: Size(5, 20_000, 50_000, 100_000), True: Size(3, 5_000, 20_000, 20_000)}
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the table: a rate with its samples, or a ratio with its target."""
-
-    name: str
-    samples: list[float]
-    unit: str
-    target: float | None = None
-
-    @property
-    def value(self) -> float:
-        return statistics.median(self.samples)
-
-
 def by_turns(works: Mapping[str, Work], turns: int) -> dict[str, list[float]]:
     """Return units per second of processor time of each work; one after the other, over and over."""
     rates: dict[str, list[float]] = {name: [] for name in works}
@@ -77,11 +61,6 @@ def by_turns(works: Mapping[str, Work], turns: int) -> dict[str, list[float]]:
             rates[name].append(units / (time.process_time() - begun))
             del kept
     return rates
-
-
-def ratio(name: str, ours: list[float], peer: list[float], target: float | None = None) -> Figure:
-    """Compare turn by turn, so that what slows both down falls out."""
-    return Figure(name, [one / other for one, other in zip(ours, peer, strict=True)], "", target)
 
 
 # -- the core -----------------------------------------------------------------------------------------
@@ -107,8 +86,8 @@ def machines(size: Size) -> list[Figure]:
     figures = [Figure(name, samples, "transitions/s") for name, samples in rates.items()]
     return [
         *figures,
-        ratio("StateMachine / the faster library", mine, faster, 5),
-        ratio("StateMachine / dict of dicts", mine, bare, 0.15),
+        Figure("StateMachine / the faster library", ratios(mine, faster), "", 5, at_least=True),
+        Figure("StateMachine / dict of dicts", ratios(mine, bare), "", 0.15, at_least=True),
         Figure("a transition in the history", [_memory(lambda: ours(2000)) / (2000 * len(ROUND))], "bytes"),
     ]
 
@@ -159,13 +138,15 @@ def language(size: Size) -> list[Figure]:
         both = by_turns(works, size.turns if times > 1 else 3)
         rates[count] = both["ours"]
         figures += [
-            Figure(f"Lexer and Parser, {count:,} transitions", both["ours"], "lines/s", 300_000),
+            Figure(
+                f"Lexer and Parser, {count:,} transitions", both["ours"], "lines/s", 300_000, at_least=True
+            ),
             Figure(f"lark (LALR, tree only), {count:,} transitions", both["lark"], "lines/s"),
-            ratio("Lexer and Parser / lark", both["ours"], both["lark"]),
+            Figure("Lexer and Parser / lark", ratios(both["ours"], both["lark"])),
         ]
     name = f"linear: lines/s at {size.large:,} / at 1,000"
     linear = statistics.median(rates[size.large]) / statistics.median(rates[1_000])
-    return [*figures, Figure(name, [linear], "", 0.7), _broken(size), *_parsed_memory(peer)]
+    return [*figures, Figure(name, [linear], "", 0.7, at_least=True), _broken(size), *_parsed_memory(peer)]
 
 
 def _repeat(parse: Callable[[str], Any], text: str, times: int) -> Any:
@@ -215,34 +196,12 @@ def _memory(work: Callable[[], Any]) -> float:
     return held
 
 
-# -- the table ----------------------------------------------------------------------------------------
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}"
-
-
-def _row(figure: Figure) -> tuple[str, ...]:
-    spread = f"{_number(min(figure.samples))} - {_number(max(figure.samples))}" if figure.samples[1:] else ""
-    if figure.target is None:
-        return figure.name, _number(figure.value), spread, figure.unit, "", ""
-    sign = "[green]✓[/]" if figure.value >= figure.target else "[red]✗[/]"
-    return figure.name, _number(figure.value), spread, figure.unit, f"≥ {figure.target:,g}", sign
-
-
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    size = SIZES["--short" in arguments]
-    console = Console()
-    table = Table("", "median", "spread", "", "target", "", title="State machines beside their peers")
-    for column in (1, 2, 4):
-        table.columns[column].justify = "right"
-    with console.status("measuring"):
-        for group in (machines, language):
-            for line in group(size):
-                table.add_row(*_row(line))
-            table.add_section()
-    console.print(table)
+    size, out = SIZES["--short" in arguments], console()
+    with out.status("measuring"):
+        figures = [*machines(size), None, *language(size)]
+    out.print(targets_table(figures, "state machines beside their peers"))
     return 0
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks.engine_runs import DISK
+from benchmarks.figures import Figure, console, number, ratios, spread, targets_table
 from benchmarks.snapshots_journal import journals
 from benchmarks.snapshots_peers import PEERS, Git, Ours, Restic
 from benchmarks.snapshots_trees import change, copied, settle, synthetic
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from benchmarks.snapshots_peers import Peer
 
 OURS: Final = "tideate"
-WIDE: Final = 140
-"""Columns of the tables where there is no terminal: a log has room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +57,6 @@ class Row:
     worked: list[float] = field(default_factory=list)
     """Of ours: the processor time of the warm ones."""
     missing: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the targets; it is to be at most the target."""
-
-    name: str
-    samples: list[float]
-    unit: str
-    target: float | None = None
-
-    @property
-    def value(self) -> float:
-        return statistics.median(self.samples)
 
 
 def measured(root: Path, size: Size) -> dict[str, Row]:
@@ -116,40 +100,34 @@ def journalled(count: int) -> list[float]:
         return journals(Path(place), count)
 
 
-def targets(trees: dict[str, dict[str, Row]]) -> Iterator[Figure]:
-    """Compare tideate with what it is to reach."""
+def targets(trees: dict[str, dict[str, Row]], journal: list[float]) -> Iterator[Figure]:
+    """Compare tideate with what it is to reach.
+
+    :param journal: milliseconds that the journal of five files took.
+    """
     for name, rows in trees.items():
         mine, git = rows[OURS], rows[Git.name]
         yield Figure(f"{name}: a warm snapshot", [value * 1000 for value in mine.warm], "ms", 100)
         yield Figure(f"{name}: its processor time", [value * 1000 for value in mine.worked], "ms")
-        yield Figure(f"{name}: a cold one / shadow git", _ratios(mine.cold, git.cold), "", 1)
+        yield Figure(f"{name}: a cold one / shadow git", ratios(mine.cold, git.cold), "", 1)
         yield Figure(f"{name}: restore of 5 changed files", [v * 1000 for v in mine.restored], "ms", 100)
-        yield Figure(f"{name}: disk / shadow git", _ratios(mine.disk, git.disk), "", 1)
-        yield Figure(f"{name}: a warm snapshot / shadow git", _ratios(mine.warm, git.warm), "")
+        yield Figure(f"{name}: disk / shadow git", ratios(mine.disk, git.disk), "", 1)
+        yield Figure(f"{name}: a warm snapshot / shadow git", ratios(mine.warm, git.warm), "")
         restic = rows[Restic.name]
         if not restic.missing:
-            yield Figure(f"{name}: a cold one / restic", _ratios(mine.cold, restic.cold), "")
-            yield Figure(f"{name}: a warm one / restic", _ratios(mine.warm, restic.warm), "")
-    yield Figure("the journal of 5 files", journalled(30), "ms", 5)
-
-
-def _ratios(mine: list[float], theirs: list[float]) -> list[float]:
-    """Compare turn by turn, so that what slows both down falls out."""
-    return [one / other for one, other in zip(mine, theirs, strict=True)]
+            yield Figure(f"{name}: a cold one / restic", ratios(mine.cold, restic.cold), "")
+            yield Figure(f"{name}: a warm one / restic", ratios(mine.warm, restic.warm), "")
+    yield Figure("the journal of 5 files", journal, "ms", 5)
 
 
 # -- the tables ---------------------------------------------------------------------------------------
 
 
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:,.3f}" if value < 1 else f"{value:,.2f}"
-
-
 def _cell(samples: list[float], factor: float) -> str:
     """Return the median, with the spread."""
     values = [sample * factor for sample in samples]
-    spread = f"\n[dim]{_number(min(values))} - {_number(max(values))}[/]" if values[1:] else ""
-    return _number(statistics.median(values)) + spread
+    between = f"\n[dim]{spread(values)}[/]" if values[1:] else ""
+    return number(statistics.median(values)) + between
 
 
 def peers_table(name: str, rows: dict[str, Row]) -> Table:
@@ -167,45 +145,31 @@ def peers_table(name: str, rows: dict[str, Row]) -> Table:
     return table
 
 
-def targets_table(figures: list[Figure]) -> Table:
-    """Return a line for each figure and whether it reaches its target."""
-    table = Table("tideate", "median", "spread", "", "target", "")
-    for column in (1, 2, 4):
-        table.columns[column].justify = "right"
-    for figure in figures:
-        samples, target = figure.samples, figure.target
-        spread = f"{_number(min(samples))} - {_number(max(samples))}" if samples[1:] else ""
-        reached = "" if target is None else "[green]✓[/]" if figure.value <= target else "[red]✗[/]"
-        wanted = "" if target is None else f"≤ {target:,g}"
-        table.add_row(figure.name, _number(figure.value), spread, figure.unit, wanted, reached)
-    return table
-
-
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    size, console = SIZES["--short" in arguments], Console()
-    if not console.is_terminal:
-        console.width = WIDE
+    size, out = SIZES["--short" in arguments], console()
     trees: dict[str, dict[str, Row]] = {}
     try:
         DISK.mkdir(exist_ok=True)
+        # first, as long as the disk has not to write the trees that are made here
+        journal = journalled(30)
         with tempfile.TemporaryDirectory(dir=DISK) as place:
             made = Path(place) / "synthetic"
             name = synthetic(made, size.files, size.bytes)
-            with console.status(f"measuring {name}"):
+            with out.status(f"measuring {name}"):
                 trees[name] = measured(made, size)
             shutil.rmtree(made)
             real = Path(place) / "real"
             name = copied(real, size.files)
-            with console.status(f"measuring {name}"):
+            with out.status(f"measuring {name}"):
                 trees[name] = measured(real, size)
-        figures = list(targets(trees))
+        figures = list(targets(trees, journal))
     except (RuntimeError, OSError) as error:
-        console.print(f"[bold red]not measured:[/] {error}", highlight=False)
+        out.print(f"[bold red]not measured:[/] {error}", highlight=False)
         return 1
     for name, rows in trees.items():
-        console.print(peers_table(name, rows))
-    console.print(targets_table(figures))
+        out.print(peers_table(name, rows))
+    out.print(targets_table(figures))
     return 0
 
 

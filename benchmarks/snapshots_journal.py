@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tideate_core.workspace.files import Snapshot
-from tideate_core.workspace.journal import FileEntry, Journal
+from tideate_core.workspace.journal import FileEntry, Images, Journal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +31,6 @@ def journals(place: Path, count: int) -> list[float]:
     ]
     for number in range(count + 2):
         begun = time.monotonic()
-        journal.record(f"run{number}", entries, images)
+        journal.record(f"run{number}", entries, [Images(image, image[:-1]) for image in images])
         took.append((time.monotonic() - begun) * 1000)
     return took[2:]

@@ -16,9 +16,10 @@ local M = {}
 ---@field tick integer the changedtick that the hunks were made against
 ---@field hunks tideate.Hunk[]
 
+--- A path without links.
 ---@param path string
 ---@return string
-local function canonical(path)
+function M.canonical(path)
   local real = vim.uv.fs_realpath(path)
   if real then
     return real
@@ -32,11 +33,11 @@ end
 ---@param path string absolute
 ---@return integer?
 function M.find(path)
-  local wanted = canonical(path)
+  local wanted = M.canonical(path)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' then
       local name = vim.api.nvim_buf_get_name(buf)
-      if name ~= '' and canonical(name) == wanted then
+      if name ~= '' and M.canonical(name) == wanted then
         return buf
       end
     end
@@ -68,9 +69,10 @@ function M.buffer_read(params)
   return vim.api.nvim_buf_is_loaded(params.number) and read(params.number) or vim.NIL
 end
 
+--- What a person is told a buffer is.
 ---@param buf integer
 ---@return string
-local function label(buf)
+function M.label(buf)
   local name = vim.api.nvim_buf_get_name(buf)
   return name == '' and ('buffer %d'):format(buf) or vim.fn.fnamemodify(name, ':~:.')
 end
@@ -82,11 +84,11 @@ local function refusal(buf)
   if not vim.api.nvim_buf_is_valid(buf) then
     return ('buffer %d was deleted meanwhile; nothing was changed'):format(buf)
   elseif not vim.api.nvim_buf_is_loaded(buf) then
-    return ('%s was unloaded meanwhile; nothing was changed'):format(label(buf))
+    return ('%s was unloaded meanwhile; nothing was changed'):format(M.label(buf))
   elseif not vim.bo[buf].modifiable then
-    return ("%s is not modifiable; nothing was changed (see :help 'modifiable')"):format(label(buf))
+    return ("%s is not modifiable; nothing was changed (see :help 'modifiable')"):format(M.label(buf))
   elseif vim.bo[buf].readonly then
-    return ("%s is read-only; nothing was changed (:set noreadonly allows it)"):format(label(buf))
+    return ("%s is read-only; nothing was changed (:set noreadonly allows it)"):format(M.label(buf))
   end
 end
 
@@ -114,7 +116,7 @@ local function mismatch(buf, hunks)
     local stands = stop <= limit and vim.api.nvim_buf_get_lines(buf, hunk.start, stop, true)
     if not stands or not vim.deep_equal(stands, hunk.old) then
       return ('%s: line %d is not what the edit was made for; nothing was changed'):format(
-        label(buf),
+        M.label(buf),
         hunk.start + 1
       )
     end
@@ -206,7 +208,7 @@ function M.buffer_moved(params)
   end
   local ok, err = pcall(vim.api.nvim_buf_set_name, buf, params.to)
   if not ok then
-    return nil, ('%s could not be renamed to %s: %s'):format(label(buf), params.to, err)
+    return nil, ('%s could not be renamed to %s: %s'):format(M.label(buf), params.to, err)
   end
   M.forget_name(params.from, buf)
   if not vim.bo[buf].modified then

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import EditConflict
+from tideate_core.errors import EditConflict, WorkspaceError
 from tideate_core.workspace import BufferEdit, BufferText, apply_hunks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 Tree = dict[str, tuple[str, int, bytes]]
 
@@ -35,13 +35,35 @@ def tree(root: Path) -> Tree:
     return found
 
 
+class TextFile:
+    """A file that a person changes by hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def text(self) -> str:
+        return self.path.read_bytes().decode()
+
+    def write(self, text: str) -> None:
+        self.path.write_bytes(text.encode())
+
+    def change(self, old: str, new: str) -> None:
+        assert old in self.text
+        self.write(self.text.replace(old, new))
+
+
 class Editor:
-    """Loaded buffers that behave as an editor's: a tick for every change, all edits or none."""
+    """Loaded buffers that behave as an editor's: a tick for every change, all edits or none.
+
+    Saved, a text ends with a line end, as in an editor by default.
+    """
 
     def __init__(self) -> None:
         self.buffers: dict[int, BufferText] = {}
         self.disk_checks: list[Path] = []
         self.renames: list[tuple[Path, Path]] = []
+        self.unwritable: set[int] = set()
         self.before_replace: Callable[[], None] = lambda: None
         self.before_disk_check: Callable[[], None] = lambda: None
 
@@ -78,6 +100,22 @@ class Editor:
     async def changed_on_disk(self, paths: Sequence[Path]) -> None:
         self.before_disk_check()
         self.disk_checks += paths
+
+    def saves(self, number: int) -> None:
+        buffer = self.buffers[number]
+        Path(buffer.path).write_text(buffer.text + "\n")
+        self.buffers[number] = replace(buffer, modified=False)
+
+    async def save(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            if number in self.unwritable:
+                raise WorkspaceError(f"buffer {number} cannot be saved")
+            if self.buffers[number].modified:
+                self.saves(number)
+
+    async def modified(self, root: Path) -> list[Path]:
+        found = [Path(buffer.path) for buffer in self.buffers.values() if buffer.path and buffer.modified]
+        return [path for path in found if path.is_relative_to(root)]
 
     async def moved(self, old: Path, new: Path) -> None:
         self.renames.append((old, new))

@@ -193,19 +193,31 @@ async def test_a_buffer_changed_since_stops_the_rollback(
     editor.load(root / "src" / "one.py", ONE)
     await edited.apply([change(), FileChange("new", "create", None, "x")], execution_id="run")
     editor.types(1, "mine")
-    with pytest.raises(RollbackConflict, match=r"src/one.py$"):
+    with pytest.raises(RollbackConflict, match=r"src/one.py \(changed where the run wrote\)$"):
         await edited.rollback("run")
     assert editor.text(1) == "mine"
     assert (root / "new").exists()
 
 
-async def test_a_file_with_unsaved_changes_is_not_rolled_back_under_its_buffer(
+async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_buffer_and_are_saved(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    """Or the buffer would bring the run's text back to the file with the next `:write`."""
+    await edited.apply([change(None)], execution_id="run")
+    editor.load(root / "src" / "one.py", WANTED + "\nd = 4", modified=True)
+    assert await edited.rollback("run") == ["src/one.py"]
+    assert editor.text(1) == ONE + "\nd = 4"
+    assert (root / "src" / "one.py").read_text() == ONE + "\nd = 4\n"
+
+
+async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
     await edited.apply([change(None)], execution_id="run")
-    editor.load(root / "src" / "one.py", WANTED + "\nd = 4", modified=True)
-    with pytest.raises(RollbackConflict, match=r"src/one.py \(unsaved\)"):
+    editor.load(root / "src" / "one.py", "mine", modified=True)
+    with pytest.raises(RollbackConflict, match=r"src/one.py \(changed where the run wrote\)$"):
         await edited.rollback("run")
+    assert (editor.text(1), (root / "src" / "one.py").read_text()) == ("mine", WANTED + "\n")
 
 
 @pytest.mark.parametrize("saved", [True, False])

@@ -34,3 +34,22 @@ def test_at_the_edges_of_the_file_and_without_line_ends() -> None:
 
 def test_a_long_search_shows_some_lines() -> None:
     assert len(nearest_lines(LINES, [*LINES, "more"]).splitlines()) == 15
+
+
+def test_a_line_that_was_forgotten_does_not_lead_elsewhere() -> None:
+    common = "this is one of the longer lines that stand in two places"
+    lines = ["start", common, *LINES[:20], common, "one", "two", "three", "four", "five", *LINES[20:]]
+    said = nearest_lines(lines, [common, "two", "three", "for", "five"])
+    assert said.startswith("; the nearest are its lines 22 to 28:\n")
+
+
+def test_a_short_line_with_another_word_is_found_where_most_of_it_stands() -> None:
+    lines = [*LINES, "let result = compute(a)", "    return"]
+    said = nearest_lines(lines, ["let mistaken = compute(b)", "    return"])
+    assert "let result = compute(a)" in said
+
+
+def test_a_weak_match_does_not_hide_a_better_one() -> None:
+    lines = ["}", "else:", "    unrelated", *LINES, "if something.very_long(argument):", "    call(it)", "fi"]
+    said = nearest_lines(lines, ["if something.very_lng(argument):", "    cal(it)", "else:"])
+    assert "if something.very_long(argument):" in said

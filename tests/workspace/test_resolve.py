@@ -152,3 +152,36 @@ def test_an_edit_of_some_lines_stays_within_them() -> None:
     assert resolve_part("```\nx = 3\n```", lines, whole="", language="python") is None
     with pytest.raises(UnusableAnswer, match="not in the file"):
         resolve_part(block("z = 0", "z = 1"), lines, whole="z = 0\nx = 1\ny = 2")
+
+
+def test_a_block_that_searches_nothing_makes_a_new_file() -> None:
+    answer = "new.py\n<<<<<<< SEARCH\n=======\na = 1\nb = 2\n>>>>>>> REPLACE\n"
+    (change,) = resolve_files(answer, lambda _: None).changes
+    assert (change.path, change.action, change.before, change.after) == (
+        "new.py",
+        "create",
+        None,
+        "a = 1\nb = 2",
+    )
+
+
+def test_a_block_that_searches_lines_makes_no_new_file() -> None:
+    answer = "new.py\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
+    with pytest.raises(UnusableAnswer, match="there is no such file"):
+        resolve_files(answer, lambda _: None)
+
+
+def test_an_empty_block_is_no_new_text_of_a_file() -> None:
+    with pytest.raises(
+        UnusableAnswer, match=r"a\.py: it has no lines and the file has 1; write the complete"
+    ):
+        resolve_files("a.py\n```python\n\n```\n", {"a.py": "a = 1"}.get)
+
+
+def test_a_stub_may_stay_one_where_another_of_its_name_has_a_long_signature() -> None:
+    short = "    def f(self, a: int) -> None: ..."
+    before = f"class A:\n{short}\n\n\nclass B:\n    def f(\n        self,\n    ) -> None: ..."
+    new = short.replace("a: int", "b: int")
+    answer = f"a.pyi\n<<<<<<< SEARCH\n{short}\n=======\n{new}\n>>>>>>> REPLACE"
+    (change,) = resolve_files(answer, lambda _: before).changes
+    assert change.after == before.replace("a: int", "b: int")

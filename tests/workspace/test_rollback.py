@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -56,18 +57,34 @@ def become_link_out(path: Path) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a modified file": (lambda root: (root / "src/one.py").write_text("mine"), "src/one.py"),
-    "a created file": (lambda root: (root / "deep/er/new.py").write_text("mine"), "deep/er/new.py"),
-    "a deleted file made anew": (lambda root: (root / "logo.png").write_text("mine"), "logo.png"),
-    "a moved file": (lambda root: (root / "bin/run").write_text("mine"), "bin/run"),
-    "a modified file deleted": (lambda root: (root / "src/one.py").unlink(), "src/one.py"),
+    "a modified file": (
+        lambda root: (root / "src/one.py").write_text("mine"),
+        "src/one.py (changed where the run wrote)",
+    ),
+    "a created file": (
+        lambda root: (root / "deep/er/new.py").write_text("x = 1\ny = 2\n\nz = 3\n"),
+        "deep/er/new.py (made by the run and changed since)",
+    ),
+    "a deleted file made anew": (
+        lambda root: (root / "logo.png").write_text("mine"),
+        "logo.png (something else was made there since)",
+    ),
+    "a moved file": (
+        lambda root: (root / "bin/run").write_text("mine"),
+        "bin/run (changed where the run wrote)",
+    ),
+    "a moved file made anew where it was": (
+        lambda root: (root / "run.sh").write_text("mine"),
+        "run.sh (something else was made there since)",
+    ),
+    "a modified file deleted": (lambda root: (root / "src/one.py").unlink(), "src/one.py (deleted since)"),
     "a created file now a directory": (
         lambda root: become_directory(root / "deep/er/new.py"),
-        "deep/er/new.py",
+        "deep/er/new.py (something else was made there since)",
     ),
     "a directory now a link out": (
         lambda root: become_link_out(root / "src"),
-        "src/one.py",
+        "src/one.py (a link leads out of the project there)",
     ),
 }
 
@@ -79,7 +96,7 @@ async def test_what_the_user_changed_since_stops_the_rollback_by_name(
     await workspace.apply(EVERYTHING, execution_id="run")
     change(root)
     before = tree(root.parent)
-    with pytest.raises(RollbackConflict, match=f"nothing was restored: {name}$"):
+    with pytest.raises(RollbackConflict, match=f"nothing was restored: {re.escape(name)}$"):
         await workspace.rollback("run")
     assert tree(root.parent) == before
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         SnapshotLimits,
         SnapshotManager,
     )
+    from tideate_core.workspace.unwound import TakenBack
     from tideate_core.workspace.workspace import Source, Workspace
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "SnapshotLimits",
     "SnapshotManager",
     "Source",
+    "TakenBack",
     "Workspace",
     "apply_hunks",
     "diff_lines",
@@ -67,6 +69,7 @@ if not TYPE_CHECKING:
                 "SnapshotLimits",
                 "SnapshotManager",
             ),
+            "unwound": ("TakenBack",),
             "workspace": ("Source", "Workspace"),
         },
     )

@@ -64,3 +64,14 @@ class Buffers(Protocol):
     async def moved(self, old: Path, new: Path) -> None:
         """Give the buffer of `old`, if there is one, its file's new name."""
         ...
+
+    async def save(self, numbers: Sequence[int]) -> None:
+        """Write those of these buffers that have changes to their files, exactly as they are.
+
+        :raises WorkspaceError: one cannot be; the ones before it are.
+        """
+        ...
+
+    async def modified(self, root: Path) -> list[Path]:
+        """Return the files below a directory whose buffers have changes that were not saved."""
+        ...

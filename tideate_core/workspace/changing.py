@@ -6,8 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tideate_core.workspace.commit import Committer, to_the_end
-from tideate_core.workspace.journal import Journal
+from tideate_core.errors import EditConflict
+from tideate_core.workspace.commit import MAX_REBASES, Committer, to_the_end
+from tideate_core.workspace.journal import FamilyJournal, Journal
 from tideate_core.workspace.rollback import Rollback, written_by
 from tideate_core.workspace.staging import Stager
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tideate_core.workspace.commit import Committed
     from tideate_core.workspace.edits import FileChange
     from tideate_core.workspace.paths import Root
+    from tideate_core.workspace.staging import Plan
+    from tideate_core.workspace.unwound import TakenBack
 
 __all__ = ["Applied", "Changing"]
 
@@ -31,7 +34,7 @@ class Applied:
     paths: tuple[str, ...]
     """Where changes were made, in the order they were given; a moved file's is its new one."""
     rebased: tuple[str, ...] = ()
-    """Of these, buffers that a person had changed elsewhere meanwhile."""
+    """Of these, files and buffers that a person had changed elsewhere meanwhile."""
     committed: Committed | None = None
     """None if there was nothing to write."""
 
@@ -56,14 +59,29 @@ class Changing:
         if not (plan.files or plan.buffers or plan.moves):
             return Applied(execution_id, ())
         committer = self._committer()
-        committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
+        committed, cancelled = await to_the_end(self._written(committer, plan, changes, execution_id))
         if cancelled:
             await to_the_end(committer.put_back(committed))
             raise asyncio.CancelledError
         wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
         paths = tuple(change.move_to or change.path for change in wanted)
-        rebased = tuple(done.change.path for done in committed.buffers if done.before != done.change.before)
-        return Applied(execution_id, paths, rebased, committed)
+        rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
+        rebased += committed.rebased
+        return Applied(execution_id, paths, tuple(rebased), committed)
+
+    async def _written(
+        self, committer: Committer, plan: Plan, changes: Sequence[FileChange], execution_id: str
+    ) -> Committed:
+        """Write, again for what is saved in between."""
+        for _ in range(MAX_REBASES):
+            try:
+                return await committer.commit(plan, execution_id)
+            except EditConflict as error:
+                try:
+                    plan = await Stager(self._root, self._buffers).stage(changes)
+                except EditConflict:
+                    raise error from None  # it says what happened first
+        return await committer.commit(plan, execution_id)
 
     async def revert(self, applied: Applied) -> None:
         if applied.committed is None:
@@ -72,12 +90,20 @@ class Changing:
         if cancelled:
             raise asyncio.CancelledError
 
-    async def rollback(self, execution_id: str) -> list[str]:
+    async def rollback(self, execution_id: str) -> TakenBack:
         rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        names, cancelled = await to_the_end(rollback.run(execution_id))
+        done, cancelled = await to_the_end(rollback.run(execution_id))
         if cancelled:
             raise asyncio.CancelledError
-        return names
+        return done
+
+    async def take_back(self, execution_id: str, members: Sequence[str]) -> TakenBack:
+        journal = FamilyJournal(self._private(), members or [execution_id])
+        rollback = Rollback(self._root, self._buffers, journal)
+        done, cancelled = await to_the_end(rollback.as_far_as_possible(execution_id))
+        if cancelled:
+            raise asyncio.CancelledError
+        return done
 
     async def put_back_unfinished(
         self,
@@ -97,4 +123,4 @@ class Changing:
         return written_by(records, steps)
 
     def _committer(self) -> Committer:
-        return Committer(self._root, self._buffers, Journal(self._private()), self._step)
+        return Committer(self._root, self._buffers, Journal(self._private()), self._step, merges=True)

@@ -14,13 +14,15 @@ from tideate_core.workspace.journal import (
     BufferEntry,
     DirectoryEntry,
     FileEntry,
+    Images,
     ModeEntry,
     MoveEntry,
     RemovedEntry,
 )
 from tideate_core.workspace.rebasing import rebase
-from tideate_core.workspace.restoring import put_back, unwind
+from tideate_core.workspace.restoring import put_back
 from tideate_core.workspace.staging import onto
+from tideate_core.workspace.unwinding import unwind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Sequence
@@ -49,21 +51,31 @@ class Committed:
     record: Record
     buffers: tuple[BufferOperation, ...]
     moves: tuple[tuple[Path, Path], ...]
+    rebased: tuple[str, ...] = ()
+    """Files that a person had changed elsewhere meanwhile."""
 
 
 class Committer:
     """Writes the plans of one workspace and puts them back.
 
     :param step: of the run, that writes.
+    :param merges: what is written is kept, too, so that what changes it later can be told apart from it.
     """
 
     def __init__(
-        self, root: Root, buffers: Buffers | None, journal: Journal, step: str | None = None
+        self,
+        root: Root,
+        buffers: Buffers | None,
+        journal: Journal,
+        step: str | None = None,
+        *,
+        merges: bool = False,
     ) -> None:
         self._root = root
         self._buffers = buffers
         self._journal = journal
         self._step = step
+        self._merges = merges
 
     async def commit(self, plan: Plan, run: str) -> Committed:
         """Write everything, or raise and leave everything as it was.
@@ -90,7 +102,8 @@ class Committer:
         """
         never_written = {self._root.relative(path) for path in untouched}
         left = await self._put_back_buffers(committed)
-        left += [name for name in await self._put_back_files(committed.record) if name not in never_written]
+        conflicts = await self._put_back_files(committed.record, never_written)
+        left += [name for name in conflicts if name not in never_written]
         if left:
             raise RollbackConflict(
                 f"changed since they were written, so they were left as they are: {', '.join(left)}"
@@ -110,7 +123,8 @@ class Committer:
         """Journal the plan and change its buffers, again for what a person typed in between."""
         for _ in range(MAX_REBASES + 1):
             record = await asyncio.to_thread(self._record, plan, run)
-            committed = Committed(record, tuple(plan.buffers), tuple(plan.moves))
+            rebased = tuple(file.name for file in plan.files if file.rebased)
+            committed = Committed(record, tuple(plan.buffers), tuple(plan.moves), rebased)
             if self._buffers is None or not plan.buffers:
                 return committed
             try:
@@ -119,7 +133,7 @@ class Committer:
                     return committed
                 now = {buffer.number: buffer for buffer in changed}
                 plan.buffers = [
-                    onto(operation.change, now[operation.edit.number])
+                    onto(operation.change, now[operation.edit.number], operation.disk)
                     if operation.edit.number in now
                     else operation
                     for operation in plan.buffers
@@ -133,16 +147,17 @@ class Committer:
 
     def _record(self, plan: Plan, run: str) -> Record:
         relative = self._root.relative
-        entries: list[tuple[Entry, bytes]] = [
-            *((DirectoryEntry(path=relative(path)), b"") for path in plan.new_directories),
-            *((self._buffer_entry(item), item.before.encode("utf-8", _ODD)) for item in plan.buffers),
-            *((self._file_entry(item), item.before.data) for item in plan.files),
-            *((RemovedEntry(path=relative(item.path), mode=item.mode), b"") for item in plan.removed),
+        none = Images()
+        entries: list[tuple[Entry, Images]] = [
+            *((DirectoryEntry(path=relative(path)), none) for path in plan.new_directories),
+            *((self._buffer_entry(item), _buffer_images(item)) for item in plan.buffers),
+            *((self._file_entry(item), self._file_images(item, plan)) for item in plan.files),
+            *((RemovedEntry(path=relative(item.path), mode=item.mode), none) for item in plan.removed),
             *(
-                (ModeEntry(path=relative(item.path), before=item.before, after=item.after), b"")
+                (ModeEntry(path=relative(item.path), before=item.before, after=item.after), none)
                 for item in plan.modes
             ),
-            *((MoveEntry(old=relative(old), new=relative(new)), b"") for old, new in plan.moves),
+            *((MoveEntry(old=relative(old), new=relative(new)), none) for old, new in plan.moves),
         ]
         return self._journal.record(
             run, [entry for entry, _ in entries], [image for _, image in entries], self._step
@@ -154,7 +169,14 @@ class Committer:
             before=file.before.state,
             after=file.after.state,
             temp=file.temp.name,
+            moved_from=None if file.moved_from is None else self._root.relative(file.moved_from),
         )
+
+    def _file_images(self, file: FileOperation, plan: Plan) -> Images:
+        """Keep what is written only where a merge may need it, and the record does not have it anyway."""
+        has_it = any(file.after.state.holds_same_as(other.before.state) for other in plan.files)
+        kept = self._merges and file.after.state.kind == "file" and not has_it
+        return Images(file.before.data, file.after.data if kept else None)
 
     def _buffer_entry(self, buffer: BufferOperation) -> BufferEntry:
         path = buffer.path
@@ -169,6 +191,7 @@ class Committer:
             number=buffer.edit.number,
             before=text_digest(buffer.before),
             after=text_digest(buffer.after),
+            disk=None if buffer.disk is None else buffer.disk.state,
         )
 
     async def _tell(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
@@ -203,8 +226,8 @@ class Committer:
                 return True
         return False
 
-    async def _put_back_files(self, record: Record) -> list[str]:
-        unwound = await asyncio.to_thread(unwind, self._root, [record], None)
+    async def _put_back_files(self, record: Record, untouched: Collection[str]) -> list[str]:
+        unwound = await asyncio.to_thread(unwind, self._root, [record], None, whole=untouched)
         await asyncio.to_thread(put_back, self._root, [record], unwound.files)
         moves = [
             (self._root.entry(entry.new), self._root.entry(entry.old))
@@ -213,6 +236,14 @@ class Committer:
         ]
         await self._tell(moves, [file.path for file in unwound.files])
         return unwound.conflicts
+
+
+def _buffer_images(buffer: BufferOperation) -> Images:
+    return Images(
+        buffer.before.encode("utf-8", _ODD),
+        buffer.after.encode("utf-8", _ODD),
+        buffer.disk.data if buffer.disk is not None and buffer.disk.state.kind == "file" else None,
+    )
 
 
 def _write(plan: Plan, begun: set[Path]) -> None:

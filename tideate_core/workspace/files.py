@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -13,9 +14,11 @@ from tideate_core.errors import EditConflict
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ABSENT", "FileState", "Snapshot", "fsync_directory", "put", "snapshot", "text_digest"]
+__all__ = ["ABSENT", "FileState", "Snapshot", "fsync_directory", "holds", "put", "snapshot", "text_digest"]
 
 _MODE_BITS = 0o7777
+_replacing = threading.Lock()
+"""Two runs of one host may write the same file: none comes between the other's look and its write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,11 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
+def holds(data: bytes, digest: str) -> bool:
+    """Whether a digest is the one of these bytes."""
+    return _digest(data) == digest
+
+
 def text_digest(text: str) -> str:
     """Return what a buffer's text is recognised by; bytes that are no UTF-8 count as they are."""
     return _digest(text.encode("utf-8", "surrogatepass"))
@@ -88,8 +96,9 @@ def put(path: Path, wanted: Snapshot, *, expected: FileState, temp: Path, new_mo
     :raises EditConflict: something else than `expected` stands there; nothing was written.
     """
     if wanted.state.kind == "absent":
-        _refuse_changed(path, expected)
-        path.unlink(missing_ok=True)
+        with _replacing:
+            _refuse_changed(path, expected)
+            path.unlink(missing_ok=True)
         fsync_directory(path.parent)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,8 +108,9 @@ def put(path: Path, wanted: Snapshot, *, expected: FileState, temp: Path, new_mo
             temp.symlink_to(os.fsdecode(wanted.data))
         else:
             _write(temp, wanted, like=path, new_mode=new_mode)
-        _refuse_changed(path, expected)
-        temp.replace(path)
+        with _replacing:
+            _refuse_changed(path, expected)
+            temp.replace(path)
     except BaseException:
         temp.unlink(missing_ok=True)
         raise

@@ -1,26 +1,37 @@
 """What every apply of a run found before it wrote, durable before the first write.
 
 One directory for each apply, ``PRIVATE/journal/<execution_id>/<number>/``: ``before`` holds the pre-images
-one after another, ``manifest.json`` says where each is and what will be written. A directory without a
-manifest is of an apply that never began. A journal may come with a project: each manifest has a seal that
-only this person's tideate can make.
+one after another and behind them, packed, what will stand there instead, ``manifest.json`` says where each
+is. A directory without a manifest is of an apply that never began. A journal may come with a project: each
+manifest has a seal that only this person's tideate can make.
 """
 
 from __future__ import annotations
 
+import heapq
 import hmac
 import json
 import logging
 import os
 import shutil
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-from pydantic import BaseModel, ConfigDict
+from typing import TYPE_CHECKING, Any
 
 from tideate_core import provenance
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace.files import FileState, fsync_directory
+from tideate_core.workspace.files import fsync_directory, holds
+from tideate_core.workspace.manifest import (
+    BufferEntry,
+    DirectoryEntry,
+    Entry,
+    FileEntry,
+    Manifest,
+    ModeEntry,
+    MoveEntry,
+    Packed,
+    RemovedEntry,
+)
+from tideate_core.workspace.packing import pack, unpack
 from tideate_core.workspace.paths import journal_of
 
 if TYPE_CHECKING:
@@ -31,7 +42,9 @@ __all__ = [
     "BufferEntry",
     "DirectoryEntry",
     "Entry",
+    "FamilyJournal",
     "FileEntry",
+    "Images",
     "Journal",
     "Manifest",
     "ModeEntry",
@@ -46,81 +59,15 @@ _BEFORE = "before"
 log = logging.getLogger(__name__)
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+@dataclass(frozen=True, slots=True)
+class Images:
+    """What is kept for an entry."""
 
-
-class FileEntry(_Entry):
-    """One path: what stood there and what will."""
-
-    kind: Literal["file"] = "file"
-    path: str
-    before: FileState
-    after: FileState
-    temp: str
-    """Name of the file beside it that is written first."""
-    offset: int = 0
-    length: int = 0
-    """Where the pre-image is."""
-
-
-class BufferEntry(_Entry):
-    """One buffer: digests of its text before and after."""
-
-    kind: Literal["buffer"] = "buffer"
-    path: str
-    moved_to: str | None = None
-    number: int
-    before: str
-    after: str
-    offset: int = 0
-    length: int = 0
-
-
-class DirectoryEntry(_Entry):
-    """A directory that was made."""
-
-    kind: Literal["directory"] = "directory"
-    path: str
-
-
-class MoveEntry(_Entry):
-    """A file that the editor was told of under its new name."""
-
-    kind: Literal["move"] = "move"
-    old: str
-    new: str
-
-
-class RemovedEntry(_Entry):
-    """A directory that was removed, empty then."""
-
-    kind: Literal["removed"] = "removed"
-    path: str
-    mode: int
-
-
-class ModeEntry(_Entry):
-    """Permission bits that were changed; the ones of a file that is written are in its own entry, too."""
-
-    kind: Literal["mode"] = "mode"
-    path: str
-    before: int
-    after: int
-
-
-Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | ModeEntry
-
-
-class Manifest(_Entry):
-    """What one apply was about to change, written before it did."""
-
-    version: Literal[1] = 1
-    step: str | None = None
-    """Of the run, that wanted it; None where nobody said."""
-    entries: tuple[Entry, ...]
-    seal: str = ""
-    """Of the rest and of the run that it belongs to; empty where none could be made."""
+    before: bytes = b""
+    after: bytes | None = None
+    """None where it is not kept."""
+    disk: bytes | None = None
+    """Of a buffer's file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +94,41 @@ class Record:
 
         :raises WorkspaceError: the journal is damaged.
         """
+        return self._read(entry.offset, entry.length)
+
+    def after(self, entry: FileEntry | BufferEntry) -> bytes | None:
+        """Return an entry's post-image, None where it was not kept.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        wanted = entry.after if isinstance(entry, BufferEntry) else entry.after.digest
+        if entry.kept is not None:
+            found = unpack(self._read(entry.kept.offset, entry.kept.length), self.before(entry))
+            return found if found is not None and holds(found, wanted) else None
+        for other in self.manifest.entries:  # a moved file's is the pre-image where it was
+            if isinstance(other, FileEntry) and other.before.digest == wanted:
+                found = self.before(other)
+                return found if holds(found, wanted) else None
+        return b"" if holds(b"", wanted) else None
+
+    def disk(self, entry: BufferEntry) -> bytes | None:
+        """Return what the file of a buffer held, None where it was not kept.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        if entry.disk is None or entry.disk_kept is None:
+            return None
+        found = unpack(self._read(entry.disk_kept.offset, entry.disk_kept.length), self.before(entry))
+        return found if found is not None and holds(found, entry.disk.digest) else None
+
+    def _read(self, offset: int, length: int) -> bytes:
         try:
             with (self.directory / _BEFORE).open("rb") as file:
-                file.seek(entry.offset)
-                data = file.read(entry.length)
+                file.seek(offset)
+                data = file.read(length)
         except OSError as error:
             raise WorkspaceError(f"{self.directory} is damaged ({error}); nothing was restored") from error
-        if len(data) != entry.length:
+        if len(data) != length:
             raise WorkspaceError(f"{self.directory} is damaged: a pre-image is cut off; nothing was restored")
         return data
 
@@ -165,19 +140,20 @@ class Journal:
         self._private = private
 
     def record(
-        self, run: str, entries: Sequence[Entry], images: Sequence[bytes], step: str | None = None
+        self, run: str, entries: Sequence[Entry], images: Sequence[Images], step: str | None = None
     ) -> Record:
         """Write an apply down; when this returns it is on disk.
 
-        :param images: the pre-image of each entry, empty where there is none.
+        :param images: of each entry.
         :raises WorkspaceError: it cannot be written.
         """
         place = journal_of(self._private, run)
-        manifest = _sealed(run, Manifest(step=step, entries=_placed(entries, images)))
+        placed, data = _placed(entries, images)
+        manifest = _sealed(run, Manifest(step=step, entries=placed))
         try:
             directory = _new_directory(place)
-            _write(directory / _BEFORE, b"".join(images))
-            _write(directory / f"{_MANIFEST}.new", _text(manifest).encode())
+            _write(directory / _BEFORE, data)
+            _write(directory / f"{_MANIFEST}.new", manifest.as_text().encode())
             (directory / f"{_MANIFEST}.new").rename(directory / _MANIFEST)
             for path in [directory, *list(directory.parents)[:4]]:
                 fsync_directory(path)
@@ -207,6 +183,27 @@ class Journal:
         return [_load(path) for path in found if (path / _MANIFEST).exists()]
 
 
+class FamilyJournal(Journal):
+    """A run's applies together with those of the runs that are its steps, in the order they were written."""
+
+    def __init__(self, private: Path, runs: Sequence[str]) -> None:
+        super().__init__(private)
+        self._runs = runs
+
+    def records(self, run: str) -> list[Record]:
+        """Return the applies of all of them, the oldest first.
+
+        :raises WorkspaceError: one cannot be read.
+        """
+        of_each = [super(FamilyJournal, self).records(member) for member in self._runs]
+        # merged, not sorted: the order within a run stands, whatever the clock did meanwhile
+        return list(heapq.merge(*of_each, key=_written_at))
+
+
+def _written_at(record: Record) -> int:
+    return (record.directory / _MANIFEST).stat().st_mtime_ns
+
+
 def _new_directory(of_run: Path) -> Path:
     of_run.mkdir(parents=True, exist_ok=True, mode=0o700)
     of_run.parent.chmod(0o700)  # holds copies of the user's files
@@ -220,14 +217,22 @@ def _new_directory(of_run: Path) -> Path:
         return of_run / f"{number:04}"
 
 
-def _placed(entries: Sequence[Entry], images: Sequence[bytes]) -> tuple[Entry, ...]:
+def _placed(entries: Sequence[Entry], images: Sequence[Images]) -> tuple[tuple[Entry, ...], bytes]:
+    """Return the entries with the places of their images, and the images one after another."""
     placed: list[Entry] = []
-    offset = 0
+    data = bytearray()
     for entry, image in zip(entries, images, strict=True):
-        where = {"offset": offset, "length": len(image)} if image else {}
+        where: dict[str, Any] = {}
+        if image.before:
+            where |= {"offset": len(data), "length": len(image.before)}
+            data += image.before
+        for name, kept in (("kept", image.after), ("disk_kept", image.disk)):
+            packed = None if kept is None else pack(kept, image.before)
+            if packed is not None:
+                where[name] = Packed(offset=len(data), length=len(packed))
+                data += packed
         placed.append(entry.model_copy(update=where))
-        offset += len(image)
-    return tuple(placed)
+    return tuple(placed), bytes(data)
 
 
 def _sealed(run: str, manifest: Manifest) -> Manifest:
@@ -240,14 +245,8 @@ def _sealed(run: str, manifest: Manifest) -> Manifest:
 
 
 def _seal(run: str, manifest: Manifest) -> str:
-    text = _text(manifest.model_copy(update={"seal": ""}))
+    text = manifest.model_copy(update={"seal": ""}).as_text()
     return provenance.seal(f"{run}\n{text}".encode())
-
-
-def _text(manifest: Manifest) -> str:
-    return json.dumps(
-        manifest.model_dump(), separators=(",", ":")
-    )  # pydantic's own refuses names that are no UTF-8
 
 
 def _load(directory: Path) -> Record:

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.workspace.git import SAFE, environment
 from tideate_core.workspace.paths import PROTECTED
 
 if TYPE_CHECKING:
@@ -15,12 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["list_files"]
 
-_GIT = (
-    "git",
-    # a repository's own configuration must not start programs
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
-    *("ls-files", "--cached", "--others", "--exclude-standard", "-z"),
-)
+_GIT = (*SAFE, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
 _GIT_TIMEOUT = 10.0
 """Seconds; a walk answers after that."""
 _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "venv"}) | PROTECTED
@@ -42,11 +38,9 @@ def list_files(root: Path, limit: int) -> list[str]:
 
 
 def _from_git(root: Path) -> list[str]:
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    environment |= {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
         done = subprocess.run(  # noqa: S603
-            _GIT, cwd=root, env=environment, capture_output=True, timeout=_GIT_TIMEOUT, check=False
+            _GIT, cwd=root, env=environment(), capture_output=True, timeout=_GIT_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return []

@@ -92,7 +92,8 @@ def _has_body(known: Sequence[str], name: str) -> bool:
             if inner.strip() and _width(inner) <= width and not inner.strip().startswith(")"):
                 break
             body.append(inner.strip())
-        if "..." not in body:
+        # of a stub whose signature goes over several lines the ellipsis stands behind its last one
+        if not any(text == "..." or (text.startswith(")") and _ONE_LINER.search(text)) for text in body):
             return True
     return False
 

@@ -19,7 +19,7 @@ from tideate_core.workspace.whole import fit_whole, whole_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.workspace.parts import FileEdit
+    from tideate_core.workspace.parts import FileEdit, Part
 
 __all__ = ["Resolved", "resolve_files", "resolve_part", "resolve_text"]
 
@@ -135,6 +135,8 @@ def _checked(path: str | None) -> str | None:
 def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Placed]]:
     before = read(edit.path)
     language = language_of(edit.path)
+    if before is None and edit.action == "modify" and edit.parts and all(map(_adds, edit.parts)):
+        return FileChange(edit.path, "create", None, "\n".join(_new_text([edit], language))), []
     if edit.action == "create" or (before is None and edit.text is not None):
         if before is not None:
             raise UnusableAnswer("it exists already; change it in place of adding it")
@@ -148,6 +150,11 @@ def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChan
     done = _rewritten(edit, before.split("\n"), language)
     after = "\n".join(done.lines)
     return FileChange(edit.path, edit.action, before, after, move_to=edit.move_to), done.places
+
+
+def _adds(part: Part) -> bool:
+    """Whether a part searches nothing, as a block does that makes a new file."""
+    return all(not any(line.strip() for line in old) for old, _ in part.readings)
 
 
 def _rewritten(edit: FileEdit, old: list[str], language: str) -> Replaced:

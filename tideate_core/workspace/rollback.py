@@ -1,24 +1,34 @@
-"""Taking back everything that a run wrote, by hash: nothing that was changed since is touched."""
+"""Taking back everything that a run wrote, by hash: nothing that was changed since is lost."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
+from tideate_core.errors import EditConflict, NotText, OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.workspace.documents import Document
+from tideate_core.workspace.files import snapshot
 from tideate_core.workspace.journal import BufferEntry, FileEntry, MoveEntry
-from tideate_core.workspace.restoring import buffer_entries, put_back, unwind
+from tideate_core.workspace.restoring import put_back
+from tideate_core.workspace.traces import leave_traces
+from tideate_core.workspace.unwinding import buffer_entries, unwind
+from tideate_core.workspace.unwound import Restore, TakenBack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
+    from tideate_core.workspace.files import Snapshot
     from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.restoring import Unwound
+    from tideate_core.workspace.unwound import Save, Unwound
 
 __all__ = ["Rollback", "written_by"]
+
+TRIES: Final = 5
+"""How often a run is looked at again whose files change while they are restored."""
 
 
 class Rollback:
@@ -29,15 +39,50 @@ class Rollback:
         self._buffers = buffers
         self._journal = journal
 
-    async def run(self, execution_id: str) -> list[str]:
-        """Restore everything that a run wrote; return what was restored."""
+    async def run(self, execution_id: str) -> TakenBack:
+        """Restore everything that a run wrote, or nothing; return what was restored.
+
+        :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
+        """
         records = await asyncio.to_thread(self._journal.records, execution_id)
-        unwound, conflicts = await self._unwound(records)
-        if conflicts:
+        unwound = await self._unwound(records)
+        if unwound.reasons:
             raise RollbackConflict(
-                f"changed since the run wrote to them, so nothing was restored: {', '.join(conflicts)}"
+                f"changed since the run wrote to them, so nothing was restored: {_reasons(unwound)}"
             )
-        return await self._restored(records, unwound)
+        if not await self._restored(records, unwound):
+            raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
+        kept = [name for name in unwound.names if name not in unwound.merged]
+        return TakenBack(kept, unwound.merged, [])
+
+    async def as_far_as_possible(self, execution_id: str) -> TakenBack:
+        """Restore everything that a run wrote but what was changed since where it wrote.
+
+        Done again, also after it was killed in the middle, it tells again what it restored.
+        """
+        records = await asyncio.to_thread(self._journal.records, execution_id)
+        done: dict[str, bool] = {}
+        for attempt in range(TRIES):
+            unwound = await self._unwound(records)
+            for name, merged in [
+                *unwound.before.items(),
+                *((name, name in unwound.merged) for name in unwound.names),
+            ]:
+                done[name] = done.get(name, False) or merged
+            try:
+                if await self._restored(records, unwound):
+                    break
+            except WorkspaceError as error:
+                if not isinstance(error.__cause__, EditConflict) or attempt == TRIES - 1:
+                    raise
+        else:
+            raise WorkspaceError("buffers change again and again, so not everything was restored; try again")
+        came = {name: merged for name, merged in done.items() if name not in unwound.left}
+        return TakenBack(
+            [name for name, merged in came.items() if not merged],
+            [name for name, merged in came.items() if merged],
+            unwound.left,
+        )
 
     async def unfinished(
         self,
@@ -58,8 +103,9 @@ class Rollback:
         all_records = await asyncio.to_thread(self._journal.records, execution_id)
         records = [record for record in all_records if _unfinished(record, finished, only)]
         covered = _covered(all_records, records)
-        unwound, conflicts = await self._unwound(records)
         over = frozenset[str]().union(*covered)
+        unwound = await self._unwound(records, over)
+        conflicts = unwound.conflicts
         for name in [name for name in conflicts if name in over]:
             conflicts.remove(name)
             if on_left is not None:
@@ -73,33 +119,62 @@ class Rollback:
                 f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
                 f"again, or give the run up: `tideate cancel {execution_id}`"
             )
-        names = await self._restored(records, unwound)
+        if not await self._restored(records, unwound, over):
+            raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         for record, names_over in reversed(list(zip(records, covered, strict=True))):
             if not names_over:
                 await asyncio.to_thread(self._journal.drop, record)
-        return names
-
-    async def _unwound(self, records: Sequence[Record]) -> tuple[Unwound, list[str]]:
-        loaded = await self._loaded(records)
-        unwound = await asyncio.to_thread(unwind, self._root, records, loaded)
-        return unwound, unwound.conflicts + await self._unsaved(records, unwound)
-
-    async def _restored(self, records: Sequence[Record], unwound: Unwound) -> list[str]:
-        if unwound.edits and self._buffers is not None and await self._buffers.replace(unwound.edits):
-            raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
-        try:
-            await asyncio.to_thread(put_back, self._root, records, unwound.files)
-        except (OSError, EditConflict) as error:
-            raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
-        await self._tell(records, unwound)
         return unwound.names
 
-    async def _loaded(self, records: Sequence[Record]) -> dict[BufferEntry, BufferText]:
-        loaded: dict[BufferEntry, BufferText] = {}
-        for entry in buffer_entries(records) if self._buffers is not None else []:
+    async def _unwound(self, records: Sequence[Record], whole: Collection[str] = ()) -> Unwound:
+        loaded = await self._loaded(records)
+        return await asyncio.to_thread(unwind, self._root, records, loaded, whole=whole)
+
+    async def _restored(
+        self, records: Sequence[Record], unwound: Unwound, whole: Collection[str] = ()
+    ) -> bool:
+        """Restore what can be; False if a buffer changed meanwhile, and nothing was restored.
+
+        :raises WorkspaceError: not everything could be restored.
+        """
+        await asyncio.to_thread(leave_traces, unwound.marks)
+        if unwound.edits and self._buffers is not None and await self._buffers.replace(unwound.edits):
+            return False
+        files = unwound.files
+        if unwound.saves and self._buffers is not None:
+            await self._buffers.save([save.number for save in unwound.saves])
+            # what the editor wrote stands there now
+            again = await self._unwound(records, whole)
+            files = await asyncio.to_thread(_exactly, again, unwound.saves)
+        try:
+            await asyncio.to_thread(put_back, self._root, records, files)
+        except (OSError, EditConflict) as error:
+            raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
+        await self._tell(records, [file.path for file in files], unwound.left)
+        return True
+
+    async def _loaded(self, records: Sequence[Record]) -> dict[BufferEntry | Path, BufferText]:
+        loaded: dict[BufferEntry | Path, BufferText] = {}
+        if self._buffers is None:
+            return loaded
+        for entry in buffer_entries(records):
             if (buffer := await self._find(entry)) is not None:
                 loaded[entry] = buffer
+        for path in self._files(records):
+            if (buffer := await self._buffers.find(path)) is not None:
+                loaded[path] = buffer
         return loaded
+
+    def _files(self, records: Sequence[Record]) -> list[Path]:
+        found: dict[Path, None] = {}
+        for record in records:
+            for entry in record.manifest.entries:
+                if isinstance(entry, FileEntry):
+                    try:
+                        found[self._root.entry(entry.path)] = None
+                    except OutsideRoot:
+                        continue  # it is not written, and that is said
+        return list(found)
 
     async def _find(self, entry: BufferEntry) -> BufferText | None:
         if self._buffers is None:
@@ -114,30 +189,51 @@ class Rollback:
                 return buffer
         return None
 
-    async def _unsaved(self, records: Sequence[Record], unwound: Unwound) -> list[str]:
-        """Name the files to restore that a loaded buffer would overwrite again.
-
-        A buffer that is restored itself does not, nor one whose file only goes back to its old name.
-        """
-        if self._buffers is None:
-            return []
-        restored = {edit.number for edit in unwound.edits}
-        moved = {name for move in _moves(records) for name in (move.old, move.new)}
-        names: list[str] = []
-        for file in unwound.files:
-            name = self._root.relative(file.path)
-            buffer = await self._buffers.find(file.path)
-            if buffer is not None and buffer.modified and buffer.number not in restored and name not in moved:
-                names.append(f"{name} (unsaved)")
-        return names
-
-    async def _tell(self, records: Sequence[Record], unwound: Unwound) -> None:
+    async def _tell(self, records: Sequence[Record], paths: Sequence[Path], left: Collection[str]) -> None:
         if self._buffers is None:
             return
         for move in _moves(records):
-            await self._buffers.moved(self._root.entry(move.new), self._root.entry(move.old))
-        if unwound.files:
-            await self._buffers.changed_on_disk([file.path for file in unwound.files])
+            if move.new not in left and move.old not in left:
+                await self._buffers.moved(self._root.entry(move.new), self._root.entry(move.old))
+        if paths:
+            await self._buffers.changed_on_disk(paths)
+
+
+def _exactly(again: Unwound, saves: Sequence[Save]) -> list[Restore]:
+    """Return the files to write, with those that the editor saved in its own manner, as they were before.
+
+    :param again: what there is to do after the saving.
+    """
+    given = {file.path: file for file in again.files}
+    unsaved = {save.path for save in again.saves}  # an unmodified buffer had nothing of it
+    for save in saves:
+        file = given.get(save.path)
+        now = file.wanted if file is not None else snapshot(save.path)
+        if now.state.holds_same_as(save.wanted.state):
+            continue
+        if save.path not in unsaved and not _only_style_differs(now, save):
+            continue
+        temp = save.path.with_name(f".tideate-{os.getpid()}.tmp") if file is None else file.temp
+        expected = now.state if file is None else file.expected
+        given[save.path] = Restore(save.path, save.wanted, expected, temp)
+    return list(given.values())
+
+
+def _only_style_differs(now: Snapshot, save: Save) -> bool:
+    """Whether a saved file has no more than it had before: what was unsaved in the buffer is in it, too."""
+    before = "" if save.wanted.state.kind == "absent" else _text_of(save.wanted.data)
+    return _text_of(now.data) == save.text == before
+
+
+def _text_of(data: bytes) -> str | None:
+    try:
+        return Document.decode(data).text
+    except NotText:
+        return None
+
+
+def _reasons(unwound: Unwound) -> str:
+    return ", ".join(f"{name} ({why})" for name, why in unwound.reasons.items())
 
 
 def _unfinished(record: Record, finished: Collection[str], only: str | None) -> bool:

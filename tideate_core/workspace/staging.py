@@ -8,7 +8,7 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import EditConflict, WorkspaceError
+from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import apply_hunks, lines_of
@@ -47,6 +47,10 @@ class FileOperation:
     temp: Path
     new_mode: bool = False
     """The file is new: it gets the mode that new files get."""
+    moved_from: Path | None = None
+    """Another operation's path: its file goes here."""
+    rebased: bool = False
+    """A person had changed it elsewhere meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,8 @@ class BufferOperation:
     edit: BufferEdit
     before: str
     after: str
+    disk: Snapshot | None
+    """What its file holds; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +110,10 @@ class Plan:
         return sorted(missing, key=lambda path: len(path.parts))
 
 
-def onto(change: FileChange, current: BufferText) -> BufferOperation:
+def onto(change: FileChange, current: BufferText, disk: Snapshot | None = None) -> BufferOperation:
     """Make a buffer's edit against its text as it is now.
 
+    :param disk: what its file holds.
     :raises EditConflict: a line that the edit replaces is another one now.
     """
     hunks: list[Hunk] | None = change.hunks
@@ -117,7 +124,7 @@ def onto(change: FileChange, current: BufferText) -> BufferOperation:
         raise EditConflict(f"{name} was changed where the edit goes; nothing was written. Run it again.")
     after = "\n".join(apply_hunks(lines_of(current.text), hunks))
     edit = BufferEdit(current.number, current.tick, tuple(hunks))
-    return BufferOperation(change, current.path, edit, current.text, after)
+    return BufferOperation(change, current.path, edit, current.text, after, disk)
 
 
 class Stager:
@@ -151,7 +158,13 @@ class Stager:
         if current is None:
             name = change.path or f"buffer {change.buffer}"
             raise EditConflict(f"{name} was closed while the edit was made; nothing was written")
-        self._buffer(change, current)
+        self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
+
+    def _file_of(self, buffer: BufferText) -> Snapshot | None:
+        try:
+            return snapshot(self._root.resolve(buffer.path)) if buffer.path else None
+        except (OutsideRoot, OSError):
+            return None  # it is not ours to restore
 
     async def _by_path(self, change: FileChange) -> None:
         if not change.path and change.action == "modify":
@@ -182,24 +195,23 @@ class Stager:
             raise EditConflict(f"{change.path} exists already; nothing was written")
         if buffer is not None:
             # a buffer always has a line, though its file has none yet
-            self._buffer(replace(change, before=""), buffer)
+            self._buffer(replace(change, before=""), buffer, found)
             return
         after = Snapshot.of_file(Document().encode(change.after or ""), 0)
         self._file(change.path, path, found, after, new_mode=True)
 
     def _modify(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
         if buffer is not None:
-            self._buffer(change, buffer)
+            self._buffer(change, buffer, found)
             return
-        document = _unchanged(change, found)
-        after = Snapshot.of_file(document.encode(change.after or ""), found.state.mode)
-        self._file(change.path, path, found, after)
+        data, rebased = _edited(change, found)
+        self._file(change.path, path, found, Snapshot.of_file(data, found.state.mode), rebased=rebased)
 
     def _delete(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
         if buffer is not None and buffer.modified:
             raise EditConflict(f"{change.path} has unsaved changes in the editor; nothing was written")
         if found.state.kind == "file" and change.before is not None:
-            _unchanged(change, found)
+            _refuse_changed(change, found)
         self._file(change.path, path, found, Snapshot(ABSENT))
 
     async def _move(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
@@ -212,28 +224,36 @@ class Stager:
         if there.state != ABSENT or (self._buffers is not None and await self._buffers.find(target)):
             raise EditConflict(f"{new_name} exists already; nothing was written")
         rewritten = change.after is not None and change.after != change.before
-        data = found.data
+        data, rebased = found.data, False
         if buffer is not None:
             self._plan.moves.append((path, target))
             if rewritten:
-                self._buffer(change, buffer)
-        elif change.before is not None:
-            document = _unchanged(change, found)
-            data = document.encode(change.after) if rewritten else data
-        self._file(new_name, target, there, Snapshot.of_file(data, found.state.mode))
+                self._buffer(change, buffer, found)
+        elif rewritten:
+            data, rebased = _edited(change, found)
+        after = Snapshot.of_file(data, found.state.mode)
+        self._file(new_name, target, there, after, moved_from=path, rebased=rebased)
         self._file(change.path, path, found, Snapshot(ABSENT))
 
-    def _buffer(self, change: FileChange, current: BufferText) -> None:
+    def _buffer(self, change: FileChange, current: BufferText, disk: Snapshot | None) -> None:
         if any(operation.edit.number == current.number for operation in self._plan.buffers):
             name = change.path or "the buffer"
             raise WorkspaceError(f"{name} is named by two changes; nothing was written")
-        self._plan.buffers.append(onto(change, current))
+        self._plan.buffers.append(onto(change, current, disk))
 
     def _file(
-        self, name: str, path: Path, before: Snapshot, after: Snapshot, *, new_mode: bool = False
+        self,
+        name: str,
+        path: Path,
+        before: Snapshot,
+        after: Snapshot,
+        *,
+        new_mode: bool = False,
+        moved_from: Path | None = None,
+        rebased: bool = False,
     ) -> None:
         temp = path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
-        self._plan.files.append(FileOperation(name, path, before, after, temp, new_mode))
+        self._plan.files.append(FileOperation(name, path, before, after, temp, new_mode, moved_from, rebased))
 
 
 def _read(path: Path, name: str) -> Snapshot:
@@ -252,8 +272,19 @@ def _refuse_odd(name: str, path: Path, found: Snapshot) -> None:
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")
 
 
-def _unchanged(change: FileChange, found: Snapshot) -> Document:
-    document = Document.decode(found.data, change.path)
-    if document.text != change.before:
+def _refuse_changed(change: FileChange, found: Snapshot) -> None:
+    if Document.decode(found.data, change.path).text != change.before:
         raise EditConflict(f"{change.path} changed on disk while the edit was made; nothing was written")
-    return document
+
+
+def _edited(change: FileChange, found: Snapshot) -> tuple[bytes, bool]:
+    """Return what a file becomes, and whether the edit was moved over what a person changed elsewhere."""
+    document = Document.decode(found.data, change.path)
+    if document.text == change.before:
+        return document.encode(change.after or ""), False
+    hunks = rebase(change.hunks, change.before or "", document.text)
+    if hunks is None:
+        raise EditConflict(
+            f"{change.path} changed on disk where the edit goes; nothing was written. Run it again."
+        )
+    return document.encode("\n".join(apply_hunks(lines_of(document.text), hunks))), True

@@ -78,6 +78,8 @@ _LEAST_TO_COMPARE = 10
 def _refuse_part(code: Sequence[str], old: Sequence[str]) -> None:
     had = [line for line in old if line.strip()]
     has = [line for line in code if line.strip()]
+    if not has:
+        raise UnusableAnswer(f"it has no lines and the file has {len(had)}; write the complete new file")
     if len(had) < _LEAST_TO_COMPARE or len(has) * 2 >= len(had):
         return
     raise UnusableAnswer(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import WorkspaceError
+from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import private_dir, real
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import snapshot
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changing import Applied, Changing
     from tideate_core.workspace.edits import FileChange
+    from tideate_core.workspace.unwound import TakenBack
+
+    _Changes = list[FileChange]
 
 __all__ = ["Source", "Workspace"]
 
@@ -79,6 +83,16 @@ class Workspace:
         return self._root.path
 
     @property
+    def buffers(self) -> Buffers | None:
+        """The editor's, None outside it."""
+        return self._buffers
+
+    @property
+    def private(self) -> Path | None:
+        """Where the journal is kept; None for the project's own private directory."""
+        return self._private
+
+    @property
     def max_bytes(self) -> int:
         """Of a file that is read."""
         return self._max_bytes
@@ -127,9 +141,9 @@ class Workspace:
         """Make all changes or none.
 
         Where a file is loaded in the editor its buffer is changed and not saved; an edit is moved over what
-        the person typed elsewhere in it. What stood there before is journalled first, so that `rollback`
-        works even after the process was killed in here. If the task is cancelled while writing, everything
-        is put back before the cancellation goes on.
+        the person typed or saved elsewhere in it. What stood there before is journalled first, so that
+        `rollback` works even after the process was killed in here. If the task is cancelled while writing,
+        everything is put back before the cancellation goes on.
 
         :raises EditConflict: a file or buffer is not what a change was made for; nothing was written.
         :raises OutsideRoot: a path is outside the root or protected; nothing was written.
@@ -144,14 +158,65 @@ class Workspace:
         """
         await self._changing().revert(applied)
 
+    async def attach(self, changes: Sequence[FileChange]) -> _Changes:
+        """Return changes of files with the buffers that have these loaded now; those that have one stay."""
+        if self._buffers is None:
+            return [*changes]
+        return [await self._attached(change, self._buffers) for change in changes]
+
+    async def _attached(self, change: FileChange, buffers: Buffers) -> FileChange:
+        if change.action == "create" or change.buffer is not None or not change.path:
+            return change
+        buffer = await buffers.find(self._root.resolve(change.path))
+        return change if buffer is None else replace(change, buffer=buffer.number, tick=buffer.tick)
+
+    async def save(self, paths: Sequence[str]) -> _Names:
+        """Write the buffers of these files that have changes, exactly as they are; outside an editor, none.
+
+        :returns: the files that were written.
+        :raises OutsideRoot: a path is not one of the project's.
+        :raises WorkspaceError: one cannot be, or its file was changed by somebody else; those before it are.
+        """
+        names: dict[str, int] = {}
+        for path in paths if self._buffers is not None else ():
+            found = self._root.resolve(path)
+            if (buffer := await self.unsaved(found)) is not None:
+                names[self._root.relative(found)] = buffer.number
+        if names and self._buffers is not None:
+            await self._buffers.save(list(names.values()))
+        return list(names)
+
+    async def unsaved_files(self) -> _Names:
+        """Return the project's files whose buffers have changes that were not saved, sorted."""
+        if self._buffers is None or self._root.path is None:
+            return []
+        names: list[str] = []
+        for path in await self._buffers.modified(self._root.path):
+            with contextlib.suppress(OutsideRoot):  # of those that no workflow touches
+                names.append(self._root.relative(self._root.resolve(path)))
+        return sorted(names)
+
     async def rollback(self, execution_id: str) -> _Names:
         """Undo all that a run wrote, also one whose process was killed while writing.
 
+        What was changed since elsewhere in a file stays.
+
         :returns: what was restored; empty if everything is as it was.
-        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        return await self._changing().rollback(execution_id)
+        done = await self._changing().rollback(execution_id)
+        return [*done.restored, *done.merged]
+
+    async def take_back(self, execution_id: str, members: Sequence[str] = ()) -> TakenBack:
+        """Undo what a run wrote as far as nobody changed it since where the run wrote.
+
+        Done again, also after the process was killed in here, it comes to the same end and tells the same.
+
+        :param members: the runs whose changes are the run's; itself if there are none.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written; try again.
+        """
+        return await self._changing().take_back(execution_id, members)
 
     async def put_back_unfinished(
         self,

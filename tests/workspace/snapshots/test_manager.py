@@ -12,6 +12,7 @@ from tests.workspace.snapshots.trees import looked_at
 from tideate_core.errors import OutsideRoot, SnapshotNotFound, WorkspaceError
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
 from tideate_core.workspace.snapshots import manager as module
+from tideate_core.workspace.snapshots.packs import digest
 
 
 def manifest_of(root: Path, snapshot_id: str) -> Path:
@@ -56,8 +57,28 @@ async def test_the_manifest_is_json_that_other_tools_can_read(root: Path, snapsh
     shape = json.loads(manifest_of(root, made).read_text())
     assert (shape["id"], shape["name"], shape["count"]) == (made, "one", 7)
     (row,) = [row for row in shape["tree"]["entries"] if row[0] == "run.sh"]
-    assert row[1:4] == ["file", 0o751, 10]
-    assert len(row[7]) == 64
+    assert row == ["run.sh", "file", 0o751, 10, digest(b"#!/bin/sh\n"), ""]
+
+
+async def test_a_manifest_of_the_first_version_is_restored_and_gone_on_from(
+    root: Path, snapshots: SnapshotManager
+) -> None:
+    made = await snapshots.create("one")
+    path = manifest_of(root, made)
+    first, _, rest = path.read_bytes().partition(b"\n")
+    tree = json.loads(rest.removesuffix(b"}\n"))
+    rows = [json.dumps([*row[:4], 1, 2, 3, *row[4:]]) for row in tree.pop("entries")]
+    lines = ",\n".join(rows)
+    old = f'{json.dumps(tree).removesuffix("}")},"entries":[\n{lines}\n]}}}}\n'.encode()
+    head = json.loads(first.removesuffix(b',"tree":') + b"}") | {"version": 1, "digest": digest(old)}
+    del head["pinned"]
+    path.write_bytes(json.dumps(head).removesuffix("}").encode() + b',"tree":\n' + old)
+    before = looked_at(root)
+    (root / "run.sh").unlink()
+    await snapshots.restore(made)
+    assert looked_at(root) == before
+    await snapshots.create("two")
+    assert await snapshots.damaged() == []
 
 
 async def test_the_latest_is_the_one_made_last_whatever_the_clock_says(
@@ -236,3 +257,45 @@ async def test_a_cancelled_snapshot_lets_go_of_the_lock_and_leaves_nothing(
     assert list(place.rglob("*.new")) == []
     assert await snapshots.create("two")
     assert [one.name for one in await snapshots.list()][-1] == "two"
+
+
+async def test_a_pinned_snapshot_is_not_tidied_away_until_it_is_released(root: Path) -> None:
+    snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=2))
+    pinned = await snapshots.create("of a task", pin="run1")
+    others = [await snapshots.create(str(number)) for number in range(4)]
+    assert [one.id for one in await snapshots.list()] == [pinned, *others[-2:]]
+    assert [one.pinned for one in await snapshots.list()] == [("run1",), (), ()]
+    assert (await snapshots.get(pinned)).pinned == ("run1",)
+    await snapshots.release("run1")
+    last = await snapshots.create("last")
+    assert [one.id for one in await snapshots.list()] == [others[-1], last]
+
+
+async def test_a_snapshot_is_kept_until_all_who_pinned_it_released_it(root: Path) -> None:
+    snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=1))
+    made = await snapshots.create("one")
+    before = looked_at(root)
+    for run in ("run1", "run2", "run2"):
+        await snapshots.pin(made, run)
+    await snapshots.release("run1")
+    await snapshots.release("run1")
+    await snapshots.release("never heard of")
+    (root / "run.sh").write_text("another\n")
+    await snapshots.create("two")
+    assert [one.pinned for one in await snapshots.list()] == [("run2",), ()]
+    await snapshots.restore(made)
+    assert looked_at(root) == before
+
+
+async def test_a_snapshot_that_is_not_there_cannot_be_pinned(root: Path, snapshots: SnapshotManager) -> None:
+    with pytest.raises(SnapshotNotFound):
+        await snapshots.pin("0" * 16, "run1")
+    await snapshots.release("run1")
+    assert not (root / ".tideate").exists()
+
+
+async def test_many_pinned_snapshots_leave_as_many_others_as_are_to_be_kept(root: Path) -> None:
+    snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=2))
+    pinned = [await snapshots.create(f"pinned {number}", pin="run") for number in range(4)]
+    others = [await snapshots.create(str(number)) for number in range(3)]
+    assert [one.id for one in await snapshots.list()] == [*pinned, *others[1:]]

@@ -313,9 +313,10 @@ async def test_a_manifest_that_somebody_made_up_writes_nowhere_else(
     made = await snapshots.create("one")
     place = root / ".tideate" / "snapshots"
     manifest = load(place / f"{made}.json")
-    entries = [
-        entry._replace(path=path) if entry.path == "run.sh" else entry for entry in manifest.entries.values()
-    ]
+    entries = {
+        name: entry._replace(path=path) if name == "run.sh" else entry
+        for name, entry in manifest.entries.items()
+    }
     save(place, manifest.header, entries, {}, [])
     before = looked_at(root.parent, leave_out=(".tideate",))
     with pytest.raises(OutsideRoot):

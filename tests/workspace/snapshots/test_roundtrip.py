@@ -7,9 +7,10 @@ import tempfile
 from pathlib import Path
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.workspace.snapshots.trees import TREES, Node, git, lay_out, looked_at
-from tideate_core.workspace import SnapshotManager
+from tests.workspace.snapshots.trees import TREES, Node, git, lay_out, looked_at, over, tick
+from tideate_core.workspace import SnapshotLimits, SnapshotManager
 
 
 @given(TREES, TREES)
@@ -25,6 +26,7 @@ async def _there_and_back(root: Path, then: dict[bytes, Node], later: dict[bytes
     lay_out(root, then)
     snapshots = SnapshotManager(root)
     before = looked_at(root)
+    tick(root.parent)  # so that what stands there is known by its times
     known = await snapshots.create("then")
     assert await snapshots.diff(known) == []
     lay_out(root, later)
@@ -56,6 +58,7 @@ async def _kept(root: Path, then: dict[bytes, Node], later: dict[bytes, Node]) -
     snapshots = SnapshotManager(root)
     lay_out(root, then)
     before = looked_at(root)
+    tick(root.parent)
     known = await snapshots.create("then")
     lay_out(root, later)
     after = looked_at(root)
@@ -68,3 +71,27 @@ async def _kept(root: Path, then: dict[bytes, Node], later: dict[bytes, Node]) -
     for path, node in after.items():
         if path not in before and node[0] != "directory" and now.get(path) != node:
             raise AssertionError(f"{path!r} was made since, and is gone")
+
+
+@given(st.lists(TREES, min_size=2, max_size=4), st.lists(TREES, max_size=2))
+@settings(max_examples=40)
+def test_each_of_several_snapshots_has_what_stood_there_then(
+    trees: list[dict[bytes, Node]], again: list[dict[bytes, Node]]
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        asyncio.run(_one_after_the_other(Path(place) / "p", [*trees, trees[0], *again]))
+
+
+async def _one_after_the_other(root: Path, trees: list[dict[bytes, Node]]) -> None:
+    """Make snapshots of trees, of each twice, merged into what stood there: most of it stays untouched."""
+    snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=100))
+    made: list[tuple[str, dict[bytes, Node]]] = []
+    lay_out(root, {b"kept%d" % number: ("file", 0o644, b"k") for number in range(3)})
+    for tree in trees:
+        over(root, tree)
+        tick(root.parent)
+        looked = looked_at(root)
+        made += [(await snapshots.create("one"), looked), (await snapshots.create("same"), looked)]
+    for one, looked in reversed(made):
+        await snapshots.restore(one, delete_added=True)
+        assert looked_at(root) == looked

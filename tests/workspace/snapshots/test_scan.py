@@ -6,13 +6,15 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from tests.workspace.snapshots.trees import at, by_nobody, git, looked_at, nobodys
+import pytest
+
+from tests.workspace.snapshots.trees import at, by_nobody, git, looked_at, nobodys, tick
+from tideate_core.errors import EditConflict
 from tideate_core.workspace import Snapshot, SnapshotLimits, SnapshotManager
+from tideate_core.workspace.snapshots.restoring import Restoring
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 
 def paths(snapshot: Snapshot) -> set[str]:
@@ -179,3 +181,35 @@ async def test_odd_names_come_back(root: Path) -> None:
     assert {os.fsencode(diff.path) for diff in diffs} == set(names)
     await snapshots.restore(made)
     assert looked_at(root) == before
+
+
+async def test_a_directory_that_is_never_looked_at_is_said_also_where_nothing_else_changed(
+    root: Path,
+) -> None:
+    tick(root.parent)
+    assert ".hg" not in (await taken(root)).ignored
+    (root / ".hg").mkdir()
+    assert ".hg" in (await taken(root)).ignored
+
+
+async def test_an_ignored_directory_that_was_looked_into_for_a_restore_is_not_in_the_next_snapshot(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> None:
+        raise EditConflict("a file changed meanwhile")
+
+    monkeypatch.setattr(Restoring, "write", refused)
+    snapshots = SnapshotManager(repository)
+    (repository / "out").mkdir()
+    made = await snapshots.create("one")
+    (repository / ".git" / "info" / "exclude").write_text("out\n")
+    (repository / "run.sh").write_text("another\n")
+    tick(repository.parent)
+    with pytest.raises(EditConflict):
+        await snapshots.restore(made)
+    before = await snapshots.get_latest()
+    assert before is not None
+    assert "out" in {entry.path for entry in before.files}
+    found = await taken(repository)
+    assert "out" in found.ignored
+    assert "out" not in {entry.path for entry in found.files}

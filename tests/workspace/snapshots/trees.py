@@ -101,6 +101,17 @@ def by_nobody(code: str, root: Path) -> str:
     return done.stdout
 
 
+def tick(place: Path) -> None:
+    """Wait until the clock of the file system has gone on, so that what stands there is no longer recent."""
+    with tempfile.NamedTemporaryFile(dir=place) as probe:
+        first = os.fstat(probe.fileno()).st_mtime_ns
+        for _ in range(10_000_000):
+            os.utime(probe.fileno())
+            if os.fstat(probe.fileno()).st_mtime_ns > first:
+                return
+    raise AssertionError("the clock of the file system stands still")
+
+
 def at(root: Path, name: bytes) -> Path:
     return root / os.fsdecode(name)
 
@@ -156,3 +167,14 @@ def _make(base: Path, tree: dict[bytes, Node]) -> None:
         else:
             path.write_bytes(holds)
             path.chmod(mode)
+
+
+def over(root: Path, tree: dict[bytes, Node]) -> None:
+    """Put a tree over what stands in a directory: only the names that it has are replaced."""
+    for name in tree:
+        path = at(root, name)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    _make(root, tree)

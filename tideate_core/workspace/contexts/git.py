@@ -13,6 +13,7 @@ from typing import Final
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import inside
 from tideate_core.workspace.contexts.secrets import secret_in, secret_name
+from tideate_core.workspace.git import SAFE, environment
 
 __all__ = ["Changes", "read_changes"]
 
@@ -20,10 +21,6 @@ TIMEOUT: Final = 10.0
 """Seconds that one call of git may take."""
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of output that are read."""
-_SAFE: Final = (
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never"),
-    *("-c", "core.untrackedCache=false", "--no-pager", "--literal-pathspecs"),
-)
 _DIFF: Final = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short"),
     *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"),
@@ -107,13 +104,18 @@ async def _has_commits(root: Path) -> bool:
 
 
 async def _without_filters(root: Path) -> list[str]:
-    """Return settings that empty every filter that the repository itself brings."""
+    """Return settings that empty every filter that the repository itself brings.
+
+    :raises WorkspaceError: one has a name that no such setting can have.
+    """
     listed, _ = await _git(root, "config", "--list", "--show-scope", "--name-only", "-z")
     fields = listed.split(b"\0")
     settings: list[str] = []
     for scope, key in zip(fields[::2], fields[1::2], strict=False):
         if scope in _FOREIGN_SCOPES and key.lower().startswith(b"filter."):
             name = os.fsdecode(key)
+            if "=" in name:  # git takes what is before the first as the name
+                raise WorkspaceError(f"the repository configures {name!a}, which nothing can turn off")
             settings += ["-c", f"{name}={'false' if name.lower().endswith('.required') else ''}"]
     return settings
 
@@ -122,9 +124,10 @@ async def _git(root: Path, *arguments: str) -> tuple[bytes, bool]:
     """Run git; returns what it printed, and whether that is all of it."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *("git", *_SAFE, *arguments),
+            *SAFE,
+            *arguments,
             cwd=root,
-            env=_environment(),
+            env=environment(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -159,13 +162,3 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     await process.wait()
-
-
-def _environment() -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return kept | {
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "LC_ALL": "C",
-    }

@@ -27,11 +27,12 @@ FEW_PACKS: Final = 8
 def retire(directory: Path, keep: int, spare: str) -> list[str]:
     """Delete all snapshots but the newest; returns the ids of those that went.
 
-    :param keep: how many stay.
+    :param keep: how many stay, those that are pinned not counted: these stay, too.
     :param spare: one that stays in any case.
     """
     found, _ = headers(directory)
-    old = [header.id for header in found[: max(len(found) - keep, 0)] if header.id != spare]
+    loose = [header.id for header in found if not header.pinned]
+    old = [one for one in loose[: max(len(loose) - keep, 0)] if one != spare]
     for one in old:
         find(directory, one).unlink()
     return old
@@ -74,9 +75,7 @@ def _merge(directory: Path, found: list[Header]) -> None:
         }
     except WorkspaceError:
         return  # one is damaged, and could need anything
-    needed = {
-        pack.id: sum(place.length for name, place in pack.places.items() if name in live) for pack in packs
-    }
+    needed = {pack.id: sum(pack.place(name).length for name in pack.hashes & live) for pack in packs}
     chosen = sorted(packs, key=lambda pack: needed[pack.id])[: len(needed) - FEW_PACKS]
     writer = PackWriter(directory / "packs")
     try:
@@ -98,8 +97,9 @@ def _merge(directory: Path, found: list[Header]) -> None:
 def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
     """Copy what is needed of a pack, each content once: a frame as it is, or the smaller part of it anew."""
     of_frame: dict[int, list[tuple[str, int, int]]] = {}
-    for name, place in pack.places.items():
+    for name in pack.hashes:
         if name in live:
+            place = pack.place(name)
             of_frame.setdefault(place.frame, []).append((name, place.offset, place.length))
     for number, blobs in sorted(of_frame.items()):
         whole = pack.frames[number][2]

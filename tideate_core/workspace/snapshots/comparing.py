@@ -67,6 +67,8 @@ def compare(then: Manifest, now: Tree) -> Comparison:
                 found.left[path] = (
                     now.skipped[hidden] if hidden == path else f"{hidden} {now.skipped[hidden]}"
                 )
+        elif current is was:
+            continue
         elif not current.holds_same_as(was) or current.mode != was.mode:
             found.modified.append((was, current))
     found.added = [

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from tideate_core.workspace.snapshots.listing import stamps
 from tideate_core.workspace.snapshots.packs import compressed, digest
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ class Reader:
         self._claiming = threading.Lock()
         self.failed: dict[str, str] = {}
         """Files that could not be read, and why."""
+        self.read_at: dict[str, bytes] = {}
+        """The stamps of those that were, at that time."""
 
     def read(self, entries: Sequence[Entry], progress: Progress) -> list[Entry]:
         """Return the files with their hashes and as they stood when they were read; those that failed not.
@@ -114,7 +117,7 @@ class Reader:
         failed: dict[str, str] = {}
         for entry in batch:
             try:
-                data, now = _steady(os.path.join(self._root, entry.path), entry, self._largest)  # noqa: PTH118
+                data, now, stamp = _steady(os.path.join(self._root, entry.path), entry, self._largest)  # noqa: PTH118
             except OSError as error:
                 if not isinstance(error, (FileNotFoundError, NotADirectoryError)):  # else it is gone
                     failed[entry.path] = f"cannot be read: {error.strerror}"
@@ -123,6 +126,7 @@ class Reader:
                 failed[entry.path] = now
                 continue
             entries.append(now)
+            self.read_at[now.path] = stamp
             if self._claim(now.hash):
                 fresh.append((now.hash, data))
         return _Read(
@@ -153,9 +157,10 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         yield batch
 
 
-def _steady(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str]:
+def _steady(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str, bytes]:
     """Read a file until it stands still meanwhile; else the second is why it cannot be had.
 
+    :returns: what it holds, the entry, and its stamp.
     :raises OSError: it cannot be read.
     """
     for _ in range(TRIES):
@@ -164,24 +169,13 @@ def _steady(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str]:
         with os.fdopen(handle, "rb", buffering=0) as file:
             before = os.fstat(handle)
             if not stat.S_ISREG(before.st_mode):
-                return b"", "became something else than a file while it was read"
+                return b"", "became something else than a file while it was read", b""
             if before.st_size > largest:
-                return b"", "grew over the limit of a file while it was read"
+                return b"", "grew over the limit of a file while it was read", b""
             data = file.readall()
             after = os.fstat(handle)
-        stood = _signature(before)
-        if stood == _signature(after) and len(data) == after.st_size:
-            mode, size, mtime_ns, ctime_ns, inode = stood
-            return data, entry._replace(
-                mode=mode & 0o7777,
-                size=size,
-                mtime_ns=mtime_ns,
-                ctime_ns=ctime_ns,
-                inode=inode,
-                hash=digest(data),
-            )
-    return b"", f"changed while it was read, {TRIES} times"
-
-
-def _signature(status: os.stat_result) -> tuple[int, int, int, int, int]:
-    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+        stamp = stamps([before])
+        if stamp == stamps([after]) and len(data) == after.st_size:
+            mode = after.st_mode & 0o7777
+            return data, entry._replace(mode=mode, size=len(data), hash=digest(data)), stamp
+    return b"", f"changed while it was read, {TRIES} times", b""

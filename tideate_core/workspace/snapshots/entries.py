@@ -28,9 +28,7 @@ class Entry(NamedTuple):
     mode: int
     """Permission bits of a file or directory."""
     size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
+    """Bytes of a file."""
     hash: str
     """blake3 of a file's bytes, in hex; empty until they were read."""
     target: str

@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
+from tideate_core.workspace.git import SAFE, environment
 from tideate_core.workspace.snapshots.entries import above
 
 if TYPE_CHECKING:
@@ -18,19 +19,9 @@ NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"
 """Directories that count as ignored where there is no git to ask."""
 
 _COMMAND: Final = (
-    "git",
-    # a repository's own configuration must not start programs
-    *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"),
+    *SAFE,
     *("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"),
 )
-_ENVIRONMENT: Final = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "LC_ALL": "C",
-    # a repository of which a part is missing must not fetch it, nor start what fetches
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_TERMINAL_PROMPT": "0",
-}
 _TIMEOUT: Final = 10.0
 """Seconds; after that the names decide."""
 
@@ -56,13 +47,12 @@ class Question:
 
     def __init__(self, directory: Path, prefix: str = "") -> None:
         self._prefix = prefix
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         self._process: subprocess.Popen[bytes] | None = None
         try:
             self._process = subprocess.Popen(  # noqa: S603
                 _COMMAND,
                 cwd=directory,
-                env=environment | _ENVIRONMENT,
+                env=environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

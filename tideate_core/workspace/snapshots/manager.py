@@ -16,8 +16,9 @@ from tideate_core.workspace.snapshots.comparing import compare
 from tideate_core.workspace.snapshots.limits import SnapshotLimits
 from tideate_core.workspace.snapshots.locking import in_thread, locked
 from tideate_core.workspace.snapshots.manifest import find, headers, load
-from tideate_core.workspace.snapshots.packs import Packs
+from tideate_core.workspace.snapshots.pinning import pinned, released
 from tideate_core.workspace.snapshots.planning import wanted
+from tideate_core.workspace.snapshots.recent import Recent
 from tideate_core.workspace.snapshots.restoring import Restoring
 from tideate_core.workspace.snapshots.results import Recovered, restored
 from tideate_core.workspace.snapshots.telling import file_diffs
@@ -71,14 +72,16 @@ class SnapshotManager:
         self._given = private
         self._limits = limits or SnapshotLimits()
         self._directory = (private or private_place(self._root)) / "snapshots"
+        self._recent = Recent()
         self.recovered: Recovered | None = None
         """What was put back, if an interrupted restore was found."""
 
-    async def create(self, name: str, *, progress: Progress = _quiet) -> str:
+    async def create(self, name: str, *, pin: str | None = None, progress: Progress = _quiet) -> str:
         """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
 
         What cannot be read, or is over the limits, is left out, and said in `Snapshot.skipped`.
 
+        :param pin: id of a run that may need it: until `release(pin)` it is not one of those that go.
         :param progress: called with bytes read and to be read, from one thread.
         :returns: its id.
         :raises OutsideRoot: the root is the home directory, one above it, or a link leads out of it.
@@ -87,9 +90,9 @@ class SnapshotManager:
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> str:
-                capture = Capture(self._place, lock, progress)
+                capture = Capture(self._place, lock, progress, self._recent)
                 try:
-                    header = capture.save(name, capture.look(stop))
+                    header = capture.create(name, stop, () if pin is None else (pin,))
                 finally:
                     capture.close()
                 self._tidy(header.id)
@@ -138,6 +141,29 @@ class SnapshotManager:
 
             await in_thread(work)
 
+    async def pin(self, snapshot_id: str, by: str) -> None:
+        """Keep a snapshot until `release(by)`, whatever the limits say. A person may delete it all the same.
+
+        :param by: id of the run that may need it. Several may.
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged, or cannot be written.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked():
+            await in_thread(lambda _stop: pinned(self._directory, snapshot_id, by))
+
+    async def release(self, by: str) -> None:
+        """Take back every pin of a run, at its end; nothing happens if it has none.
+
+        What may go then goes when the next snapshot is made.
+
+        :raises WorkspaceError: a snapshot is damaged, or cannot be written.
+        """
+        found, _ = await asyncio.to_thread(headers, self._directory)
+        if any(by in header.pinned for header in found):
+            async with self._locked():
+                await in_thread(lambda _stop: released(self._directory, by))
+
     async def diff(self, snapshot_id: str, *, changes: bool = True, progress: Progress = _quiet) -> _Diffs:
         """Return what differs from a snapshot now, sorted by path.
 
@@ -145,13 +171,13 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged.
         """
-        target = await asyncio.to_thread(self._load, snapshot_id)
+        await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> _Diffs:
-                tree = Capture(self._place, lock, progress).look(stop, target, store=False)
-                packs = Packs(self._directory / "packs") if changes else None
-                return file_diffs(self._root, compare(target, tree), packs)
+                capture = Capture(self._place, lock, progress, self._recent)
+                target, tree = capture.look(stop, snapshot_id, store=False)
+                return file_diffs(self._root, compare(target, tree), capture.packs if changes else None)
 
             return await in_thread(work)
 
@@ -168,11 +194,11 @@ class SnapshotManager:
         :raises EditConflict: a file changed meanwhile; everything was put back.
         :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; everything was put back.
         """
-        target = await asyncio.to_thread(self._load, snapshot_id)
+        await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked() as lock:
-            capture = Capture(self._place, lock, progress)
+            capture = Capture(self._place, lock, progress, self._recent)
             try:
-                tree = await in_thread(lambda stop: capture.look(stop, target))
+                target, tree = await in_thread(lambda stop: capture.look(stop, snapshot_id))
                 chosen = wanted(compare(target, tree), tree, delete_added=delete_added)
                 if not chosen:
                     return restored(snapshot_id, None, chosen)
@@ -182,8 +208,7 @@ class SnapshotManager:
             finally:
                 await asyncio.to_thread(capture.close)
             restoring = Restoring(self._root, self._directory, self._buffers)
-            packs = await asyncio.to_thread(Packs, self._directory / "packs")
-            _, cancelled = await to_the_end(restoring.write(chosen, packs, before))
+            _, cancelled = await to_the_end(restoring.write(chosen, capture.packs, before))
             await in_thread(lambda _stop: self._tidy(snapshot_id))
             if cancelled:
                 raise asyncio.CancelledError

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,19 +18,20 @@ from tideate_core.workspace.snapshots.entries import Entry
 from tideate_core.workspace.snapshots.packs import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Header", "Manifest", "Snapshot", "find", "headers", "load", "save"]
+__all__ = ["Header", "Manifest", "Snapshot", "find", "headers", "load", "parsed", "parts", "save", "write"]
 
 ID: Final = re.compile(r"[0-9a-f]{16}")
 SUFFIX: Final = ".json"
 LONGEST_HEADER: Final = 1024 * 1024
 _OPEN: Final = ',"tree":\n'
 """Stands between the header and the rest."""
-_BETWEEN: Final = ",\n"
-_END: Final = "\n]}}\n"
-_TYPES: Final = (str, str, int, int, int, int, int, str, str)
+_BETWEEN: Final = b",\n"
+_END: Final = b"\n]}}\n"
+_TYPES: Final = (str, str, int, int, str, str)
+_NEWEST: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Snapshot:
     """Of the files, in bytes."""
     skipped_count: int = 0
     """Paths that were left out."""
+    pinned: tuple[str, ...] = ()
+    """Who still needs it, so that it is not tidied away: ids of runs."""
     files: tuple[Entry, ...] = ()
     """Also links and directories; only where one snapshot was asked for."""
     skipped: dict[str, str] = field(default_factory=dict)
@@ -58,7 +63,8 @@ class Header(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    version: int = 1
+    version: int = _NEWEST
+    """In version 1 each entry had times and an inode, too."""
     id: str
     number: int
     """Counts up; the time may go back."""
@@ -73,13 +79,14 @@ class Header(BaseModel):
     """Where its contents are: a pack that no snapshot names can go."""
     digest: str
     """Of the rest."""
+    pinned: tuple[str, ...] = ()
 
     def snapshot(self) -> Snapshot:
         """Return what a list shows of it."""
-        return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped)
+        return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped, self.pinned)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Manifest:
     """All of a snapshot but the contents."""
 
@@ -87,8 +94,13 @@ class Manifest:
     entries: dict[str, Entry]
     skipped: dict[str, str]
     ignored: tuple[str, ...]
-    lines: tuple[str, ...] = ()
-    """The entries as they are written, one after another."""
+    rest: bytes = b""
+    """What follows the header, as it is written."""
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The entries as they are written, in their order; none where new ones are written otherwise."""
+        return _split(self.rest)[1] if self.header.version == _NEWEST else []
 
     def snapshot(self) -> Snapshot:
         """Return all that is known of it."""
@@ -100,51 +112,37 @@ class Manifest:
             head.count,
             head.size,
             head.skipped,
+            head.pinned,
             tuple(self.entries.values()),
             dict(self.skipped),
             self.ignored,
         )
 
-    def known(self, stored: Container[str]) -> dict[str, Entry]:
-        """Return the files whose hashes hold as long as they look untouched.
-
-        A file that was written in the very moment in which this was made may have been written again since:
-        time has steps. It is to be read, as git does with its index.
-
-        :param stored: contents that are there.
-        """
-        clock = self.header.clock
-        return {
-            path: entry
-            for path, entry in self.entries.items()
-            if entry[4] < clock > entry[5] and entry[7] in stored  # by number: there are many
-        }
-
 
 def save(
     directory: Path,
     header: Header,
-    entries: Sequence[Entry],
+    entries: dict[str, Entry],
     skipped: dict[str, str],
     ignored: Sequence[str],
     like: Manifest | None = None,
-) -> Header:
-    """Write a manifest; when this returns it is on disk.
+) -> Manifest:
+    """Write a manifest, and return it; when this returns it is on disk.
 
     :param header: its digest is filled in here.
     :param like: one that has most of the entries as they are, not only equal ones.
     :raises OSError: it cannot be written.
     """
     dump = json.JSONEncoder(separators=(",", ":")).encode
-    written: dict[int, str] = {}
-    if like is not None:
-        written = dict(zip(map(id, like.entries.values()), like.lines, strict=False))
-    lines = [written.get(id(entry)) or dump(entry) for entry in entries]
-    head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'
-    rest = f"{head}{_BETWEEN.join(lines)}{_END}".encode()
+    written: dict[int, bytes] = {}
+    if like is not None and like.lines:
+        written = dict(zip(map(id, like.entries.values()), like.lines, strict=True))
+    rows = [written.get(id(entry)) or dump(entry).encode() for entry in entries.values()]
+    head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'.encode()
+    rest = b"".join([head, _BETWEEN.join(rows), _END])
     header = header.model_copy(update={"digest": digest(rest)})
     write(directory, header, rest)
-    return header
+    return Manifest(header, entries, skipped, tuple(ignored), rest)
 
 
 def write(directory: Path, header: Header, rest: bytes) -> None:
@@ -172,24 +170,45 @@ def find(directory: Path, wanted: str) -> Path:
 def load(path: Path) -> Manifest:
     """Read a manifest.
 
+    :raises SnapshotNotFound: it is gone.
+    :raises WorkspaceError: it is damaged.
+    """
+    header, rest = parts(path)
+    return parsed(path, header, rest)
+
+
+def parsed(path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
+    """Return a manifest of its parts.
+
+    :param like: one that has most of the entries; they are taken over, so that they need not be read again.
     :raises WorkspaceError: it is damaged.
     """
     try:
-        data = path.read_bytes()
-        first, _, rest = data.partition(b"\n")
-        header = _header(first, path)
-        if digest(rest) != header.digest:
-            raise ValueError("a part of it is another one")
-        text = rest.decode()
-        tree = _parsed(rest.removesuffix(b"}\n"))
-        entries = _entries(tree["entries"])
-        lines = text.removesuffix(_END).split("\n", 1)[1].split(_BETWEEN) if entries else []
-        skipped, ignored = _skipped(tree["skipped"]), tuple(map(str, tree["ignored"]))
-        return Manifest(header, entries, skipped, ignored, tuple(lines))
-    except FileNotFoundError as error:
-        raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
-    except (OSError, ValueError, TypeError, KeyError) as error:
+        if like is None or not like.header.version == header.version == _NEWEST:
+            shape = _parsed(rest.removesuffix(b"}\n"))
+            entries = {entry[0]: entry for entry in _entries(shape["entries"], header.version)}
+        else:
+            head, lines = _split(rest)
+            shape = _parsed(head + b"]}")
+            entries = {entry[0]: entry for entry in _taken_over(lines, like)}
+        skipped, ignored = _skipped(shape["skipped"]), tuple(map(str, shape["ignored"]))
+        return Manifest(header, entries, skipped, ignored, rest)
+    except (ValueError, TypeError, KeyError) as error:
         raise _damaged(path, error) from error
+
+
+def _taken_over(lines: list[bytes], like: Manifest) -> Iterator[Entry]:
+    known = dict(zip(like.lines, like.entries.values(), strict=True))
+    new = [line for line in lines if line not in known]
+    rows = _parsed(b"".join([b"[", _BETWEEN.join(new), b"]"]))
+    known |= zip(new, _entries(rows, _NEWEST), strict=True)
+    return map(known.__getitem__, lines)
+
+
+def _split(rest: bytes) -> tuple[bytes, list[bytes]]:
+    """Return what stands before the entries, and each of them as it is written."""
+    head, _, body = rest.removesuffix(_END).partition(b"\n")
+    return head, body.split(_BETWEEN) if body else []
 
 
 def headers(directory: Path) -> tuple[list[Header], list[str]]:
@@ -210,15 +229,25 @@ def headers(directory: Path) -> tuple[list[Header], list[str]]:
 
 
 def parts(path: Path) -> tuple[Header, bytes]:
-    """Return the header of a manifest and what follows it, unread.
+    """Return the header of a manifest and what follows it, as it is written.
 
-    :raises WorkspaceError: it cannot be read.
+    :raises SnapshotNotFound: it is gone.
+    :raises WorkspaceError: it is damaged.
     """
     try:
         first, _, rest = path.read_bytes().partition(b"\n")
-        return _header(first, path), rest
+        header = _header(first, path)
+        _check(header, rest)
+    except FileNotFoundError as error:
+        raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
     except (OSError, ValueError) as error:
         raise _damaged(path, error) from error
+    return header, rest
+
+
+def _check(header: Header, rest: bytes) -> None:
+    if digest(rest) != header.digest:
+        raise ValueError("a part of it is another one")
 
 
 def _header(line: bytes, path: Path) -> Header:
@@ -226,7 +255,7 @@ def _header(line: bytes, path: Path) -> Header:
     if not text.endswith(_OPEN.rstrip("\n")):
         raise ValueError("its first line is cut off")
     header = Header.model_validate(json.loads(text.removesuffix(_OPEN.rstrip("\n")) + "}"))
-    if header.version != 1:
+    if header.version not in (1, _NEWEST):
         raise ValueError(f"it is of version {header.version}, which a newer tideate made")
     if header.id != path.stem:
         raise ValueError(f"it is of the snapshot {header.id}")
@@ -240,15 +269,16 @@ def _parsed(data: bytes) -> Any:
         return json.loads(data)  # a name that is no UTF-8, which only this one reads
 
 
-def _entries(rows: Any) -> dict[str, Entry]:
+def _entries(rows: Any, version: int) -> list[Entry]:
+    if version == 1:
+        rows = [[*row[:4], *row[7:]] for row in rows]
     if not set(map(len, rows)) <= {len(_TYPES)}:
         raise ValueError("an entry is cut off")
-    make = tuple.__new__  # there are many: `Entry._make` takes twice as long
-    entries = {row[0]: make(Entry, row) for row in rows}
     for kind, column in zip(_TYPES, zip(*rows, strict=True), strict=False):
         if set(map(type, column)) != {kind}:
             raise ValueError("an entry has a wrong type")
-    return entries
+    # there are many: `Entry._make` takes twice as long
+    return list(map(tuple.__new__, repeat(Entry), rows))
 
 
 def _skipped(shape: Any) -> dict[str, str]:

@@ -20,7 +20,8 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.workspace.snapshots.durable import NEW, create, finish
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, KeysView, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
     from typing import BinaryIO
 
@@ -86,17 +87,22 @@ class Pack:
                 self._index = _index(file)
         except (OSError, ValueError, struct.error) as error:
             raise WorkspaceError(f"{path} is damaged ({error})") from error
-        self.hashes = self._index.hashes
-        self._places: dict[str, Place] | None = None
+        self._numbers: dict[str, int] | None = None
         self._frame = (-1, b"")
 
     @property
-    def places(self) -> dict[str, Place]:
-        """Where each content is."""
-        if self._places is None:
-            blobs = map(Place._make, _BLOB.iter_unpack(self._index.blobs))
-            self._places = dict(zip(self.hashes, blobs, strict=True))
-        return self._places
+    def hashes(self) -> KeysView[str]:
+        """The contents that it has."""
+        if self._numbers is None:  # not before it is asked for: most snapshots need none of it
+            hexes, width = self._index.hashes.hex(), 2 * _DIGEST
+            self._numbers = {hexes[at : at + width]: at // width for at in range(0, len(hexes), width)}
+        return self._numbers.keys()
+
+    def place(self, content: str) -> Place:
+        """Return where a content is that it has."""
+        if content not in self.hashes or self._numbers is None:
+            raise KeyError(content)
+        return Place(*_BLOB.unpack_from(self._index.blobs, self._numbers[content] * _BLOB.size))
 
     @property
     def frames(self) -> list[tuple[int, int, int]]:
@@ -108,7 +114,7 @@ class Pack:
 
         :raises WorkspaceError: it is damaged.
         """
-        place = self.places[content]
+        place = self.place(content)
         whole = self._whole(place.frame)
         data = whole[place.offset : place.offset + place.length]
         if digest(data) != content:
@@ -142,7 +148,7 @@ class Pack:
 @dataclass(frozen=True, slots=True)
 class _Index:
     frames: list[tuple[int, int, int]]
-    hashes: list[str]
+    hashes: bytes
     blobs: bytes
 
 
@@ -161,13 +167,8 @@ def _index(file: BinaryIO) -> _Index:
         raise ValueError("its index is another one")
     hashes_at = frames * _FRAME.size
     blobs_at = hashes_at + blobs * _DIGEST
-    hexes = index[hashes_at:blobs_at].hex()
-    width = 2 * _DIGEST
-    return _Index(
-        list(_FRAME.iter_unpack(index[:hashes_at])),
-        [hexes[at : at + width] for at in range(0, len(hexes), width)],
-        index[blobs_at:],
-    )
+    frames_of = list(_FRAME.iter_unpack(index[:hashes_at]))
+    return _Index(frames_of, index[hashes_at:blobs_at], index[blobs_at:])
 
 
 class PackWriter:
@@ -175,8 +176,8 @@ class PackWriter:
 
     def __init__(self, directory: Path) -> None:
         self.id = secrets.token_hex(8)
-        self._path = directory / f"{self.id}{SUFFIX}"
-        self._temp = self._path.with_name(self._path.name + NEW)
+        self.path = directory / f"{self.id}{SUFFIX}"
+        self._temp = self.path.with_name(self.path.name + NEW)
         self._file: BinaryIO | None = None
         self._frames: list[tuple[int, int, int]] = []
         self._blobs: list[Place] = []
@@ -212,7 +213,7 @@ class PackWriter:
         start = self._file.tell()
         self._file.write(index)
         self._file.write(_TAIL.pack(len(self._frames), len(self._blobs), start, blake3(index).digest()))
-        finish(self._file, self._path)
+        finish(self._file, self.path)
         self._file.close()
         self._file = None
         return True
@@ -237,26 +238,37 @@ class Packs:
                 self._packs.append(Pack(path))
             except WorkspaceError as error:
                 self.damaged.append(str(error))
-        self._of: dict[str, Pack] = {}
-        for pack in self._packs:
-            self._of.update(dict.fromkeys(pack.hashes, pack))
+
+    def add(self, path: Path) -> None:
+        """Take in one that was written since.
+
+        :raises WorkspaceError: it is damaged.
+        """
+        self._packs.append(Pack(path))
 
     def __contains__(self, content: object) -> bool:
-        return content in self._of
+        return any(content in pack.hashes for pack in self._packs)
 
     def __iter__(self) -> Iterator[Pack]:
         return iter(self._packs)
 
-    def ids(self, contents: Iterable[str]) -> set[str]:
-        """Return the packs that some contents are in."""
-        return {pack.id for pack in set(map(self._of.get, contents)) if pack is not None}
+    def has_all(self, ids: Iterable[str]) -> bool:
+        """Tell whether these packs are there, and not damaged as far as their indexes say."""
+        return {pack.id for pack in self._packs}.issuperset(ids)
+
+    def ids(self, contents: AbstractSet[str]) -> set[str]:
+        """Return the packs that have some of these contents."""
+        return {pack.id for pack in self._packs if not contents.isdisjoint(pack.hashes)}
+
+    def _of(self, content: str) -> Pack | None:
+        return next((pack for pack in self._packs if content in pack.hashes), None)
 
     def read(self, content: str) -> bytes:
         """Return a content.
 
         :raises WorkspaceError: it is not there, or damaged.
         """
-        pack = self._of.get(content)
+        pack = self._of(content)
         if pack is None:
             why = "; ".join(self.damaged) or "its pack is gone"
             raise WorkspaceError(f"a content of the snapshot cannot be read ({why}); nothing was restored")
@@ -264,5 +276,5 @@ class Packs:
 
     def order(self, content: str) -> tuple[str, int]:
         """Return what to sort contents by, so that each frame is decompressed once."""
-        pack = self._of.get(content)
-        return ("", 0) if pack is None else (pack.id, pack.places[content].frame)
+        pack = self._of(content)
+        return ("", 0) if pack is None else (pack.id, pack.place(content).frame)

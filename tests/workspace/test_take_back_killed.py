@@ -1,0 +1,106 @@
+"""Killed at any moment, taking back a run comes to the same end when it is done again."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.workspace.project import TextFile, tree
+from tests.workspace.test_apply import EVERYTHING
+from tests.workspace.test_crash import forget
+from tests.workspace.test_take_back import LONG, NAME, WANTED, change_by_hand, edit
+from tideate_core.workspace import FileChange, TakenBack, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHILD = """
+import asyncio, os, pathlib, signal, sys
+from tideate_core.workspace import Workspace
+
+root, private, kill_at = sys.argv[1:]
+left = int(kill_at)
+
+def counted(real):
+    def call(*args, **named):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return real(*args, **named)
+    return call
+
+workspace = Workspace(pathlib.Path(root), private=pathlib.Path(private))
+for name in ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod"):
+    setattr(os, name, counted(getattr(os, name)))
+asyncio.run(workspace.take_back("run"))
+"""
+REPOSITORY = Path(__file__).parents[2]
+MOVED = "src/moved.py"
+
+
+async def written(root: Path, private: Path) -> None:
+    """Let a run write, twice in one file, and a person change three of the files by hand."""
+    workspace = Workspace(root, private=private)
+    changes = [*EVERYTHING, edit(NAME, LONG, WANTED), FileChange(MOVED, "move", LONG, WANTED, move_to="m.py")]
+    await workspace.apply(changes, execution_id="run")
+    again = WANTED.replace("line 18", "eighteen")
+    await workspace.apply([edit(NAME, WANTED, again)], execution_id="run")
+    change_by_hand(TextFile(root / NAME))
+    change_by_hand(TextFile(root / "m.py"))
+    TextFile(root / "src/one.py").write("mine\n")
+
+
+def killed(root: Path, private: Path, moment: int) -> bool:
+    command = [sys.executable, "-c", CHILD, str(root), str(private), str(moment)]
+    done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
+    assert done.returncode in (0, -signal.SIGKILL), done.stderr
+    return done.returncode != 0
+
+
+def rewritten(root: Path, original: dict[str, bytes]) -> None:
+    for name, data in original.items():
+        (root / name).parent.mkdir(exist_ok=True)
+        (root / name).write_bytes(data)
+    (root / "m.py").unlink(missing_ok=True)
+
+
+def moments(step: int) -> Iterator[int]:
+    moment = 1
+    while True:
+        yield moment
+        moment += step
+
+
+async def test_killed_at_any_moment_it_comes_to_the_same_end(root: Path, private: Path) -> None:
+    for name in (NAME, MOVED):
+        TextFile(root / name).write(LONG + "\n")
+    original = {name: content for name, (kind, _, content) in tree(root).items() if kind == "file"}
+    modes = {name: mode for name, (kind, mode, _) in tree(root).items() if kind == "file"}
+    await written(root, private)
+    begun = tree(root)
+    done = await Workspace(root, private=private).take_back("run")
+    end = tree(root)
+    assert (sorted(done.merged), done.left) == ([NAME, MOVED], ["src/one.py"])
+    half_done = 0
+    for moment in moments(step=4):
+        rewritten(root, original)
+        for name, mode in modes.items():
+            (root / name).chmod(mode)
+        forget(private)
+        await written(root, private)
+        assert tree(root) == begun
+        if not killed(root, private, moment):
+            break
+        half_done += tree(root) not in (begun, end)
+        again = await Workspace(root, private=private).take_back("run")
+        assert tree(root) == end
+        assert told(again) == told(done)
+    assert half_done > 3
+
+
+def told(done: TakenBack) -> tuple[list[str], list[str], list[str]]:
+    return sorted(done.restored), sorted(done.merged), sorted(done.left)

@@ -1,0 +1,108 @@
+"""What rollbacks made of files: where one was merged, its text alone does not tell that it was taken back.
+
+A note beside each manifest, durable before the first file is restored. It only ever says of a content that a
+record's changes are not in it, so it stays true whatever happens afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import NotText, WorkspaceError
+from tideate_core.workspace.documents import Document
+from tideate_core.workspace.files import fsync_directory, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.files import Snapshot
+    from tideate_core.workspace.journal import Record
+    from tideate_core.workspace.unwound import Mark
+
+__all__ = ["Traces", "leave_traces", "states_of", "text_state"]
+
+_FILE: Final = "undone.json"
+
+log = logging.getLogger(__name__)
+
+
+def text_state(text: str) -> str:
+    """Return what a text is recognised by, in a buffer or, however encoded, in a file."""
+    return f"text {text_digest(text)}"
+
+
+def states_of(found: Snapshot) -> tuple[str, ...]:
+    """Return what a file is recognised by."""
+    states = [f"{found.state.kind} {found.state.digest}"]
+    if found.state.kind == "file":
+        try:
+            states.append(text_state(Document.decode(found.data).text))
+        except NotText:
+            return tuple(states)
+    return tuple(states)
+
+
+class Traces:
+    """The notes of several records, read when they are needed."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, dict[str, Any]] = {}
+
+    def merged(self, record: Record, key: str, states: Sequence[str]) -> bool | None:
+        """Whether something was merged when the record was undone; None where it was not undone."""
+        if record.directory not in self._read:
+            self._read[record.directory] = _load(record.directory / _FILE)
+        note = self._read[record.directory].get(key)
+        if note is None or not any(state in note["states"] for state in states):
+            return None
+        return bool(note["merged"])
+
+
+def leave_traces(marks: Sequence[Mark]) -> None:
+    """Write down what is about to be restored.
+
+    :raises WorkspaceError: it cannot be written.
+    """
+    of_records: dict[Path, list[Mark]] = {}
+    for mark in marks:
+        of_records.setdefault(mark.record.directory, []).append(mark)
+    for directory, of_one in of_records.items():
+        notes = _load(directory / _FILE)
+        for mark in of_one:
+            known = notes.get(mark.key, {"states": []})["states"]
+            states = list(dict.fromkeys([*known, *mark.states]))
+            notes[mark.key] = {"states": states, "merged": mark.merged}
+        try:
+            _save(directory / _FILE, notes)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{directory} cannot be written ({error.strerror}); nothing was restored"
+            ) from error
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        notes = json.loads(path.read_bytes())
+        return {
+            str(key): {"states": [str(state) for state in note["states"]], "merged": bool(note["merged"])}
+            for key, note in notes.items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        log.warning("%s cannot be read, so a merge may be taken for a change: %s", path, error)
+        return {}
+
+
+def _save(path: Path, notes: dict[str, Any]) -> None:
+    new = path.with_name(f"{path.name}.new")
+    with new.open("wb") as file:
+        file.write(json.dumps(notes, separators=(",", ":")).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+    fsync_directory(path.parent)
