@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.support.processes import Brood
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # No deadline: several tests share two cores, and a slow example is not a wrong one.
 settings.register_profile("test", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -34,6 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[STATE], ignore_errors=True)
+
+
+@pytest.fixture
+def brood() -> Iterator[Brood]:
+    """All processes of a test; none outlives it."""
+    brood = Brood()
+    yield brood
+    brood.kill()
 
 
 @pytest.fixture

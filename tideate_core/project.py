@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from tideate_core.errors import ConfigError
 __all__ = [
     "DEFINITION_SUFFIXES",
     "Trust",
+    "agents_dir",
     "config_dir",
     "expanded",
     "find_root",
@@ -86,6 +88,11 @@ def find_root(start: Path) -> Path | None:
     return None
 
 
+def agents_dir(root: Path) -> Path:
+    """Return the directory of a project's own roles; it may not exist."""
+    return root / ".tideate" / "agents"
+
+
 def prompts_dir(root: Path) -> Path:
     """Return the directory of a project's own prompts; it may not exist."""
     return root / ".tideate" / "prompts"
@@ -120,8 +127,20 @@ def needs_trust(root: Path) -> list[Path]:
         path for path in workflows_dir(root).glob("*") if path.suffix.lower() in DEFINITION_SUFFIXES
     )
     prompts = prompts_dir(root).glob("*.md")
-    candidates = [root / ".tideate" / "config.toml", *sorted(prompts), *sorted(definitions)]
+    roles = [path for path in sorted(agents_dir(root).glob("*.md")) if _has_front_matter(path)]
+    candidates = [root / ".tideate" / "config.toml", *sorted(prompts), *roles, *sorted(definitions)]
     return [path for path in candidates if path.is_file() and inside(path, root)]
+
+
+def _has_front_matter(path: Path) -> bool:
+    """Tell whether a role's file may set more than its words; that it cannot be read is said in its place."""
+    if not path.is_file():
+        return False  # a pipe would block
+    try:
+        with path.open("rb") as file:
+            return file.read(6).removeprefix(codecs.BOM_UTF8).startswith(b"---")
+    except OSError:
+        return False
 
 
 def trust_project(root: Path) -> list[Path]:
@@ -132,8 +151,8 @@ def trust_project(root: Path) -> list[Path]:
     files = needs_trust(root)
     if not files:
         raise ConfigError(
-            f"{root / '.tideate'} has no config.toml, no prompts/*.md and no workflows/*.yaml or *.json; "
-            "there is nothing to trust"
+            f"{root / '.tideate'} has no config.toml, no prompts/*.md, no agents/*.md with keys and no "
+            "workflows/*.yaml or *.json; there is nothing to trust"
         )
     for path in files:
         Trust().trust(path)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tests.support.processes import Brood
-from tideate_core.commands import make_environment
+from tideate_core.commands import CommandResult, make_environment, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support.processes import Brood
 
-@pytest.fixture
-def brood() -> Iterator[Brood]:
-    """All processes of a test; none outlives it."""
-    brood = Brood()
-    yield brood
-    brood.kill()
+
+class Running(Protocol):
+    """Runs a Python program in the test's directory, with options of `run`."""
+
+    async def __call__(self, text: str, *arguments: str, **options: Any) -> CommandResult: ...
 
 
 @pytest.fixture
@@ -38,3 +37,11 @@ def program(tmp_path: Path) -> Callable[[str], list[str]]:
         return [sys.executable, str(path)]
 
     return write
+
+
+@pytest.fixture
+def running(program: Callable[[str], list[str]], tmp_path: Path, environment: dict[str, str]) -> Running:
+    async def running(text: str, *arguments: str, **options: Any) -> CommandResult:
+        return await run([*program(text), *arguments], cwd=tmp_path, environment=environment, **options)
+
+    return running

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,8 +17,9 @@ from tideate_core.commands import CommandResult, Limits, Line, run
 from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecutable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
+    from tests.commands.conftest import Running
     from tests.support.processes import Brood
 
 ROOT = Path(__file__).parents[2]
@@ -46,34 +47,35 @@ class Told:
         return [line.text for line in self.lines if line.stream == stream and line.ended]
 
 
-async def cancelled(command: list[str], told: Told, **options: object) -> None:
-    """Run a command and cancel it once it said its word."""
-    task = asyncio.create_task(run(command, on_lines=told, **options))  # type: ignore[arg-type]
+GUARDED = pytest.mark.parametrize("guarded", [True, False])
+
+
+async def cancelled(going: Coroutine[Any, Any, CommandResult], told: Told, times: int = 1) -> None:
+    """Cancel a program once it said its word, the second time while it is asked to end."""
+    task = asyncio.create_task(going)
     async with asyncio.timeout(20):
         await told.heard.wait()
-        task.cancel()
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0)  # it is asking then
+            await asyncio.sleep(0)
         with pytest.raises(asyncio.CancelledError):
             await task
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_output_status_and_streams_are_told_apart(
-    program: Callable[[str], list[str]], tmp_path: Path, guarded: bool
-) -> None:
-    command = program("import sys\nprint('out')\nprint('err', file=sys.stderr)\nsys.exit(3)")
-    result = await run(command, cwd=tmp_path, guarded=guarded)
+@GUARDED
+async def test_output_status_and_streams_are_told_apart(running: Running, guarded: bool) -> None:
+    text = "import sys\nprint('out')\nprint('err', file=sys.stderr)\nsys.exit(3)"
+    result = await running(text, "argument", guarded=guarded)
     assert (result.stdout.text, result.stderr.text) == ("out\n", "err\n")
     assert (result.exit_code, result.signal, result.ok, result.timed_out) == (3, None, False, False)
     assert result.ending == "ended with status 3"
-    assert result.argv == tuple(command)
+    assert result.argv[2:] == ("argument",)
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_a_signal_that_ended_the_program_is_named(
-    program: Callable[[str], list[str]], tmp_path: Path, guarded: bool
-) -> None:
-    command = program("import os, signal; os.kill(os.getpid(), signal.SIGUSR1)")
-    result = await run(command, cwd=tmp_path, guarded=guarded)
+@GUARDED
+async def test_a_signal_that_ended_the_program_is_named(running: Running, guarded: bool) -> None:
+    result = await running("import os, signal; os.kill(os.getpid(), signal.SIGUSR1)", guarded=guarded)
     assert (result.exit_code, result.signal, result.ending) == (None, "SIGUSR1", "was ended by SIGUSR1")
 
 
@@ -92,11 +94,9 @@ def standing_on_our_input(data: bytes) -> Iterator[None]:
         os.close(ours)
 
 
-@pytest.mark.parametrize("guarded", [True, False])
-async def test_nothing_stands_on_its_input_and_signals_are_as_usual(
-    program: Callable[[str], list[str]], tmp_path: Path, guarded: bool
-) -> None:
-    command = program(
+@GUARDED
+async def test_nothing_stands_on_its_input_and_signals_are_as_usual(running: Running, guarded: bool) -> None:
+    text = (
         "import signal, sys\n"
         "lines = open('/proc/self/status').read().splitlines()\n"
         "ignored = int(next(l for l in lines if l.startswith('SigIgn')).split()[1], 16)\n"
@@ -104,55 +104,42 @@ async def test_nothing_stands_on_its_input_and_signals_are_as_usual(
         "print(repr(sys.stdin.read()), ignored & ~ours & 0x7FFFFFFF)"  # above are the C library's own
     )
     with standing_on_our_input(b"for us"):
-        result = await run(command, cwd=tmp_path, guarded=guarded)
+        result = await running(text, guarded=guarded)
     assert result.stdout.text == "'' 0\n"
 
 
-async def test_it_runs_in_its_directory_as_a_session_of_its_own(
-    program: Callable[[str], list[str]], tmp_path: Path
-) -> None:
-    result = await run(program("import os; print(os.getcwd(), os.getsid(0))"), cwd=tmp_path)
+async def test_it_runs_in_its_directory_as_a_session_of_its_own(running: Running, tmp_path: Path) -> None:
+    result = await running("import os; print(os.getcwd(), os.getsid(0))")
     directory, session = result.stdout.text.split()
     assert directory == str(tmp_path)
     assert int(session) != os.getsid(0)
 
 
-async def test_an_argument_is_never_read_by_a_shell(
-    program: Callable[[str], list[str]], tmp_path: Path
-) -> None:
+async def test_an_argument_is_never_read_by_a_shell(running: Running, tmp_path: Path) -> None:
     hostile = ["; touch p", "$(touch p)", "`touch p`", "a\nb", "*", "-x", "", "\udcff"]
-    result = await run([*program("import sys; print(ascii(sys.argv[1:]))"), *hostile], cwd=tmp_path)
+    result = await running("import sys; print(ascii(sys.argv[1:]))", *hostile)
     assert result.stdout.text == ascii(hostile) + "\n"
     assert not (tmp_path / "p").exists()
 
 
-async def test_lines_are_told_as_they_come(
-    program: Callable[[str], list[str]], tmp_path: Path, environment: dict[str, str]
-) -> None:
+async def test_lines_are_told_as_they_come(running: Running) -> None:
     told = Told("second")
-    command = program(
-        "import signal, sys\nprint('first')\nprint('second', file=sys.stderr, flush=True)\nsignal.pause()"
-    )
-    await cancelled(command, told, cwd=tmp_path, environment=environment)
+    text = "import signal, sys\nprint('first')\nprint('second', file=sys.stderr, flush=True)\nsignal.pause()"
+    await cancelled(running(text, on_lines=told), told)
     assert told.texts("stdout") == ["first"]
     assert told.texts("stderr") == ["second"]
 
 
-@pytest.mark.parametrize("guarded", [True, False])
+@GUARDED
 async def test_one_that_takes_too_long_is_asked_to_end_and_may_say_something(
-    program: Callable[[str], list[str]],
-    tmp_path: Path,
-    brood: Brood,
-    environment: dict[str, str],
-    guarded: bool,
+    running: Running, brood: Brood, guarded: bool
 ) -> None:
-    command = program(
+    text = (
         "import signal, sys\n"
         "def bye(*_):\n    print('bye', flush=True); sys.exit(0)\n"
         "signal.signal(signal.SIGTERM, bye)\nprint('ready', flush=True)\nsignal.pause()"
     )
-    limits = Limits(timeout_ms=1500, grace_ms=10_000)
-    result = await run(command, cwd=tmp_path, environment=environment, limits=limits, guarded=guarded)
+    result = await running(text, limits=Limits(timeout_ms=1500, grace_ms=10_000), guarded=guarded)
     assert result.timed_out
     assert not result.ok
     assert result.exit_code == 0
@@ -161,100 +148,67 @@ async def test_one_that_takes_too_long_is_asked_to_end_and_may_say_something(
     assert brood.gone(5), brood.commands()
 
 
-async def test_a_program_is_asked_once_to_end(
-    program: Callable[[str], list[str]], tmp_path: Path, environment: dict[str, str]
-) -> None:
-    command = program(
+async def test_a_program_is_asked_once_to_end(running: Running) -> None:
+    text = (
         "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
         "print('ready', flush=True)\n"
         "signal.sigwait([signal.SIGTERM])\nprint(signal.sigtimedwait([signal.SIGTERM], 0.5))"
     )
-    limits = Limits(timeout_ms=1000, grace_ms=10_000)
-    result = await run(command, cwd=tmp_path, environment=environment, limits=limits, guarded=False)
+    result = await running(text, limits=Limits(timeout_ms=1000, grace_ms=10_000), guarded=False)
     assert result.stdout.text == "ready\nNone\n"
 
 
-async def test_a_last_line_without_an_end_is_told_live(
-    program: Callable[[str], list[str]], tmp_path: Path
-) -> None:
+async def test_a_last_line_without_an_end_is_told_live(running: Running) -> None:
     told = Told()
-    await run(program("print('no end', end='')"), cwd=tmp_path, on_lines=told)
+    await running("print('no end', end='')", on_lines=told)
     assert told.texts("stdout") == ["no end"]
 
 
-async def test_one_that_does_not_listen_is_killed(
-    program: Callable[[str], list[str]], tmp_path: Path, brood: Brood, environment: dict[str, str]
-) -> None:
-    limits = Limits(timeout_ms=1000, grace_ms=100)
-    result = await run(program(STUBBORN), cwd=tmp_path, environment=environment, limits=limits)
+async def test_one_that_does_not_listen_is_killed(running: Running, brood: Brood) -> None:
+    result = await running(STUBBORN, limits=Limits(timeout_ms=1000, grace_ms=100))
     assert (result.timed_out, result.signal, result.left_behind) == (True, "SIGKILL", False)
     assert brood.gone(5), brood.commands()
 
 
-@pytest.mark.parametrize("guarded", [True, False])
+@GUARDED
 @pytest.mark.parametrize("own_session", [True, False])
 async def test_a_cancellation_ends_grandchildren_that_hold_the_pipes(
-    program: Callable[[str], list[str]],
-    tmp_path: Path,
-    brood: Brood,
-    environment: dict[str, str],
-    guarded: bool,
-    own_session: bool,
+    running: Running, brood: Brood, guarded: bool, own_session: bool
 ) -> None:
-    command = program(
+    text = (
         "import subprocess, sys\n"
         f"for _ in range(3): subprocess.Popen([sys.executable, '-c', {STUBBORN!r}],"
         f" start_new_session={own_session})\n" + STUBBORN.replace("ready", "parent")
     )
     told = Told("parent")
-    limits = Limits(grace_ms=100)
-    await cancelled(command, told, cwd=tmp_path, environment=environment, limits=limits, guarded=guarded)
+    await cancelled(running(text, limits=Limits(grace_ms=100), guarded=guarded, on_lines=told), told)
     assert brood.gone(5), brood.commands()
 
 
-async def test_a_second_cancellation_kills_at_once(
-    program: Callable[[str], list[str]], tmp_path: Path, brood: Brood, environment: dict[str, str]
-) -> None:
+async def test_a_second_cancellation_kills_at_once(running: Running, brood: Brood) -> None:
     told = Told()
-    limits = Limits(grace_ms=100_000)
-    task = asyncio.create_task(
-        run(program(STUBBORN), cwd=tmp_path, environment=environment, limits=limits, on_lines=told)
-    )
-    async with asyncio.timeout(20):
-        await told.heard.wait()
-        task.cancel()
-        await asyncio.sleep(0)  # it is asking now
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    await cancelled(running(STUBBORN, limits=Limits(grace_ms=100_000), on_lines=told), told, times=2)
     assert brood.gone(5), brood.commands()
 
 
 @pytest.mark.parametrize("own_session", [True, False])
 async def test_what_a_program_leaves_behind_is_ended_and_said(
-    program: Callable[[str], list[str]],
-    tmp_path: Path,
-    brood: Brood,
-    environment: dict[str, str],
-    own_session: bool,
+    running: Running, brood: Brood, own_session: bool
 ) -> None:
-    command = program(
+    text = (
         "import subprocess, sys\n"
         f"subprocess.Popen([sys.executable, '-c', {FOREVER!r}], start_new_session={own_session})\n"
         "print('done')"
     )
-    result = await run(command, cwd=tmp_path, environment=environment, limits=Limits(drain_ms=100))
+    result = await running(text, limits=Limits(drain_ms=100))
     assert result.left_behind
     assert result.ok
     assert "done" in result.stdout.text
     assert brood.gone(5), brood.commands()
 
 
-async def test_a_program_that_leaves_nothing_behind_is_not_accused_of_it(
-    program: Callable[[str], list[str]], tmp_path: Path
-) -> None:
-    result = await run(program("print('done')"), cwd=tmp_path)
+async def test_a_program_that_leaves_nothing_behind_is_not_accused_of_it(running: Running) -> None:
+    result = await running("print('done')")
     assert not result.left_behind
 
 
@@ -280,17 +234,15 @@ def test_a_program_does_not_outlive_the_process_that_wanted_its_result(
     assert brood.gone(10), brood.commands()
 
 
-async def test_a_hundred_megabytes_keep_their_beginning_and_their_end(
-    program: Callable[[str], list[str]], tmp_path: Path
-) -> None:
-    command = program(
+async def test_a_hundred_megabytes_keep_their_beginning_and_their_end(running: Running) -> None:
+    text = (
         "import sys\nblock = b'x' * 99 + b'\\n'\nsys.stdout.write('first\\n')\nsys.stdout.flush()\n"
         "for _ in range(1000): sys.stdout.buffer.write(block * 1000)\n"
         "sys.stdout.buffer.write(b'last\\n')"
     )
     last: list[Line] = []
     limits = Limits(output_bytes=10_000)
-    result = await run(command, cwd=tmp_path, limits=limits, on_lines=lambda lines: last.extend(lines[-1:]))
+    result = await running(text, limits=limits, on_lines=lambda lines: last.extend(lines[-1:]))
     size = 100_000_000 + len("first\nlast\n")
     assert (result.stdout.size, result.ok) == (size, True)
     assert last[-1].text == "last"
@@ -301,9 +253,7 @@ async def test_a_hundred_megabytes_keep_their_beginning_and_their_end(
     assert size - 10_000 <= result.stdout.cut <= size - 9_000
 
 
-async def test_a_listener_that_raises_does_not_end_the_program(
-    program: Callable[[str], list[str]], tmp_path: Path
-) -> None:
+async def test_a_listener_that_raises_does_not_end_the_program(running: Running) -> None:
     asyncio.get_running_loop().set_exception_handler(
         lambda _loop, context: raised.append(context["exception"])
     )
@@ -312,7 +262,7 @@ async def test_a_listener_that_raises_does_not_end_the_program(
     def listen(_lines: Sequence[Line]) -> None:
         raise KeyError("mine")
 
-    result = await run(program("print('a')"), cwd=tmp_path, on_lines=listen)
+    result = await running("print('a')", on_lines=listen)
     assert (result.ok, result.stdout.text) == (True, "a\n")
     assert [str(error) for error in raised] == ["'mine'"]
 
@@ -340,7 +290,7 @@ async def test_a_program_that_cannot_be_run_is_told_with_what_to_do(
         await run(command, cwd=tmp_path, hint="get it")
 
 
-@pytest.mark.parametrize("guarded", [True, False])
+@GUARDED
 @pytest.mark.parametrize(
     ("content", "said"),
     [(b"hello", "with `#!` at its top"), (b"#!/no/such/shell\n", "an interpreter that is missing")],

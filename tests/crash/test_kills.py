@@ -145,7 +145,12 @@ def events_are_whole(site: Site) -> None:
     )
     assert [(first, most) for _, most, first, _ in counts] == [(1, highest) for _, _, _, highest in counts]
     assert last == [("SD_EVENT_WORKFLOW_COMPLETED",)]
-    (steps,) = site.query("SELECT execution_id, step_id FROM workflow_steps")
+    steps, twice = site.query(
+        "SELECT execution_id, step_id FROM workflow_steps",
+        "SELECT execution_id FROM workflow_events WHERE name = 'SD_EVENT_WORKFLOW_COMPLETED'"
+        " GROUP BY execution_id HAVING count(*) > 1",
+    )
+    assert twice == []
     assert set(told) == set(steps)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_stored_runs import THREE, stored
+from tests.editor.test_stored_runs import ASK, THREE, stored
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 from tideate_core.project import private_place
@@ -127,3 +127,23 @@ def test_a_checkpoint_is_added_in_the_window_and_q_leads_back_step_by_step(
     nvim.wait("vim.fn.search('3 checkpoints', 'nw') > 0")
     nvim.feed("qq")  # the second before the list is there
     nvim.wait("vim.bo.filetype ~= 'tideate-runs'")
+
+
+def test_a_checkpoint_of_a_database_from_elsewhere_is_shown_and_not_gone_on_with(
+    nvim: Editor, server: ModelServer, start_editor: EditorFactory
+) -> None:
+    server.answers("say two", "SECOND")
+    identity = start(nvim, "pair", "go")
+    assert result(nvim)["ok"]
+    (first, *_) = reversed(points(nvim, identity))
+    other = start_editor(ui=(80, 24), cwd=nvim.cwd)  # with a state directory of its own: another person's
+    configure(other, server)
+    asked = {"checkpoint_id": first.id, "folder": str(nvim.cwd)}
+    other.lua(ASK, "checkpoint_state", asked)
+    other.wait("_G.answer")
+    assert other.lua("return _G.answer.state.completed") == ["one"]
+    assert other.lua("return _G.answer.state.pending") == ["two"]
+    other.lua(ASK, "checkpoint_restore", asked)
+    other.wait("_G.answer")
+    assert other.lua("return {_G.answer.ok, _G.answer.error_code}") == [False, "StoreIsForeign"]
+    assert len(Reader(private_place(nvim.cwd)).runs()) == 1

@@ -16,7 +16,7 @@ import pytest
 from tests.store.conftest import line
 from tests.store.making import DAY, new_run, outcome, query, until
 from tideate_core.errors import RunIsOwned, RunLost, RunNotActive, StoreError
-from tideate_core.store import Store, leases, writer
+from tideate_core.store import Store, held, leases
 from tideate_core.store.watch import Watch
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ async def test_a_run_in_a_deleted_database_is_told_and_the_store_says_so(store: 
 async def test_a_run_that_does_nothing_hears_that_its_database_was_replaced(
     store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "HEARTBEAT", 0.05)
+    monkeypatch.setattr(held, "HEARTBEAT", 0.05)
     log = await store.begin(new_run())
     lost = asyncio.Event()
     log.on_lost = lost.set

@@ -13,7 +13,7 @@ from tests.store.past import Past, run_id
 from tideate_core import provenance
 from tideate_core.errors import StoreError, StoreIsForeign
 from tideate_core.project import state_dir
-from tideate_core.store import Reader, Store
+from tideate_core.store import Reader, Store, connections
 from tideate_core.store.database import FILE
 from tideate_core.store.identity import is_ours, require_ours, revoke, trust
 
@@ -60,6 +60,50 @@ def test_ones_own_database_works_wherever_it_is_copied_to(private: Path, tmp_pat
     for place in (tmp_path / "copy", tmp_path / "moved"):
         assert is_ours(place)
         Store.open(place).close()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_to_another_database_of_ones_own_is_not_followed(
+    private: Path, tmp_path: Path, there: bool
+) -> None:
+    other = tmp_path / "other"
+    if there:
+        Store.open(other).close()
+    else:
+        other.mkdir()
+    before = everything(other)
+    private.mkdir()
+    (private / FILE).symlink_to(other / FILE)
+    with pytest.raises(StoreError, match="is a link"):
+        Store.open(private)
+    with pytest.raises(StoreError, match="is a link"):
+        trust(private / FILE) if there else Store.open(private)
+    if there:
+        with pytest.raises(StoreError, match="is a link"):
+            Reader(private).runs()
+    assert everything(other) == before
+
+
+def test_in_the_state_directory_only_the_person_can_have_made_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    state_dir().mkdir(parents=True)
+    (state_dir() / FILE).symlink_to(tmp_path / "elsewhere" / FILE)
+    Store.open(state_dir()).close()
+    assert Reader(state_dir()).runs() == []
+    assert query(tmp_path / "elsewhere", "SELECT count(*) FROM workflow_executions") == [(0,)]
+
+
+def test_an_old_database_from_elsewhere_is_copied_only_if_it_is_small(
+    foreign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(foreign, "DROP TABLE gate_statistics")
+    change(foreign, "DELETE FROM schema_version WHERE version = 15")
+    assert [run.id for run in Reader(foreign).runs()] == [run_id(1)]
+    monkeypatch.setattr(connections, "MOST_COPIED", 4096)
+    with pytest.raises(StoreError, match=r"0 MiB are more than .* may be\. .*tideate trust .*tideate\.db`"):
+        Reader(foreign).runs()
+    trust(foreign / FILE)
+    assert [run.id for run in Reader(foreign).runs()] == [run_id(1)]
 
 
 def test_a_database_from_before_there_were_names_is_not_trusted_unasked(private: Path) -> None:

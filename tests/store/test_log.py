@@ -145,6 +145,26 @@ async def test_an_end_is_final(store: Store, private: Path) -> None:
         await store.adopt(run.id)
 
 
+async def test_an_end_and_its_event_are_one_commit(store: Store, private: Path) -> None:
+    run = new_run()
+    log = await store.begin(run)
+    log.event("STARTED", DAY, {})
+    change(
+        private,
+        "CREATE TRIGGER no BEFORE UPDATE OF duration ON workflow_executions"
+        " BEGIN SELECT RAISE(ABORT, 'not now'); END",
+    )
+    with pytest.raises(StoreError):
+        await log.ended(ending(), ("COMPLETED", DAY, {}))
+    change(private, "DROP TRIGGER no")
+    assert query(private, "SELECT count(*) FROM workflow_events WHERE name = 'COMPLETED'") == [(0,)]
+    log = await store.adopt(run.id)
+    last = await log.ended(ending(), ("COMPLETED", DAY, {"a": 1}))
+    assert query(private, "SELECT sequence, data FROM workflow_events WHERE name = 'COMPLETED'") == [
+        (last, '{"a":1}')
+    ]
+
+
 async def test_a_paused_run_stays_with_its_process(store: Store, private: Path) -> None:
     run = new_run()
     log = await store.begin(run)

@@ -7,7 +7,7 @@ import pytest
 from tests.store.past import NOON, Past, definition, run_id
 from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
 from tideate_core.store.reader import Reader
-from tideate_core.store.records import CheckpointRow, NewRun
+from tideate_core.store.records import CheckpointRow, NewRun, StepStart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,34 @@ async def test_checkpoints_are_listed_newest_first(store: Store, reader: Reader)
     assert [reader.checkpoint(f"{run_id(1)}.{ordinal}") for ordinal in (1, 2)] == made
 
 
-@pytest.mark.parametrize("wanted", ["1.3", "1.4", "1.0", "1.", "1.x", "1.1.1", "9.1", ".1"])
+async def test_checkpoints_of_one_millisecond_are_in_the_order_in_which_they_were_made(
+    store: Store, reader: Reader
+) -> None:
+    past = Past(store)
+    await past.begin()
+    step = await past.step("a")
+    assert step is not None
+    made = [await store.checkpoint(run_id(1), at=step.created_at) for _ in range(12)]
+    wanted = [*reversed(made), step]
+    assert reader.checkpoints(run_id(1)) == wanted
+    assert reader.checkpoints() == wanted
+    assert reader.checkpoints(limit=4) == wanted[:4]
+
+
+async def test_steps_without_a_place_that_started_in_one_millisecond_are_in_their_order(
+    store: Store, reader: Reader
+) -> None:
+    past = Past(store)
+    await past.begin()
+    names = [f"s{number * 7 % 12}" for number in range(12)]
+    for name in names:
+        past.log.started(StepStart(name, name, "tool", "do it", 1, NOON))
+    await past.log.flush()
+    steps = [row.step for row in reader.steps(run_id(1)) if row.started_at == NOON]
+    assert steps == names
+
+
+@pytest.mark.parametrize("wanted", ["1.3", "1.4", "1.0", "1.", "1.x", "1.1.1", "9.1"])
 async def test_only_completed_steps_are_checkpoints(store: Store, reader: Reader, wanted: str) -> None:
     past = Past(store)
     await past.begin()
@@ -45,8 +72,18 @@ async def test_only_completed_steps_are_checkpoints(store: Store, reader: Reader
         await past.step(step)
     await past.step("c", status="failed", error="no")
     run, _, ordinal = wanted.partition(".")
-    with pytest.raises((CheckpointNotFound, InvalidInput)):
-        reader.checkpoint(f"{run and run_id(int(run))}.{ordinal}")
+    with pytest.raises(CheckpointNotFound):
+        reader.checkpoint(f"{run_id(int(run))}.{ordinal}")
+
+
+@pytest.mark.parametrize("wanted", [".2", "2.", ".", f"{run_id(0)}.", "zz.1"])
+async def test_half_an_id_is_of_no_checkpoint(store: Store, reader: Reader, wanted: str) -> None:
+    past = Past(store)
+    await past.begin()
+    await past.step("a")
+    await past.step("b")
+    with pytest.raises(CheckpointNotFound, match="no checkpoint has the id"):
+        reader.checkpoint(wanted)
 
 
 async def test_runs_are_listed_newest_first_in_pages(store: Store, reader: Reader) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.store.making import DAY, ending, new_run, outcome, query, start, until
 from tideate_core.errors import StoreError
-from tideate_core.store import Store, writer
+from tideate_core.store import Store, held, writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +43,13 @@ def commits(store: Store) -> list[str]:
     connection = store._writer._connection
     connection.set_trace_callback(lambda text: seen.append(text) if text == "COMMIT" else None)
     return seen
+
+
+def test_one_that_never_had_a_run_is_closed_without_a_lock(private: Path) -> None:
+    store, statements = Store.open(private), list[str]()
+    store._writer._connection.set_trace_callback(statements.append)
+    store.close()
+    assert statements == []
 
 
 async def test_a_chained_step_is_one_commit(store: Store) -> None:
@@ -198,8 +205,8 @@ async def test_only_runs_that_are_held_show_that_they_live(
 ) -> None:
     bad, good = await store.begin(new_run()), await store.begin(new_run())
     await store._writer.do(lambda transaction: store._writer._give_up(bad, StoreError("no more")))
-    monkeypatch.setattr(writer, "HEARTBEAT", 0.02)
-    store._writer._next_beat = 0.0
+    monkeypatch.setattr(held, "HEARTBEAT", 0.02)
+    store._writer.held.beat_later(0)
     beats = "SELECT heartbeat_at FROM workflow_leases WHERE execution_id = ?"
     first = [query(private, beats, (log.run_id,)) for log in (bad, good)]
     await until(lambda: query(private, beats, (good.run_id,)) != first[1])

@@ -8,10 +8,12 @@ import os
 import sqlite3
 import threading
 import time
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError, StoreIsNewer
+from tideate_core.project import real, state_dir
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -100,6 +102,7 @@ def open_to_write(path: Path, before: Look, name: Look) -> sqlite3.Connection:
     :raises StoreIsNewer: a newer tideate made it; nothing was changed.
     :raises StoreError: it cannot be used, with the reason.
     """
+    _refuse_link(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _make_private(path)
@@ -123,6 +126,18 @@ def open_to_write(path: Path, before: Look, name: Look) -> sqlite3.Connection:
     return connection
 
 
+def _refuse_link(path: Path) -> None:
+    """Refuse a link that may have come with a project: it could lead to another database of the person's.
+
+    In the state directory nobody but the person can have made one.
+    """
+    if path.is_symlink() and real(path.parent) != real(state_dir()):
+        raise StoreError(
+            f"{path} is a link, and what it leads to may not be this project's; move the file itself there,"
+            " with its -wal and -shm, or remove the link"
+        )
+
+
 def _make_private(path: Path) -> None:
     """Make the file for nobody but its owner if there is none: it holds texts of the user's files.
 
@@ -138,6 +153,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
     :raises StoreError: it cannot be used, with the reason.
     """
+    _refuse_link(path)
     try:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
@@ -242,10 +258,11 @@ CREATE TABLE IF NOT EXISTS schema_version (
 """
 
 
-def _files() -> list[tuple[int, str]]:
+@cache
+def _files() -> tuple[tuple[int, str], ...]:
     """Return number and name of every migration, ascending."""
     names = sorted(file.name for file in _MIGRATIONS.glob("*.sql"))
-    return [(int(name.partition("_")[0]), name) for name in names]
+    return tuple((int(name.partition("_")[0]), name) for name in names)
 
 
 def _missing(version: int) -> Iterator[tuple[int, str]]:

@@ -25,9 +25,12 @@ from tideate_core.store.writing import (
 )
 
 if TYPE_CHECKING:
+    from tideate_core.store.objects import Packed
     from tideate_core.store.records import CheckpointRow, Ending, Status, StepOutcome, StepStart
     from tideate_core.store.transaction import Transaction, Write
     from tideate_core.store.writer import Writer
+
+    _Event = tuple[str, int, str | Packed]  # name, time, data
 
 __all__ = ["TERMINAL", "RunLog"]
 
@@ -72,11 +75,7 @@ class RunLog(Listening):
         self._refuse_if_given_up()
         value = pack(data)
         with self._writer.lock:
-            self._sequence += 1
-            if self._failure is None:
-                self._next.events.append((self.run_id, self._sequence, name, at, value))
-                self._writer.dirty[self] = None
-        return self._sequence
+            return self._add_event(name, at, value)
 
     def status(self, status: Status, step: str | None) -> None:
         """The run stands there now; of several before a commit the last counts.
@@ -144,14 +143,17 @@ class RunLog(Listening):
         """A step is to know nothing of what it learned so far."""
         self._buffer(partial(forget, step=step))
 
-    async def ended(self, ending: Ending) -> None:
+    async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]] | None = None) -> int:
         """The run ended, and nobody has it; durable when this returns. Nothing more can be written.
 
+        :param last: its last event, as `event` takes it; durable with the end or not at all.
+        :returns: the number of the run's last event.
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written; the run can be resumed.
         """
         ending = bounded(ending)
-        await self._last(partial(write_ending, ending=ending, response=pack(ending.response)))
+        event = None if last is None else (*last[:2], pack(last[2]))
+        return await self._last(partial(write_ending, ending=ending, response=pack(ending.response)), event)
 
     async def paused_here(self) -> None:
         """The run is paused, and this process keeps it; durable when this returns.
@@ -176,7 +178,7 @@ class RunLog(Listening):
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written.
         """
-        await self._durable(_nothing)
+        await self._durable(lambda _transaction, _tally: None)
 
     def _buffer(self, write: Write) -> None:
         self._refuse_if_given_up()
@@ -185,12 +187,25 @@ class RunLog(Listening):
                 self._next.writes.append((write, None))
                 self._writer.dirty[self] = None
 
-    async def _last(self, write: Write) -> None:
+    def _add_event(self, name: str, at: int, value: str | Packed) -> int:
+        """Buffer an event. With the writer's lock held."""
+        self._sequence += 1
+        if self._failure is None:
+            self._next.events.append((self.run_id, self._sequence, name, at, value))
+            self._writer.dirty[self] = None
+        return self._sequence
+
+    async def _last(self, write: Write, event: _Event | None = None) -> int:
         try:
-            await self._durable(partial(self._final, write))
+            self._refuse_if_given_up()
+            with self._writer.lock:
+                number = self._sequence if event is None else self._add_event(*event)
+                delivery = self._hand_over(partial(self._final, write))
+            await delivery.future
         except StoreError:
             self._writer.abandon(self)
             raise
+        return number
 
     async def _durable(self, write: Write) -> Any:
         self._refuse_if_given_up()
@@ -215,7 +230,7 @@ class RunLog(Listening):
 
     def _give_up(self) -> None:
         self._given_up = True
-        self._writer.detach(self)
+        self._writer.held.detach(self)
 
     def _refuse_if_given_up(self) -> None:
         if self._given_up:
@@ -283,7 +298,3 @@ class RunLog(Listening):
         )
         if self._next:
             self._writer.dirty[self] = None
-
-
-def _nothing(transaction: Transaction, tally: Tally) -> None:
-    """What is written by one who only waits for what is before it."""

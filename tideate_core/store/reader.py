@@ -197,8 +197,7 @@ class Reader:
         """
         if run_id is None:
             return self._newest_checkpoints(_limit(limit))
-        newest = "WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC LIMIT ?"
-        found = self._of_run(run_id, f"{rows.CHECKPOINTS} {newest}", (run_id, _limit(limit)))
+        found = self._of_run(run_id, rows.NEWEST_CHECKPOINTS, (run_id, _limit(limit)))
         return [rows.checkpoint_of(row) for row in found]
 
     def checkpoint(self, id_or_prefix: str) -> CheckpointRow:
@@ -247,15 +246,16 @@ class Reader:
         """Return those that a person wanted and of the runs that began last: no index has all."""
         found = dict.fromkeys(self._fetch(rows.WANTED_CHECKPOINTS, (limit,)))
         own = 0
-        runs = self._fetch("SELECT id FROM workflow_executions ORDER BY started_at DESC LIMIT ?", (limit,))
-        for (run,) in runs:
+        newest = "SELECT id FROM workflow_executions ORDER BY started_at DESC, rowid DESC LIMIT ?"
+        for (run,) in self._fetch(newest, (limit,)):
             if own >= limit:
                 break
-            of_run = self._fetch(f"{rows.CHECKPOINTS} WHERE execution_id = ? LIMIT ?", (run, _NO_LIMIT))
+            of_run = self._fetch(rows.NEWEST_CHECKPOINTS, (run, _NO_LIMIT))
             own += len(of_run)
             found |= dict.fromkeys(of_run)
-        newest = sorted(map(rows.checkpoint_of, found), key=lambda row: (row.created_at, row.cursor))
-        return newest[::-1][:limit]
+        # stable: of one millisecond they stay as they were found
+        found_rows = map(rows.checkpoint_of, found)
+        return sorted(found_rows, key=lambda row: (row.created_at, row.cursor), reverse=True)[:limit]
 
     def _one(self, run_id: str, statement: str) -> Row:
         found = self._fetch(statement, (run_id,))

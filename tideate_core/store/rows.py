@@ -29,6 +29,7 @@ __all__ = [
     "LAST_EVENT",
     "MEMOS",
     "METRICS",
+    "NEWEST_CHECKPOINTS",
     "RUNS",
     "SCHEMA",
     "STEPS",
@@ -87,6 +88,10 @@ LAST_EVENT: Final = (
 MEMOS: Final = "SELECT step_id, key, value FROM workflow_memos WHERE execution_id = ?"
 
 CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual FROM all_checkpoints"
+
+NEWEST_CHECKPOINTS: Final = (
+    f"{CHECKPOINTS} WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC, manual DESC LIMIT ?"
+)
 
 WANTED_CHECKPOINTS: Final = (
     "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints"

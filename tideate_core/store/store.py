@@ -131,7 +131,7 @@ class Store:
 
         def job(transaction: Transaction) -> None:
             if add_wish(transaction, run_id, wish) == transaction.owner.id:
-                transaction.after.append(partial(self._writer.pass_on, run_id, wish))
+                transaction.after.append(partial(self._writer.held.pass_on, run_id, wish))
 
         await self._writer.do(job)
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tideate_core.errors import RunLost, StoreError
 from tideate_core.store.database import may_pass, translated
 from tideate_core.store.delivery import Delivery, tell
-from tideate_core.store.leases import HEARTBEAT, now_ms
+from tideate_core.store.held import TICK, Held
+from tideate_core.store.leases import now_ms
 from tideate_core.store.load import Job, Load, Rejected, attempt
 from tideate_core.store.locking import begin, wait_briefly
 from tideate_core.store.place import Place
 from tideate_core.store.transaction import Transaction
-from tideate_core.store.watch import Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,14 +26,10 @@ if TYPE_CHECKING:
     from tideate_core.store.leases import Owner
     from tideate_core.store.log import RunLog
     from tideate_core.store.objects import Objects
-    from tideate_core.store.records import Wish
 
 __all__ = ["Writer"]
 
 T = TypeVar("T")
-
-TICK: Final = 0.05
-"""Seconds between two looks for what others ask, and at most between something buffered and its commit."""
 
 RETRY_AFTER: Final = 1.0
 """Seconds until what nobody waits for is tried again after a commit failed."""
@@ -60,12 +56,13 @@ class Writer:
         """Guards what logs buffer and `dirty`; held for moments, never during input or output."""
         self.dirty: dict[RunLog, None] = {}
         """The logs that have something buffered."""
+        self.held = Held(connection, owner)
+        """The runs that this process has, for this thread alone."""
         self._path = path
         self._connection = connection
         self._objects = objects
         self._inbox: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._jobs: list[Job[Any]] = []
-        self._logs: dict[str, RunLog] = {}
         self._abandoned: set[str] = set()
         """Runs whose leases are to go as soon as something can be written."""
         self._committing_since: float | None = None
@@ -76,9 +73,8 @@ class Writer:
         self._closed = False
         self._error: StoreError | None = None
         self._urgent = False
-        self._watch = Watch(connection, owner)
         wait_briefly(connection)
-        self._next_look = self._next_beat = self._next_flush = 0.0
+        self._next_flush = 0.0
         self._thread = threading.Thread(target=self._serve, name="tideate-store", daemon=True)
         self._thread.start()
 
@@ -108,17 +104,13 @@ class Writer:
 
     def attach(self, log: RunLog) -> None:
         """Care for a run from now on. In the writer's thread."""
-        self._logs[log.run_id] = log
+        self.held.attach(log)
         self._abandoned.discard(log.run_id)
-
-    def detach(self, log: RunLog) -> None:
-        """Care for a run no longer. In the writer's thread."""
-        self._logs.pop(log.run_id, None)
 
     def abandon(self, log: RunLog) -> None:
         """Release a run that could not be released, once the database can be written again."""
         with self.lock:
-            if self._gone is None and log.run_id not in self._logs:
+            if self._gone is None and log.run_id not in self.held:
                 self._abandoned.add(log.run_id)
                 self.urge()
 
@@ -132,11 +124,6 @@ class Writer:
     def is_gone(self) -> bool:
         """The database is no more where it was: nothing more can be written to it."""
         return self._gone is not None or not self._place.is_there
-
-    def pass_on(self, run: str, wish: Wish) -> None:
-        """Tell the owner of a run that is held here what is asked of it. In the writer's thread."""
-        if (log := self._logs.get(run)) is not None:
-            log.hear(wish)
 
     def close(self) -> None:
         """Commit what is buffered, give all runs up, end the thread and close the connection.
@@ -157,7 +144,8 @@ class Writer:
             while not (self._closed and self._inbox.empty()):
                 self._take_in()
                 self._turn()
-            error = self._commit(last=True)
+            # one that never had a run leaves nothing behind, and waits for no lock to say so
+            error = self._commit(last=True) if self.held.had_any else None
             self._error = None if self._gone else error  # those who had runs in it were told
         finally:
             self._connection.close()
@@ -179,7 +167,7 @@ class Writer:
 
     def _take_in(self) -> None:
         try:
-            item = self._inbox.get(timeout=TICK if self._logs or self._abandoned else None)
+            item = self._inbox.get(timeout=TICK if self.held or self._abandoned else None)
         except Empty:
             return
         while True:
@@ -191,14 +179,12 @@ class Writer:
             item = self._inbox.get_nowait()
 
     def _turn(self) -> None:
-        now = time.monotonic()
-        if self._logs and now >= self._next_look:
-            self._next_look = now + TICK
-            self._look()
+        for log in self.held.look():
+            self._give_up(log, RunLost(log.lost_message))
         waiting = self.dirty or self._abandoned
-        due = (waiting and now >= self._next_flush) or (self._logs and now >= self._next_beat)
-        if self._urgent or due:
-            self._urgent = False
+        # who closes it is urgent, too, and may leave nothing to write
+        urgent, self._urgent = self._urgent and (waiting or self._jobs), False
+        if urgent or (waiting and time.monotonic() >= self._next_flush) or self.held.beat_is_due():
             self._commit()
 
     def _commit(self, *, last: bool = False) -> StoreError | None:
@@ -222,7 +208,8 @@ class Writer:
             except (sqlite3.Error, OSError) as error:
                 failure = translated(self._path, error)
                 passes = may_pass(error) and not last
-                self._next_flush = self._next_beat = time.monotonic() + RETRY_AFTER
+                self._next_flush = time.monotonic() + RETRY_AFTER
+                self.held.beat_later(RETRY_AFTER)
             except StoreError as error:
                 failure = self._gone = error
             break
@@ -235,7 +222,7 @@ class Writer:
         self._place.require()
         abandoned = self._abandoned.copy()
         transaction = Transaction(self._connection, self._objects, self.owner, now_ms())
-        begin(self._connection, LOCKED, self._hear)
+        begin(self._connection, LOCKED, self.held.hear)
         try:
             # before the jobs: one of them may take such a run up again
             transaction.release(abandoned)
@@ -243,8 +230,7 @@ class Writer:
                 attempt(self._path, log, log.write, transaction, batch)
             for job in load.jobs:
                 job.delivery.result = attempt(self._path, job, job.do, transaction)
-            self._watch.forget(transaction)
-            self._beat(transaction)
+            self.held.write(transaction)
             if last:
                 transaction.execute("DELETE FROM workflow_leases WHERE owner = ?", (self.owner.id,))
             self._connection.execute("COMMIT")
@@ -256,14 +242,6 @@ class Writer:
             self._abandoned -= abandoned
         for call in transaction.after:
             call()
-
-    def _hear(self) -> None:
-        """Pass on what is asked of the runs; whether they are still held here is looked at later."""
-        seen = self._watch.look()
-        if seen is not None:
-            self._watch.look_again()
-            for run, wish in seen.wishes:
-                self.pass_on(run, wish)
 
     def _drop(self, load: Load, rejected: Rejected) -> list[Delivery]:
         item, error = rejected.item, rejected.error
@@ -295,7 +273,7 @@ class Writer:
         if failure is None:
             self._since.clear()
         elif self._gone is not None:
-            for log in list(self._logs.values()):
+            for log in self.held.logs:
                 self._give_up(log, failure)
         return deliveries
 
@@ -303,23 +281,7 @@ class Writer:
         now = time.monotonic()
         return now - self._since.setdefault(log, now) < PATIENCE
 
-    def _beat(self, transaction: Transaction) -> None:
-        """Show that this process lives, with a commit that is made anyway or when it is time."""
-        now = time.monotonic()
-        if self._logs and now >= self._next_beat - HEARTBEAT / 2:
-            self._next_beat = now + HEARTBEAT
-            transaction.beat(self._logs)
-
-    def _look(self) -> None:
-        seen = self._watch.look()
-        if seen is None:
-            return
-        for log in [log for run, log in self._logs.items() if run not in seen.ours]:
-            self._give_up(log, RunLost(log.lost_message))
-        for run, wish in seen.wishes:
-            self.pass_on(run, wish)
-
     def _give_up(self, log: RunLog, error: StoreError) -> None:
-        self.detach(log)
+        self.held.detach(log)
         self._since.pop(log, None)
         log.fail(error)

@@ -110,7 +110,10 @@ def write_outcome(
 
 
 def write_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, at: int) -> CheckpointRow:
-    """Make a checkpoint that a person wants."""
+    """Make a checkpoint that a person wants; no two are of one millisecond: nothing else has their order."""
+    taken = "SELECT 1 FROM workflow_checkpoints WHERE created_at = ?"
+    while transaction.execute(taken, (at,)).fetchone():
+        at += 1
     row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual=True)
     transaction.execute(
         "INSERT INTO workflow_checkpoints (id, execution_id, step_id, cursor, manual, created_at)"

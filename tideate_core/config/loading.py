@@ -1,0 +1,159 @@
+"""Reading the configuration: from the person's file, the project's file and `setup()`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from tideate_core.config.schema import Config
+from tideate_core.errors import ConfigError, did_you_mean
+from tideate_core.project import Trust, config_dir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from pydantic_core import ErrorDetails
+
+__all__ = ["LoadedConfig", "load"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """A configuration and where it came from."""
+
+    config: Config
+    sources: list[Path] = field(default_factory=list)
+    """Files that were read, the weakest first."""
+    notices: list[str] = field(default_factory=list)
+    """What a person should be told: keys that were left out, and why."""
+
+
+def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedConfig:
+    """Read the configuration: the person's file, then the project's, then `setup()`; later wins.
+
+    Keys of a project's file that decide where code is sent, or that take a confirmation away, are used only
+    if the person trusted that file's content.
+
+    :raises ConfigError: a file cannot be read, or a key is unknown or has a wrong value.
+    """
+    merged: dict[str, Any] = {}
+    sources: list[Path] = []
+    notices: list[str] = []
+    for path, of_project in _files(root):
+        content = _read(path)
+        if content is None:
+            continue
+        values = _parse(path, content)
+        _validate(values, str(path))
+        if of_project and not Trust().is_trusted(path, content):
+            values, left_out = _without_untrusted(values, merged)
+            notices.extend(_untrusted_notice(path, left_out))
+        merged = _merge(merged, values)
+        sources.append(path)
+    if setup:
+        _validate(setup, "setup()")
+        merged = _merge(merged, setup)
+    return LoadedConfig(Config.model_validate(merged), sources, notices)
+
+
+def _files(root: Path | None) -> Iterator[tuple[Path, bool]]:
+    yield config_dir() / "config.toml", False
+    if root is not None:
+        yield root / ".tideate" / "config.toml", True
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _parse(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        return tomllib.loads(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+
+
+def _validate(values: Mapping[str, Any], source: str) -> None:
+    try:
+        Config.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_describe(source, detail) for detail in error.errors())) from error
+
+
+def _describe(source: str, detail: ErrorDetails) -> str:
+    location = [str(part) for part in detail["loc"]]
+    key = ".".join(location)
+    if detail["type"] == "extra_forbidden":
+        return f"{source}: unknown key {key!r}{did_you_mean(location[-1], _keys_beside(location))}"
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "missing":
+        return f"{source}: {key}: this key is required"
+    where = f"{source}: {key}" if key else source
+    return f"{where}: {message[:1].lower()}{message[1:]}"
+
+
+def _keys_beside(location: list[str]) -> list[str]:
+    """Return the keys that are known where an unknown one stands."""
+    section: type[BaseModel] = Config
+    for part in location[:-1]:
+        if part not in section.model_fields:
+            continue  # the name of an adapter or a workflow
+        annotation = section.model_fields[part].annotation
+        candidates = [annotation, *get_args(annotation)]
+        section = next(
+            (kind for kind in candidates if isinstance(kind, type) and issubclass(kind, BaseModel)), section
+        )
+    return list(section.model_fields)
+
+
+def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    kept = {key: value for key, value in values.items() if key not in ("adapter", "adapters", "verify")}
+    left_out = [key for key in values if key not in kept]
+    workflows: dict[str, dict[str, Any]] = {}
+    for name, section in values.get("workflows", {}).items():
+        guarded = (
+            {"adapter"} if section.get("require_confirmation", True) else {"adapter", "require_confirmation"}
+        )
+        workflows[name] = {key: value for key, value in section.items() if key not in guarded}
+        if "confirm" in section:  # may be added to, not be taken away
+            kept_ones = below.get("workflows", {}).get(name, {}).get("confirm", [])
+            workflows[name]["confirm"] = list(dict.fromkeys([*kept_ones, *section["confirm"]]))
+        left_out.extend(f"workflows.{name}.{key}" for key in section if key in guarded)
+    if workflows:
+        kept["workflows"] = workflows
+    return kept, left_out
+
+
+def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
+    if not left_out:
+        return []
+    keys = ", ".join(left_out)
+    return [
+        f"{path}: left out {keys}: it could send code elsewhere, run a program or skip a question, and this "
+        "file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
+    ]
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any], *, depth: int = 0) -> dict[str, Any]:
+    """Merge two sources; an adapter is replaced whole, so that a key never goes to another's server."""
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            merged[key] = (
+                {**old, **value} if depth == 0 and key == "adapters" else _merge(old, value, depth=depth + 1)
+            )
+        else:
+            merged[key] = value
+    return merged

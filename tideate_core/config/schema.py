@@ -1,0 +1,158 @@
+"""The sections of the configuration, their keys and defaults: one schema for files and `setup()`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self, TypeAlias
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+__all__ = [
+    "AdapterConfig",
+    "CheckCommand",
+    "Config",
+    "History",
+    "Limits",
+    "Snapshots",
+    "Ui",
+    "Verify",
+    "WorkflowConfig",
+]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AdapterConfig(_Section):
+    """`[adapters.NAME]`: a server that speaks OpenAI's chat completions."""
+
+    base_url: str = Field(pattern=r"^https?://\S+$")
+    model: str = Field(min_length=1)
+    api_key_env: str | None = Field(default=None, min_length=1)
+    """Environment variable that holds the key."""
+    api_key_command: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments whose first line of output is the key; no shell."""
+    context_tokens: int | None = Field(default=None, ge=256)
+    """Tokens that prompt and answer share."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds without a byte from the server after which a request fails."""
+
+    @model_validator(mode="after")
+    def _one_source_of_the_key(self) -> Self:
+        if self.api_key_env and self.api_key_command:
+            raise ValueError("give api_key_env or api_key_command, not both")
+        return self
+
+
+class WorkflowConfig(_Section):
+    """`[workflows.NAME]`."""
+
+    adapter: str | None = Field(default=None, min_length=1)
+    require_confirmation: bool | None = None
+    confirm: list[str] | None = None
+    """Of a machine: states that are entered only after a question, beside those it names itself."""
+
+
+class Ui(_Section):
+    """`[ui]`."""
+
+    output: Literal["float", "split", "vsplit", "tab"] = "float"
+    border: str = "rounded"
+    notify: bool = True
+
+
+class Limits(_Section):
+    """`[limits]`."""
+
+    max_file_kib: int = Field(default=2048, ge=1)
+    """Largest file that is read or written, in KiB."""
+    attempts: int = Field(default=3, ge=1, le=10)
+    """How often a model may try until its answer is usable."""
+    mention_tokens: int = Field(default=16_000, ge=100)
+    """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
+    concurrency: int = Field(default=4, ge=1, le=64)
+    """Steps, or files of a step, that one run works on at the same time."""
+    max_moves: int = Field(default=100, ge=1, le=10_000)
+    """How many moves a machine may make; the move to the exit is free."""
+    max_visits: int = Field(default=10, ge=1, le=1000)
+    """How often a machine may come to the same state."""
+    max_replans: int = Field(default=2, ge=1, le=10)
+    """How many plans of a task the audit may reject before the task fails."""
+
+
+class History(_Section):
+    """`[history]`: which ended runs `tideate history --prune` keeps."""
+
+    keep_runs: int | None = Field(default=1000, ge=0)
+    """The newest of every workflow."""
+    max_age_days: float | None = Field(default=None, gt=0)
+    """None: however old they are."""
+    max_mib: int | None = Field(default=None, ge=0)
+    """Of the files with large results, in MiB; None: however many there are."""
+
+
+def _command(value: Any) -> Any:
+    words = isinstance(value, list) and value and all(isinstance(word, str) for word in value)
+    if value is None or value == "off" or (words and value[0]):
+        return value
+    raise ValueError('give a list of program and arguments, as ["make", "test"], or "off"')
+
+
+CheckCommand: TypeAlias = Annotated[list[str] | Literal["off"] | None, BeforeValidator(_command)]
+"""Program and arguments, no shell; "off": the project has no such check; None: what is detected."""
+
+
+class Verify(_Section):
+    """`[verify]`: the commands of gate 5, which run from the project's root."""
+
+    type_check: CheckCommand = None
+    lint: CheckCommand = None
+    tests: CheckCommand = None
+    build: CheckCommand = None
+    documentation: CheckCommand = None
+    timeout: float = Field(default=600.0, gt=0)
+    """Seconds for each of them."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables that they get beside the few that every program gets."""
+    inherit: list[str] = Field(default_factory=list)
+    """Names of variables of ours that they get too."""
+
+
+class Snapshots(_Section):
+    """`[snapshots]`: how much of a project they take in, and how many are kept."""
+
+    keep: int = Field(default=10, ge=1)
+    """The newest."""
+    max_file_mib: int = Field(default=100, ge=1)
+    """Larger files are left out, which is said; in MiB."""
+    max_total_mib: int = Field(default=4096, ge=1)
+    """What does not fit is left out, which is said; in MiB."""
+    ignored_directories: bool = False
+    """Take in also what is in directories that git ignores."""
+
+
+class Config(_Section):
+    """All of it; every key has a default."""
+
+    adapter: str = Field(default="local", min_length=1)
+    adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
+    workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
+    ui: Ui = Ui()
+    limits: Limits = Limits()
+    history: History = History()
+    snapshots: Snapshots = Snapshots()
+    verify: Verify = Verify()
+
+    @model_validator(mode="after")
+    def _names_that_can_be_told_apart(self) -> Self:
+        for name in self.adapters:
+            if name == "local":
+                raise ValueError("adapters.local: 'local' is the bundled model; choose another name")
+            if ":" in name:
+                raise ValueError(f"adapters: the name {name!r} has a colon, which stands for PROVIDER:MODEL")
+        return self
+
+    def adapter_for(self, workflow: str) -> str:
+        """Return the name of the adapter that a workflow uses."""
+        own = self.workflows.get(workflow)
+        return (own.adapter if own else None) or self.adapter
