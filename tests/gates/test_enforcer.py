@@ -19,6 +19,7 @@ from tideate_core.gates import (
     DocumentValidator,
     ExecutionPlan,
     GateEnforcer,
+    PlanFix,
     PlanStep,
     Severity,
     StagedView,
@@ -26,6 +27,8 @@ from tideate_core.gates import (
 )
 from tideate_core.store import GateCount, GateLedger, Store
 from tideate_core.workspace import FileChange
+
+FIX = PlanFix(step=1, description="add a test")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -92,11 +95,17 @@ async def test_after_so_many_rejections_no_plan_is_taken(
     ("audit", "passed", "fixed"),
     [
         (AuditReport(approval=Approval.APPROVED), True, False),
-        (AuditReport(approval=Approval.APPROVED, auto_fixable=True, fixes=["x"]), True, False),
-        (AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=["x"]), True, True),
-        (AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[" "]), False, False),
-        (AuditReport(approval=Approval.CONDITIONAL, fixes=["x"]), False, False),
-        (AuditReport(approval=Approval.REJECTED, auto_fixable=True, fixes=["x"]), False, False),
+        (AuditReport(approval=Approval.APPROVED, auto_fixable=True, fixes=[FIX]), True, False),
+        (AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[FIX]), True, True),
+        (
+            AuditReport(
+                approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[PlanFix(step=1, description=" ")]
+            ),
+            False,
+            False,
+        ),
+        (AuditReport(approval=Approval.CONDITIONAL, fixes=[FIX]), False, False),
+        (AuditReport(approval=Approval.REJECTED, auto_fixable=True, fixes=[FIX]), False, False),
     ],
 )
 async def test_an_audit_decides_as_it_says(
@@ -105,6 +114,37 @@ async def test_an_audit_decides_as_it_says(
     result = await gates.enforce_gate2(audit)
     assert (result.passed, result.auto_fixed) == (passed, fixed)
     assert bool(result.issues) is not passed
+
+
+@pytest.mark.parametrize(
+    ("fix", "said"),
+    [
+        (PlanFix(step=3, description="x"), "it is one of step 3, which does not exist; the plan has 1"),
+        (PlanFix(step=0, description="x"), "it is one of step 0, which does not exist; the plan has 1"),
+        (PlanFix(step=1), "it does not say what is to be done"),
+        (PlanFix(description="x"), "it adds a step and does not say of which type"),
+    ],
+)
+async def test_a_fix_that_cannot_be_made_is_told_and_counts_for_nothing(
+    gates: GateEnforcer, fix: PlanFix, said: str
+) -> None:
+    plan = PLAN.model_copy(update={"steps": [PlanStep(type="edit", description="x")]})
+    alone = AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[fix])
+    result = await gates.enforce_gate2(alone, plan)
+    assert told(result) == [
+        f"fix 1: it cannot be made: {said}",
+        "audit: the audit says that the plan can be fixed, and gives no fix that can be made",
+    ]
+    assert not result.passed
+    with_another = alone.model_copy(update={"fixes": [FIX, fix]})
+    result = await gates.enforce_gate2(with_another, plan)
+    assert (result.passed, told(result)) == (True, [f"fix 2: it cannot be made: {said}"])
+
+
+async def test_without_the_plan_a_fix_of_any_step_counts(gates: GateEnforcer) -> None:
+    fix = PlanFix(step=99, description="x")
+    audit = AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[fix])
+    assert (await gates.enforce_gate2(audit)).passed
 
 
 async def test_the_audits_issues_are_told(gates: GateEnforcer) -> None:
@@ -328,7 +368,7 @@ async def test_decisions_are_counted_and_told(gates: GateEnforcer, caplog: pytes
     caplog.set_level(logging.INFO, "tideate_core.gates")
     await gates.enforce_gate1(PLAN)
     await gates.enforce_gate1(ExecutionPlan())
-    await gates.enforce_gate2(AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=["x"]))
+    await gates.enforce_gate2(AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[FIX]))
     stats = await gates.get_gate_statistics()
     assert list(stats.gates) == [1, 2, 3, 4, 5]
     assert (stats.gates[1].passed, stats.gates[1].failed, stats.gates[2].auto_fixed) == (1, 1, 1)

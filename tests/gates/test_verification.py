@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.processes import Brood
 from tideate_core.commands import Check, Tool, run
 from tideate_core.config import Verify, load
 from tideate_core.gates import (
@@ -28,8 +27,9 @@ from tideate_core.gates.selection import tool_name
 from tideate_core.project import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
+    from tests.support.processes import Brood
     from tideate_core.commands import Line
 
 OFF = Verify(type_check="off", lint="off", tests="off", build="off", documentation="off")
@@ -67,13 +67,6 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
         wheel.writestr("small-1.0.dist-info/RECORD", "")
     return name
 """
-
-
-@pytest.fixture
-def brood() -> Iterator[Brood]:
-    brood = Brood()
-    yield brood
-    brood.kill()
 
 
 @pytest.fixture

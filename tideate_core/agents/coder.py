@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from tideate_core.adapters import Prompt, Reply, Turn
-from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.agents.attempts import Ask, Draft, until_usable
 from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.workspace.answer import extract_code, fit_to_range
 from tideate_core.workspace.fences import is_fence
@@ -17,20 +14,17 @@ from tideate_core.workspace.placing import fit_to_place
 from tideate_core.workspace.resolve import resolve_part, resolve_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from tideate_core.adapters import Prompt, Reply
     from tideate_core.workspace.replaced import Replaced
 
 __all__ = ["Ask", "EditFormat", "Written", "edit_format", "edit_range", "insert_text", "write_text"]
-
-Ask = Callable[[Prompt], Awaitable[Reply]]
 
 LONGEST_WHOLE_FILE = 300
 """Lines up to which a small model writes a file anew."""
 LONGEST_CHEAP_FILE = 60
 """Lines up to which any model does."""
-_MOST_QUOTED = 6_000
-"""Characters of a cut off answer that are sent back with the correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +99,18 @@ async def edit_range(
     """
     old = list(lines[start:end])
 
-    def build(answer: str) -> _Draft:
+    def build(answer: str) -> Draft[list[str]]:
         edited = resolve_part(answer, old, whole="\n".join(lines), path=path, language=language)
         if edited is not None:
-            return _Draft(edited.lines, _notes(edited))
+            return Draft(edited.lines, _notes(edited))
         code = extract_code(answer, language=language, old=old, context=lines)
         code = trim_neighbours(code, lines, start, end)
-        return _Draft(fit_to_range(code, old, style=lines))
+        return Draft(fit_to_range(code, old, style=lines))
 
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[:start], *new, *lines[end:]]))
 
-    return await _until_usable(ask, prompt, build, check, attempts)
+    return await _written(ask, prompt, build, check, attempts)
 
 
 async def insert_text(
@@ -127,14 +121,14 @@ async def insert_text(
     :raises UnusableAnswer: no attempt gave lines.
     """
 
-    def build(answer: str) -> _Draft:
+    def build(answer: str) -> Draft[list[str]]:
         code = extract_code(answer, language=language, old=None, context=lines)
-        return _Draft(fit_to_place(trim_neighbours(code, lines, at, at), lines, at))
+        return Draft(fit_to_place(trim_neighbours(code, lines, at, at), lines, at))
 
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, _text(lines), _text([*lines[:at], *new, *lines[at:]]))
 
-    return await _until_usable(ask, prompt, build, check, attempts)
+    return await _written(ask, prompt, build, check, attempts)
 
 
 async def write_text(
@@ -149,105 +143,25 @@ async def write_text(
     :raises UnusableAnswer: no attempt gave a text.
     """
 
-    def build(answer: str) -> _Draft:
+    def build(answer: str) -> Draft[list[str]]:
         edited = resolve_text(answer, before, path=path, language=language)
-        return _Draft(edited.lines, _notes(edited))
+        return Draft(edited.lines, _notes(edited))
 
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, before or "", _text(new))
 
-    return await _until_usable(ask, prompt, build, check, attempts)
+    return await _written(ask, prompt, build, check, attempts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    lines: list[str]
-    notes: list[str] = field(default_factory=list)
-
-
-async def _until_usable(
+async def _written(
     ask: Ask,
     prompt: Prompt,
-    build: Callable[[str], _Draft],
+    build: Callable[[str], Draft[list[str]]],
     check: Callable[[list[str]], list[SyntaxProblem]],
     attempts: int,
 ) -> Written:
-    """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
-
-    It ends early where the model repeats an answer, an edit or its errors. What has nothing but syntax
-    errors is returned with them: the draft with the fewest.
-    """
-    replies: list[Reply] = []
-    drafts: list[Written] = []
-    reason = ""
-    asked = prompt
-    while len(replies) < attempts:
-        try:
-            reply = await ask(asked)
-        except ContextTooLong:
-            if not replies:
-                raise
-            break
-        repeated = any(reply.text == earlier.text for earlier in replies)
-        replies.append(reply)
-        try:
-            # in a thread: on 50,000 lines this takes seconds, and the loop answers everybody else
-            written = await asyncio.to_thread(_try, replies, build, check)
-        except UnusableAnswer as error:
-            reason = str(error)
-        else:
-            if not written.problems:
-                return written
-            reason = "it brings new syntax errors: " + "; ".join(map(str, written.problems))
-            repeated = repeated or any(_same(written, earlier) for earlier in drafts)
-            drafts.append(written)
-        if repeated:
-            break
-        asked = _correction(prompt, reply, reason)
-    if drafts:
-        best = min(drafts, key=lambda written: len(written.problems))
-        return replace(best, attempts=len(replies))
-    times = f"{len(replies)} attempt{'s' if len(replies) > 1 else ''}"
-    raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; nothing was changed")
-
-
-def _try(
-    replies: list[Reply], build: Callable[[str], _Draft], check: Callable[[list[str]], list[SyntaxProblem]]
-) -> Written:
-    draft = build(_complete(replies[-1]))
-    return Written(draft.lines, check(draft.lines), len(replies), replies, draft.notes)
-
-
-def _complete(reply: Reply) -> str:
-    if reply.truncated:
-        raise UnusableAnswer("it was cut off at the length limit; write shorter, without explanations")
-    return reply.text
-
-
-def _same(one: Written, other: Written) -> bool:
-    return one.lines == other.lines or _errors(one) == _errors(other)
-
-
-def _errors(written: Written) -> set[tuple[str, str]]:
-    return {(problem.message, problem.source) for problem in written.problems}
-
-
-def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
-    """Return the follow-up: the task, the last answer and what was wrong with it.
-
-    Only the last answer: a weak model copies from bad examples, and a small context fills up.
-    """
-    answer = (
-        reply.text if len(reply.text) <= _MOST_QUOTED or not reply.truncated else reply.text[:_MOST_QUOTED]
-    )
-    return replace(
-        prompt,
-        user=(
-            f"Your answer cannot be used: {reason}.\n\n"
-            "Answer the same task again, completely, in the form that was asked for."
-        ),
-        history=(*prompt.history, Turn(prompt.user, answer.strip() or "(no answer)")),
-    )
+    done = await until_usable(ask, prompt, build, check, attempts)
+    return Written(done.value, done.problems, done.attempts, done.replies, done.notes)
 
 
 def _notes(edited: Replaced) -> list[str]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         AuditReport,
         DocumentationResult,
         ExecutionPlan,
+        PlanFix,
         PlanStep,
         Severity,
         TaskResult,
@@ -54,6 +55,7 @@ __all__ = [
     "GateIssue",
     "GateResult",
     "GateStats",
+    "PlanFix",
     "PlanStep",
     "ProjectTrust",
     "SelfCorrectionLoop",
@@ -73,8 +75,8 @@ _MODULES = {
     "correction": "Corrected Correction CorrectionAttempt CorrectionEnd SelfCorrectionLoop",
     "documents": "DocumentIssue DocumentValidator ValidationResult",
     "enforcer": "GateEnforcer",
-    "inputs": "Approval AuditIssue AuditReport DocumentationResult ExecutionPlan PlanStep Severity"
-    " TaskResult",
+    "inputs": "Approval AuditIssue AuditReport DocumentationResult ExecutionPlan PlanFix PlanStep"
+    " Severity TaskResult",
     "report": "CheckResult CheckStatus VerificationReport",
     "results": "GateIssue GateResult GateStats",
     "selection": "ProjectTrust select_tools",

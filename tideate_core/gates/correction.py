@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,17 @@ if TYPE_CHECKING:
 
     from tideate_core.gates.report import Verifier
 
-__all__ = ["Corrected", "Correction", "CorrectionAttempt", "CorrectionEnd", "Corrector", "SelfCorrectionLoop"]
+__all__ = [
+    "Corrected",
+    "Correction",
+    "CorrectionAttempt",
+    "CorrectionEnd",
+    "Corrector",
+    "SelfCorrectionLoop",
+    "digest_of_edit",
+    "end_of_edit",
+    "end_of_report",
+]
 
 MAX_ATTEMPTS: Final = 3
 
@@ -102,10 +113,10 @@ class SelfCorrectionLoop:
         attempts: list[CorrectionAttempt] = []
         while True:
             report = await self._verify(len(attempts))
-            end = self._end(report, attempts)
+            end = end_of_report(report, [one.before for one in attempts], self._max_attempts)
             if end is None:
                 attempt = CorrectionAttempt(len(attempts) + 1, report, await corrector(report))
-                end = _end_of_edit(attempt, attempts)
+                end = end_of_edit(attempt.correction.edit, [one.correction.edit for one in attempts])
                 attempts.append(attempt)
             if end is not None:
                 log.info("verification ended after %d corrections: %s", len(attempts), end)
@@ -117,19 +128,35 @@ class SelfCorrectionLoop:
             self._on_report(report, corrections)
         return report
 
-    def _end(self, report: VerificationReport, attempts: Sequence[CorrectionAttempt]) -> CorrectionEnd | None:
-        if report.passed:
-            return CorrectionEnd.PASSED
-        if not report.correctable:
-            return CorrectionEnd.NOT_CORRECTABLE
-        if attempts and attempts[-1].before.signature() == report.signature():
-            return CorrectionEnd.SAME_ERRORS
-        return CorrectionEnd.EXHAUSTED if len(attempts) >= self._max_attempts else None
+
+def end_of_report(
+    report: VerificationReport, corrected: Sequence[VerificationReport], most: int = MAX_ATTEMPTS
+) -> CorrectionEnd | None:
+    """Say why a verification is the last one; None: a correction may help.
+
+    :param corrected: what earlier corrections were given, the oldest first.
+    :param most: corrections at most.
+    """
+    if report.passed:
+        return CorrectionEnd.PASSED
+    if not report.correctable:
+        return CorrectionEnd.NOT_CORRECTABLE
+    if corrected and corrected[-1].signature() == report.signature():
+        return CorrectionEnd.SAME_ERRORS
+    return CorrectionEnd.EXHAUSTED if len(corrected) >= most else None
 
 
-def _end_of_edit(attempt: CorrectionAttempt, earlier: Sequence[CorrectionAttempt]) -> CorrectionEnd | None:
-    edit = attempt.correction.edit
+def end_of_edit(edit: str, earlier: Sequence[str]) -> CorrectionEnd | None:
+    """Say why a correction is the last one; None: verification has to tell.
+
+    :param edit: what it changes, or that text's `digest_of_edit`.
+    :param earlier: the same of earlier corrections.
+    """
     if not edit:
         return CorrectionEnd.NO_EDIT
-    known = any(edit == other.correction.edit for other in earlier)
-    return CorrectionEnd.SAME_EDIT if known else None
+    return CorrectionEnd.SAME_EDIT if edit in earlier else None
+
+
+def digest_of_edit(edit: str) -> str:
+    """Return what tells an edit from others and can be kept; empty if it changes nothing."""
+    return hashlib.blake2b(edit.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() if edit else ""

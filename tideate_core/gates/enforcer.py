@@ -108,13 +108,16 @@ class GateEnforcer:
 
         return await self._enforce(1, decide)
 
-    async def enforce_gate2(self, audit: AuditReport) -> GateResult:
-        """Decide on an audit: approved, or on conditions that can be met by the fixes that it gives."""
+    async def enforce_gate2(self, audit: AuditReport, plan: ExecutionPlan | None = None) -> GateResult:
+        """Decide on an audit: approved, or on conditions that can be met by the fixes that it gives.
+
+        :param plan: that was audited: a fix of a step that it does not have counts for nothing.
+        """
 
         async def decide() -> GateResult:
-            passed = is_accepted(audit)
+            passed = is_accepted(audit, plan)
             fixed = passed and audit.approval == Approval.CONDITIONAL
-            return GateResult(gate=2, passed=passed, issues=audit_issues(audit), auto_fixed=fixed)
+            return GateResult(gate=2, passed=passed, issues=audit_issues(audit, plan), auto_fixed=fixed)
 
         return await self._enforce(2, decide)
 

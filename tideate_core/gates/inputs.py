@@ -16,6 +16,7 @@ __all__ = [
     "AuditReport",
     "DocumentationResult",
     "ExecutionPlan",
+    "PlanFix",
     "PlanStep",
     "Severity",
     "TaskResult",
@@ -73,6 +74,18 @@ class Approval(StrEnum):
     REJECTED = "rejected"
 
 
+class PlanFix(_Result):
+    """A step as it should be."""
+
+    step: int | None = None
+    """Of the plan, 1-based, which it replaces; None: it is missing, and comes after the others."""
+    type: str = ""
+    """Empty: as it was."""
+    description: str = ""
+    files: list[str] = Field(default_factory=list)
+    """Empty: as they were."""
+
+
 class AuditReport(_Result):
     """The auditor's judgement. Gate 2 looks at it."""
 
@@ -80,7 +93,7 @@ class AuditReport(_Result):
     issues: list[AuditIssue] = Field(default_factory=list)
     auto_fixable: bool = False
     """The plan is approved once `fixes` are made in it, which needs no person and no new plan."""
-    fixes: list[str] = Field(default_factory=list)
+    fixes: list[PlanFix] = Field(default_factory=list)
 
 
 class TaskResult(_Result):

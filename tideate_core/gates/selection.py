@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import Verify
 
-__all__ = ["ProjectTrust", "select_tools", "tool_name", "verification_environment"]
+__all__ = ["ProjectTrust", "declared_checks", "select_tools", "tool_name", "verification_environment"]
 
 _RUNNERS = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "npx": 0, "bunx": 0}
 """Programs that run another one, and how many words of their own (`run`) stand before its name."""
@@ -87,11 +87,25 @@ class ProjectTrust:
         return wanted
 
     def _is_declared(self, tool: Tool) -> bool:
-        path = self._root / ".tideate" / "config.toml"
-        try:
-            content = path.read_bytes()
-            verify: Any = tomllib.loads(content.decode()).get("verify")
-        except (OSError, ValueError):
-            return False
-        declared = verify.get(tool.check.value) if isinstance(verify, dict) else None
-        return declared == list(tool.argv) and self._trust.is_trusted(path, content)
+        content, verify = _declared(self._root)
+        declared = verify.get(tool.check.value)
+        return declared == list(tool.argv) and self._trust.is_trusted(_config_file(self._root), content)
+
+
+def declared_checks(root: Path) -> frozenset[str]:
+    """Return the checks that the project's own configuration speaks of, trusted or not."""
+    return frozenset(_declared(root)[1])
+
+
+def _declared(root: Path) -> tuple[bytes, dict[str, Any]]:
+    """Return the project's configuration, and its `[verify]`; nothing of one that cannot be read."""
+    try:
+        content = _config_file(root).read_bytes()
+        verify: Any = tomllib.loads(content.decode()).get("verify")
+    except (OSError, ValueError):
+        return b"", {}
+    return content, verify if isinstance(verify, dict) else {}
+
+
+def _config_file(root: Path) -> Path:
+    return root / ".tideate" / "config.toml"

@@ -14,10 +14,24 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.gates.documents import DocumentValidator, ValidationResult
-    from tideate_core.gates.inputs import AuditReport, DocumentationResult, ExecutionPlan, TaskResult
+    from tideate_core.gates.inputs import (
+        AuditReport,
+        DocumentationResult,
+        ExecutionPlan,
+        PlanFix,
+        TaskResult,
+    )
     from tideate_core.gates.views import FilesView
 
-__all__ = ["audit_issues", "documentation_issues", "execution_issues", "is_accepted", "plan_issues"]
+__all__ = [
+    "CHANGELOGS",
+    "audit_issues",
+    "documentation_issues",
+    "execution_issues",
+    "fix_problem",
+    "is_accepted",
+    "plan_issues",
+]
 
 SHORTEST_OBJECTIVE = 10
 """Characters."""
@@ -58,14 +72,27 @@ def _forbidden(files: Iterable[str], resolve: Callable[[str], Path] | None) -> l
     return issues
 
 
-def is_accepted(audit: AuditReport) -> bool:
-    """Tell whether an audit lets a plan through: as it is, or with fixes that it gives."""
+def fix_problem(fix: PlanFix, plan: ExecutionPlan | None) -> str:
+    """Say why a fix cannot be made in a plan; empty if it can.
+
+    :param plan: None: it is not known which steps there are.
+    """
+    if fix.step is not None and (fix.step < 1 or (plan is not None and fix.step > len(plan.steps))):
+        count = "" if plan is None else f"; the plan has {len(plan.steps)}"
+        return f"it is one of step {fix.step}, which does not exist{count}"
+    if not fix.description.strip():
+        return "it does not say what is to be done"
+    return "" if fix.step is not None or fix.type.strip() else "it adds a step and does not say of which type"
+
+
+def is_accepted(audit: AuditReport, plan: ExecutionPlan | None = None) -> bool:
+    """Tell whether an audit lets a plan through: as it is, or with fixes that can be made in it."""
     if audit.approval == Approval.CONDITIONAL:
-        return audit.auto_fixable and any(fix.strip() for fix in audit.fixes)
+        return audit.auto_fixable and any(not fix_problem(fix, plan) for fix in audit.fixes)
     return audit.approval == Approval.APPROVED
 
 
-def audit_issues(audit: AuditReport) -> list[GateIssue]:
+def audit_issues(audit: AuditReport, plan: ExecutionPlan | None = None) -> list[GateIssue]:
     """Return what an audit has against a plan, and why it does not let it through."""
     issues = [
         GateIssue(
@@ -74,13 +101,16 @@ def audit_issues(audit: AuditReport) -> list[GateIssue]:
         )
         for issue in audit.issues
     ]
-    if is_accepted(audit):
+    if audit.approval == Approval.CONDITIONAL:
+        found = enumerate((fix_problem(fix, plan) for fix in audit.fixes), 1)
+        issues += [GateIssue(what=f"it cannot be made: {why}", where=f"fix {n}") for n, why in found if why]
+    if is_accepted(audit, plan):
         return issues
     what = "the audit rejected the plan"
     if audit.approval == Approval.CONDITIONAL:
         what = "the audit approved the plan on conditions that cannot be met without a new plan"
         if audit.auto_fixable:
-            what = "the audit says that the plan can be fixed, and gives no fix"
+            what = "the audit says that the plan can be fixed, and gives no fix that can be made"
     return [*issues, GateIssue(what=what, where="audit")]
 
 

@@ -28,7 +28,8 @@ __all__ = [
     "StepHandler",
 ]
 
-DecisionKind = Literal["gate", "plan", "review", "override"]
+DecisionKind = Literal["gate", "plan", "document", "review", "override"]
+"""`document`: a Markdown text that may be edited; the decision's value is `{"text": …}`, None as it was."""
 
 
 class _Missing:
@@ -193,9 +194,17 @@ class StepContext(Protocol):
         ...
 
     async def ask(
-        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        adapter: str | None = None,
     ) -> Reply:
-        """Ask the run's adapter; its tokens are streamed to the front end unless `quiet`."""
+        """Ask a model; its tokens are streamed to the front end unless `quiet`.
+
+        :param adapter: another one than the run's.
+        """
         ...
 
     def render(self, name: str, **values: Any) -> Prompt:

@@ -39,7 +39,8 @@ class MachineWorkflow:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        stray = sorted(self.confirm - self.machine.states.keys())
+        # of a machine that comes with tideate the states are made when they are asked for
+        stray = sorted(self.confirm - self.machine.states.keys()) if self.confirm else []
         if stray:
             raise InvalidDefinition(
                 f"workflow {self.name!r} wants a confirmation before {stray[0]!r}, which is no state of it"

@@ -1,0 +1,131 @@
+"""A step for the roles of a task: real files, real prompts, and a model that answers from a list."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.adapters import Prompt, Reply, Usage
+from tideate_core.agents.brief import TaskBrief
+from tideate_core.agents.roles import Roles
+from tideate_core.workflows import Decision, PromptLibrary, RunContext
+from tideate_core.workspace import BufferText, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from pydantic import BaseModel
+
+    from tideate_core.agents.roles import Role
+
+__all__ = ["BRIEF", "Buffers", "StageStep", "role", "write_files"]
+
+BRIEF = TaskBrief("add a function that doubles")
+
+
+def role(name: str, root: Path | None = None) -> Role:
+    return Roles(root).get(name)
+
+
+def write_files(root: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+class Buffers:
+    """An editor that has one file loaded, with changes that were not saved."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._buffer = BufferText(7, 42, text, modified=True, path=path)
+
+    async def find(self, path: Path) -> BufferText | None:
+        return self._buffer if str(path) == self._buffer.path else None
+
+
+class StageStep:
+    """A `StepContext`, as far as the roles use it. What it was asked is in `asked`."""
+
+    execution_id = "run-1"
+    step = "stage"
+    prompt = BRIEF.description
+    definition = None
+    attempt = 1
+    feedback = ""
+    concurrency = 1
+    mention_tokens = 1000
+
+    def __init__(
+        self,
+        root: Path,
+        *answers: Any,
+        attempts: int = 3,
+        context_tokens: int | None = None,
+        demonstration: bool = False,
+        inputs: Mapping[str, Any] | None = None,
+        buffers: Buffers | None = None,
+        usage: Usage | None = None,
+        decisions: tuple[Decision, ...] = (),
+    ) -> None:
+        self._answers = deque(answers)
+        self._usage = usage or Usage(10, 5)
+        self._chosen: dict[str, Any] = {}
+        self._decisions = deque(decisions)
+        self.workspace = Workspace(root, buffers=buffers)  # type: ignore[arg-type]
+        self.attempts = attempts
+        self.context_tokens = context_tokens
+        self.demonstration = demonstration
+        self.inputs: Mapping[str, Any] = inputs or {}
+        self.options: Mapping[str, Any] = {}
+        self.results: Mapping[str, Any] = {}
+        self.context = RunContext()
+        self.asked: list[Prompt] = []
+        self.adapters: list[str | None] = []
+        self.notices: list[str] = []
+        self.questions: list[str] = []
+
+    @property
+    def unused(self) -> int:
+        """How many answers nobody asked for."""
+        return len(self._answers)
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        adapter: str | None = None,
+    ) -> Reply:
+        assert quiet
+        self.asked.append(prompt)
+        self.adapters.append(adapter)
+        assert self._answers, f"asked once too often: {prompt.user[-400:]}"
+        answer = self._answers.popleft()
+        if callable(answer):
+            answer = await answer()
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        if schema is None:
+            return Reply(answer, "model", usage=self._usage)
+        parsed = schema.model_validate(answer)
+        return Reply(parsed.model_dump_json(), "model", parsed, self._usage)
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        return PromptLibrary().render(name, **values)
+
+    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+        self.notices.append(message)
+
+    async def confirm(self, kind: str, message: str, *, details: str = "", payload: Any = None) -> Decision:
+        self.questions.append(message)
+        return self._decisions.popleft()
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        if key not in self._chosen:
+            self._chosen[key] = await produce()
+        return self._chosen[key]

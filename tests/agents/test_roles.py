@@ -1,0 +1,179 @@
+"""A role's words and keys come from its files; what a project's file may not do, it does not do unseen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents.stage import write_files
+from tideate_core.agents.roles import BUILTIN_ROLES, Role, Roles
+from tideate_core.errors import ConfigError, InvalidDefinition, InvalidDefinitionFile
+from tideate_core.project import config_dir, needs_trust, trust_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ["auditor", "corrector", "documenter", "executor", "planner"]
+
+
+@pytest.fixture(autouse=True)
+def _own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    root.mkdir()
+    return root
+
+
+def of_project(root: Path, text: str, name: str = "planner") -> Path:
+    write_files(root, {f".tideate/agents/{name}.md": text})
+    return root / ".tideate" / "agents" / f"{name}.md"
+
+
+def of_person(text: str, name: str = "planner") -> None:
+    write_files(config_dir(), {f"agents/{name}.md": text})
+
+
+def test_the_built_in_roles_are_five_with_words_and_budgets() -> None:
+    assert sorted(path.stem for path in BUILTIN_ROLES.glob("*.md")) == NAMES
+    for name in NAMES:
+        role = Roles(None).get(name)
+        assert role.name == name
+        assert "no authority" in role.instructions
+        assert "answers with" in role.description
+        assert role.tokens and role.timeout
+        assert (role.adapter, role.tools, role.notices) == (None, (), ())
+
+
+def test_a_role_that_there_is_not_names_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="no role 'planer'; did you mean 'planner'"):
+        Roles(None).get("planer")
+
+
+def test_the_project_comes_before_the_person_before_the_built_in(root: Path) -> None:
+    of_person("---\nadapter: mine\ntokens: 9000\n---\nThe person's words.\n")
+    assert Roles(root).get("planner").instructions == "The person's words."
+    path = of_project(root, "The project's words.\n")
+    role = Roles(root).get("planner")
+    assert (role.instructions, role.path) == ("The project's words.", path)
+    # what a file does not say stays as it was
+    assert (role.adapter, role.tokens) == ("mine", 9000)
+    assert role.timeout == Roles(None).get("planner").timeout
+    assert Roles(None).get("planner").instructions == "The person's words."
+
+
+def test_a_file_with_keys_alone_leaves_the_words(root: Path) -> None:
+    of_person("---\nadapter: mine\n---\n")
+    role = Roles(root).get("planner")
+    assert role.adapter == "mine"
+    assert "rollback strategy" in role.instructions
+    assert role.path == BUILTIN_ROLES / "planner.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("---\nadaptor: x\n---\n", r":2:1: unknown key 'adaptor'; did you mean 'adapter'\?"),
+        ("---\ntokens: many\n---\n", r":2:9: `tokens` is a number of tokens above 0"),
+        ("---\ntokens: true\n---\n", r":2:9: `tokens` is a number"),
+        ("---\ntimeout: 0\n---\n", r":2:10: `timeout` is a number of milliseconds above 0"),
+        ("---\ndescription: x\ntools: read\n---\n", r":3:8: `tools` is a list of names"),
+        ("---\nadapter: [a]\n---\n", r":2:10: `adapter` is the name"),
+        ("---\nadapter: a\nadapter: b\n---\n", r":3:1: the key 'adapter' is given twice"),
+        ("---\nadapter: 'a\n---\n", r"planner.md:\d+:\d+: "),
+        ("---\n- a\n---\n", r":2:1: the front matter is no mapping"),
+        ("---\nadapter: a\n", r":1:1: the front matter does not end"),
+        ("\ufeff---\r\nadaptor: x\r\n---\r\n", r":2:1: unknown key 'adaptor'"),
+    ],
+)
+def test_a_mistake_names_its_place(root: Path, text: str, said: str) -> None:
+    of_person(text)
+    with pytest.raises(InvalidDefinitionFile, match=said):
+        Roles(root).get("planner")
+
+
+def test_all_mistakes_are_told_at_once(root: Path) -> None:
+    of_project(root, "---\nadaptor: x\ntokens: 0\n---\n")
+    with pytest.raises(InvalidDefinitionFile) as told:
+        Roles(root).get("planner")
+    assert len(str(told.value).split("\n")) == len(told.value.mistakes) == 2
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x" * 70_000], ids=["no UTF-8", "too large"])
+def test_what_is_no_role_is_told(root: Path, content: bytes) -> None:
+    of_project(root, "x").write_bytes(content)
+    with pytest.raises(InvalidDefinition, match=r"planner\.md(: not UTF-8|.*larger than 64 KiB)"):
+        Roles(root).get("planner")
+
+
+@pytest.mark.parametrize("text", ["---\n---\nWords.\n", "---\n# nothing\n\n---\nWords.\n", "Words.\n"])
+def test_front_matter_may_be_empty_or_missing(root: Path, text: str) -> None:
+    of_project(root, text)
+    assert Roles(root).get("planner").instructions == "Words."
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("adapter", "elsewhere"), ("tools", "[shell]"), ("tokens", "999000000"), ("timeout", "999000000")],
+)
+def test_an_untrusted_projects_key_is_left_out_with_a_notice(root: Path, key: str, value: str) -> None:
+    before = Roles(None).get("planner")
+    path = of_project(root, f"---\n{key}: {value}\n---\nWords.\n")
+    role = Roles(root).get("planner")
+    assert role.instructions == "Words."
+    assert getattr(role, key) == getattr(before, key)
+    (notice,) = role.notices
+    assert str(path) in notice
+    assert f"left out {key}: " in notice
+    assert "tideate trust" in notice
+
+
+def test_an_untrusted_project_may_make_a_budget_smaller(root: Path) -> None:
+    of_project(root, "---\ntokens: 100\ntimeout: 200\n---\n")
+    role = Roles(root).get("planner")
+    assert (role.tokens, role.timeout, role.notices) == (100, 200, ())
+
+
+def test_trust_counts_for_exactly_this_content(root: Path) -> None:
+    path = of_project(root, "---\nadapter: elsewhere\ntools: [a, b]\n---\n")
+    assert needs_trust(root) == [path]
+    assert trust_project(root) == [path]
+    role = Roles(root).get("planner")
+    assert (role.adapter, role.tools, role.notices) == ("elsewhere", ("a", "b"), ())
+    path.write_text("---\nadapter: another\n---\n")
+    assert Roles(root).get("planner").adapter is None
+
+
+def test_a_file_of_words_needs_no_trust(root: Path) -> None:
+    of_project(root, "Words.\n")
+    assert needs_trust(root) == []
+    with pytest.raises(ConfigError, match="nothing to trust"):
+        trust_project(root)
+
+
+def test_a_link_out_of_the_project_is_not_used(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("---\nadapter: x\n---\nOther words.\n")
+    (root / ".tideate" / "agents").mkdir(parents=True)
+    link = root / ".tideate" / "agents" / "planner.md"
+    link.symlink_to(tmp_path / "other.md")
+    role = Roles(root).get("planner")
+    assert "Other" not in role.instructions
+    assert "is a link out of the project" in role.notices[0]
+    assert needs_trust(root) == []
+
+
+def test_what_is_trusted_and_cannot_be_read_is_an_error(root: Path, tmp_path: Path) -> None:
+    of_project(root, "---\nadapter: x\n---\n")
+    write_files(tmp_path, {"state/tideate/trust.json": "no JSON"})
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Roles(root).get("planner")
+
+
+def test_a_role_is_as_small_as_its_name_and_words() -> None:
+    role = Role("planner", "Plan.")
+    assert (role.adapter, role.tools, role.tokens, role.timeout, role.path) == (None, (), None, None, None)

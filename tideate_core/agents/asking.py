@@ -1,0 +1,120 @@
+"""A stage's questions: by its role's adapter, within its role's budgets."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tideate_core.errors import ConfigError, StepFailed, StepTimedOut
+from tideate_core.project import config_dir
+from tideate_core.workflows.machine_files import shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Prompt, Reply
+    from tideate_core.agents.brief import TaskBrief
+    from tideate_core.agents.roles import Role
+    from tideate_core.workflows import StepContext
+
+__all__ = ["Asking", "asking"]
+
+T = TypeVar("T", bound="BaseModel")
+
+
+class Asking:
+    """Asks for one stage and counts what that takes. Made by `asking`."""
+
+    def __init__(self, step: StepContext, role: Role, brief: TaskBrief, limit: asyncio.Timeout) -> None:
+        self.step = step
+        self._limit = limit
+        self._role = role
+        self._brief = brief
+        self._spent = 0
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
+        values = {"instructions": self._role.instructions, "task": self._brief.description, **values}
+        prompt = self.step.render(name, **values)
+        material = self._brief.material
+        return replace(prompt, user=f"{material}\n\n---\n\n{prompt.user}") if material else prompt
+
+    async def ask(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply:
+        """Ask quietly: JSON and edits are for parsers, the person sees what comes of them.
+
+        :raises StepFailed: the answers of this stage took more tokens than its role may use.
+        """
+        reply = await self.step.ask(prompt, schema=schema, quiet=True, adapter=self._role.adapter)
+        self._spent += reply.usage.input_tokens + reply.usage.output_tokens
+        limit = self._role.tokens
+        if limit is not None and self._spent > limit:
+            raise StepFailed(
+                f"the role {self._role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
+                f"set `tokens` higher in {_place(self._role)}, or give it less to do"
+            )
+        return reply
+
+    async def ask_for(self, schema: type[T], prompt: Prompt) -> T:
+        """Ask for a value of a schema; see `ask`."""
+        parsed = (await self.ask(prompt, schema=schema)).parsed
+        assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
+        return parsed
+
+    async def may_see(self, path: str, why: str) -> bool:
+        """Ask whether the model may see a file that seems to hold secrets; once in a run.
+
+        Only a person's yes counts, no policy's. The time that they take is not the role's.
+        """
+
+        async def decide() -> bool:
+            decision = await self.step.confirm(
+                "gate",
+                f"Give {path} to the model? {why[:1].upper()}{why[1:]}.",
+                details="With a no, the task goes on without this file.",
+            )
+            return decision.accepted and decision.by == "user"
+
+        ends = self._limit.when()
+        left = None if ends is None else ends - asyncio.get_running_loop().time()
+        self._limit.reschedule(None)
+        try:
+            agreed: bool = await self.step.choose_for_run(f"secret:{path}", why, decide)
+        finally:
+            self._limit.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
+        return agreed
+
+
+@asynccontextmanager
+async def asking(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Asking]:
+    """Do a stage in this: it ends in time, and says what was left out of its role.
+
+    :raises ConfigError: the role names tools.
+    :raises StepTimedOut: it took longer than the role's timeout.
+    """
+    if role.tools:
+        raise ConfigError(
+            f"the role {role.name!r} names tools ({', '.join(role.tools)}), and no role can use tools yet: "
+            f"they need MCP servers; remove `tools` from {_place(role)}"
+        )
+    for notice in role.notices:
+        step.notice(notice, level="warn")
+    limit = asyncio.timeout(None if role.timeout is None else role.timeout / 1000)
+    try:
+        async with limit:
+            yield Asking(step, role, brief, limit)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        raise StepTimedOut(
+            f"the role {role.name!r} took longer than its timeout of {role.timeout} ms; "
+            f"set `timeout` higher in {_place(role)}, or give it less to do"
+        ) from error
+
+
+def _place(role: Role) -> str:
+    """Name the files that set a role's keys; a project's is the stronger one."""
+    return f"{shown_path(config_dir() / 'agents' / f'{role.name}.md')} or .tideate/agents/{role.name}.md"

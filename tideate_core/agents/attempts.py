@@ -1,0 +1,141 @@
+"""Asking until an answer can be used, or there is no use in asking again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from tideate_core.adapters import Prompt, Reply, Turn
+from tideate_core.errors import ContextTooLong, UnusableAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Ask", "Attempted", "Draft", "until_usable"]
+
+Ask = Callable[[Prompt], Awaitable[Reply]]
+
+T = TypeVar("T")
+
+_MOST_QUOTED = 6_000
+"""Characters of a cut off answer that are sent back with the correction."""
+
+
+class _Problem(Protocol):
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def source(self) -> str: ...
+
+
+P = TypeVar("P", bound=_Problem)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Generic[T]):
+    """What was made of an answer."""
+
+    value: T
+    notes: list[str] = field(default_factory=list)
+    """How places were found that the model did not give exactly."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempted(Generic[T, P]):
+    """What came of asking. `problems` are syntax errors that only a person may let pass."""
+
+    value: T
+    problems: list[P]
+    attempts: int
+    replies: list[Reply]
+    notes: list[str] = field(default_factory=list)
+
+
+async def until_usable(
+    ask: Ask,
+    prompt: Prompt,
+    build: Callable[[str], Draft[T]],
+    check: Callable[[T], list[P]],
+    attempts: int,
+) -> Attempted[T, P]:
+    """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
+
+    It ends early where the model repeats an answer, an edit or its errors. What has nothing but syntax
+    errors is returned with them: the draft with the fewest.
+
+    :raises UnusableAnswer: nothing could be made of any answer; `build` raises it with the reason.
+    """
+    replies: list[Reply] = []
+    drafts: list[Attempted[T, P]] = []
+    reason = ""
+    asked = prompt
+    while len(replies) < attempts:
+        try:
+            reply = await ask(asked)
+        except ContextTooLong:
+            if not replies:
+                raise
+            break
+        repeated = any(reply.text == earlier.text for earlier in replies)
+        replies.append(reply)
+        try:
+            # in a thread: on 50,000 lines this takes seconds, and the loop answers everybody else
+            attempted = await asyncio.to_thread(_try, replies, build, check)
+        except UnusableAnswer as error:
+            reason = str(error)
+        else:
+            if not attempted.problems:
+                return attempted
+            reason = "it brings new syntax errors: " + "; ".join(map(str, attempted.problems))
+            repeated = repeated or any(_same(attempted, earlier) for earlier in drafts)
+            drafts.append(attempted)
+        if repeated:
+            break
+        asked = _correction(prompt, reply, reason)
+    if drafts:
+        best = min(drafts, key=lambda attempted: len(attempted.problems))
+        return replace(best, attempts=len(replies))
+    times = f"{len(replies)} attempt{'s' if len(replies) > 1 else ''}"
+    raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; nothing was changed")
+
+
+def _try(
+    replies: list[Reply], build: Callable[[str], Draft[T]], check: Callable[[T], list[P]]
+) -> Attempted[T, P]:
+    draft = build(_complete(replies[-1]))
+    return Attempted(draft.value, check(draft.value), len(replies), replies, draft.notes)
+
+
+def _complete(reply: Reply) -> str:
+    if reply.truncated:
+        raise UnusableAnswer("it was cut off at the length limit; write shorter, without explanations")
+    return reply.text
+
+
+def _same(one: Attempted[T, P], other: Attempted[T, P]) -> bool:
+    return one.value == other.value or _errors(one.problems) == _errors(other.problems)
+
+
+def _errors(problems: Sequence[_Problem]) -> set[tuple[str, str]]:
+    return {(problem.message, problem.source) for problem in problems}
+
+
+def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
+    """Return the follow-up: the task, the last answer and what was wrong with it.
+
+    Only the last answer: a weak model copies from bad examples, and a small context fills up.
+    """
+    answer = (
+        reply.text if len(reply.text) <= _MOST_QUOTED or not reply.truncated else reply.text[:_MOST_QUOTED]
+    )
+    return replace(
+        prompt,
+        user=(
+            f"Your answer cannot be used: {reason}.\n\n"
+            "Answer the same task again, completely, in the form that was asked for."
+        ),
+        history=(*prompt.history, Turn(prompt.user, answer.strip() or "(no answer)")),
+    )

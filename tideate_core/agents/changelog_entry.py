@@ -1,0 +1,107 @@
+"""Puts an entry into a changelog, and ticks items of a checklist: by rules, not by a model."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.gates.changelog import SECTIONS
+from tideate_core.gates.checklist import task_items
+from tideate_core.gates.markdown import headings, prose_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tideate_core.gates.markdown import Heading
+
+__all__ = ["add_entry", "tick_items"]
+
+_UNRELEASED: Final = re.compile(r"\[?unreleased\]?(?:\([^)]{0,300}\))?$", re.IGNORECASE)
+_BULLET: Final = re.compile(r"(?P<mark>[-*+])[ \t]+\S")
+_REFERENCE: Final = re.compile(r"[ \t]{0,3}\[[^\]]{1,300}\]:")
+_BOX: Final = re.compile(r"\[ \]")
+
+
+def add_entry(text: str, section: str, entry: str) -> str:
+    """Return a changelog with an entry under Unreleased, which is made where it is missing.
+
+    Bullets and line ends are those that the changelog has.
+
+    :param section: one of `gates.changelog.SECTIONS`.
+    :param entry: one line, without a bullet.
+    """
+    # lines keep a `\\r` where a text mixes line ends
+    lines = text.split("\n")
+    end = "\r" if 2 * sum(line.endswith("\r") for line in lines) > len(lines) else ""
+    lines = [line.removesuffix("\r") for line in lines] if end else lines
+    lines = _with_entry(lines, section, f"{_mark(lines)} {entry}")
+    return (
+        f"{end}\n".join(lines)
+        if not end
+        else "\n".join(f"{line}{end}" for line in lines[:-1]) + f"\n{lines[-1]}"
+    )
+
+
+def _mark(lines: list[str]) -> str:
+    """Return what the changelog's items begin with."""
+    return next((match["mark"] for line in lines if (match := _BULLET.match(line))), "-")
+
+
+def _with_entry(lines: list[str], section: str, item: str) -> list[str]:
+    if not any(line.strip() for line in lines):
+        lines = ["# Changelog"]
+    heads = headings("\n".join(lines))
+    unreleased = next((head for head in heads if head.level == 2 and _UNRELEASED.match(head.text)), None)
+    if unreleased is None:
+        block = ["## [Unreleased]", "", f"### {section}", "", item]
+        first = next((head.line - 1 for head in heads if head.level == 2), _end(lines, 0, len(lines)))
+        return _put(lines, first, block)
+    following = (head.line - 1 for head in heads if head.line > unreleased.line and head.level <= 2)
+    last = _end(lines, unreleased.line, next(following, len(lines)))
+    own = [head for head in heads if head.level == 3 and unreleased.line < head.line <= last]
+    return _in_release(lines, own, section, item, last)
+
+
+def _in_release(lines: list[str], own: list[Heading], section: str, item: str, last: int) -> list[str]:
+    """Put an item under its section of one release.
+
+    :param own: the release's sections.
+    :param last: the line after the release's last one that is not blank, 0-based.
+    """
+    for at, head in enumerate(own):
+        if head.text.casefold() == section.casefold():
+            stop = own[at + 1].line - 1 if at + 1 < len(own) else last
+            place = _end(lines, head.line, stop)
+            if place == head.line:  # nothing stands below it yet
+                return _put(lines, place, [item])
+            return [*lines[:place], item, *lines[place:]]
+    order = {name: number for number, name in enumerate(SECTIONS)}
+    later = (head.line - 1 for head in own if order.get(head.text, -1) > order[section])
+    return _put(lines, next(later, last), [f"### {section}", "", item])
+
+
+def _end(lines: list[str], start: int, stop: int) -> int:
+    """Return the line after the last one with words, link references at the end not counted."""
+    while stop > start and (not lines[stop - 1].strip() or _REFERENCE.match(lines[stop - 1])):
+        stop -= 1
+    return stop
+
+
+def _put(lines: list[str], at: int, block: list[str]) -> list[str]:
+    """Return lines with a block before line `at`, a blank line on both sides."""
+    before, after = lines[:at], lines[at:]
+    if before and before[-1].strip():
+        block = ["", *block]
+    if after and after[0].strip():
+        block = [*block, ""]
+    return [*before, *block, *after]
+
+
+def tick_items(text: str, numbers: Collection[int]) -> str:
+    """Return a checklist in which the items on these lines (1-based) are checked; nothing else is changed."""
+    items = {item.line for item in task_items(text) if not item.checked}
+    prose = {number for number, _ in prose_lines(text)}
+    lines = text.split("\n")
+    for number in set(numbers) & items & prose:
+        lines[number - 1] = _BOX.sub("[x]", lines[number - 1], count=1)
+    return "\n".join(lines)

@@ -1,0 +1,175 @@
+"""One answer that edits one or several files: asked for, resolved in memory, refused if it goes too far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.attempts import Draft, until_usable
+from tideate_core.agents.coder import EditFormat, edit_format
+from tideate_core.agents.shown import ShownFile
+from tideate_core.errors import UnusableAnswer
+from tideate_core.gates import SyntaxProblem, language_of, new_errors
+from tideate_core.workspace import FileChange
+from tideate_core.workspace.fences import is_fence
+from tideate_core.workspace.naming import path_in
+from tideate_core.workspace.resolve import resolve_files, resolve_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents.asking import Asking
+    from tideate_core.agents.overlay import Overlay
+
+__all__ = ["NO_CHANGE", "Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
+
+NO_CHANGE: Final = "NO CHANGE"
+"""What a model answers that finds nothing to change."""
+
+_WHOLE: Final = (
+    "For each file that you change or create you write its path on a line of its own, below it a fenced code "
+    "block that holds the complete new text of the file, with nothing left out, and nothing else. Files that "
+    "stay as they are you leave out."
+)
+_LONGER_FENCE: Final = " Begin and end each of these blocks with four backticks (````)."
+_BLOCKS: Final = (
+    "You answer only with search/replace blocks, one for each change, each below a line with the path of its "
+    "file, in this form:\n\n"
+    "path/of/file\n<<<<<<< SEARCH\nlines of the file, copied exactly\n=======\nthe lines that replace them\n"
+    ">>>>>>> REPLACE\n\n"
+    "The searched lines must be whole lines and stand only once in the file: add lines around them until "
+    "they do. Leave nothing out inside a block. A new file is one block that searches nothing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """A syntax error of a file that a change brings."""
+
+    path: str
+    problem: SyntaxProblem
+
+    @property
+    def message(self) -> str:
+        return f"{self.path}: {self.problem.message}"
+
+    @property
+    def source(self) -> str:
+        return self.problem.source
+
+    def __str__(self) -> str:
+        return f"{self.path}, {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What an answer may do.
+
+    :param files: that may be changed or created; all are loaded in the overlay.
+    :param wanted: files that have to be there afterwards.
+    :param removes: whether files may be deleted, moved or emptied.
+    """
+
+    files: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
+    removes: bool = True
+
+
+def can_be_named(path: str) -> bool:
+    """Tell whether a path is recognised on a line above a block: `Makefile` or `a file.py` is not."""
+    return path_in(path) == path
+
+
+def shown_of(overlay: Overlay, files: Sequence[str]) -> list[ShownFile]:
+    """Return files for a prompt, as the stage wants them by now."""
+    return [ShownFile(path, overlay.text(path), language_of(path)) for path in files]
+
+
+def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
+    """Choose how a model is to write these files: all anew if each is short, else search/replace blocks."""
+    formats = [edit_format(text, small=small) for text in texts]
+    if len(formats) == 1:
+        return formats[0]
+    if any(each.name == "blocks" for each in formats):
+        return EditFormat("blocks", _BLOCKS)
+    nested = any(is_fence(line) for text in texts for line in (text or "").split("\n"))
+    return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""))
+
+
+async def edit_files(stage: Asking, prompt: Prompt, overlay: Overlay, edit: Edit) -> list[str]:
+    """Ask for edits and put them over the files; returns how places were found that were not exact.
+
+    What brings new syntax errors after all attempts is taken all the same: the next gate tells of them.
+
+    :raises UnusableAnswer: no attempt gave edits that may be made.
+    """
+
+    def build(answer: str) -> Draft[list[FileChange]]:
+        if answer.strip(" \t\r\n`*.").upper() == NO_CHANGE and not edit.wanted:
+            return Draft([])
+        draft = _resolved(answer, overlay, edit)
+        _refuse(draft.value, overlay, edit)
+        return draft
+
+    done = await until_usable(stage.ask, prompt, build, _problems, stage.step.attempts)
+    overlay.take(done.value)
+    return [*done.notes, *(f"{problem} is new" for problem in done.problems)]
+
+
+def _resolved(answer: str, overlay: Overlay, edit: Edit) -> Draft[list[FileChange]]:
+    if len(edit.files) > 1:
+        return _several(answer, overlay)
+    path = edit.files[0]
+    before = overlay.text(path)
+    try:
+        edited = resolve_text(answer, before, path=path, language=language_of(path))
+    except UnusableAnswer as error:
+        try:
+            return _several(answer, overlay)  # a patch that deletes or moves it
+        except UnusableAnswer:
+            raise UnusableAnswer(f"{path}: {error}") from error
+    places = [str(place) for place in edited.places if place.step != "exact"]
+    after = "\n".join(edited.lines)
+    change = FileChange(path, "create" if before is None else "modify", before, after)
+    return Draft([change], [f"{path}: {note}" for note in (*places, *edited.notes)])
+
+
+def _several(answer: str, overlay: Overlay) -> Draft[list[FileChange]]:
+    resolved = resolve_files(answer, overlay.text)
+    notes = [str(place) for place in resolved.places if place.step != "exact"]
+    return Draft(resolved.changes, notes)
+
+
+def _refuse(changes: Sequence[FileChange], overlay: Overlay, edit: Edit) -> None:
+    """Refuse what goes beyond what was asked for."""
+    for change in changes:
+        _refuse_other(change, overlay, edit)
+        emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
+        if not edit.removes and (change.action in {"delete", "move"} or emptied):
+            raise UnusableAnswer(f"{change.path}: a file may not be deleted, moved or emptied now; change it")
+    there = {change.move_to or change.path for change in changes if change.after is not None}
+    missing = [path for path in edit.wanted if path not in there and overlay.text(path) is None]
+    if missing:
+        raise UnusableAnswer(
+            f"it leaves out {', '.join(missing)}, which the plan creates; answer with all files"
+        )
+
+
+def _refuse_other(change: FileChange, overlay: Overlay, edit: Edit) -> None:
+    for path in (change.path, change.move_to):
+        if path is not None and path not in edit.files:
+            raise UnusableAnswer(
+                f"{path} may not be changed now; the files that may are {', '.join(edit.files)}"
+            )
+    if change.move_to is not None and overlay.text(change.move_to) is not None:
+        raise UnusableAnswer(f"{change.path}: {change.move_to} exists already")
+
+
+def _problems(changes: list[FileChange]) -> list[FileProblem]:
+    return [
+        FileProblem(change.path, problem)
+        for change in changes
+        if change.after is not None and change.action != "move"
+        for problem in new_errors(language_of(change.path), change.before or "", change.after)
+    ]

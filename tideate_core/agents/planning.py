@@ -1,0 +1,89 @@
+"""The planner: from what a person wants to a plan that others can check and carry out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tideate_core.agents.asking import asking
+from tideate_core.agents.capacity import listed_files
+from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.tidy import tidy_path, tidy_text
+from tideate_core.gates.inputs import ExecutionPlan, PlanStep
+from tideate_core.workspace.fences import fence_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.agents.brief import TaskBrief
+    from tideate_core.agents.roles import Role
+    from tideate_core.workflows import StepContext
+
+__all__ = ["PlanAnswer", "StepAnswer", "plan_task"]
+
+PathText = Annotated[str, Field(max_length=260)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class StepAnswer(_Answer):
+    """One step, as a model answers it."""
+
+    type: str = Field(default="", max_length=40)
+    description: str = Field(default="", max_length=1000)
+    files: list[PathText] = Field(default_factory=list, max_length=20)
+
+    def as_step(self) -> PlanStep:
+        return PlanStep(
+            type=tidy_text(self.type),
+            description=tidy_text(self.description),
+            files=[tidy_path(file) for file in self.files if file.strip()],
+        )
+
+
+class PlanAnswer(_Answer):
+    """What a planner is asked for; bounded, so that a small model comes to an end. Gate 1 is strict."""
+
+    objective: str = Field(default="", max_length=600)
+    steps: list[StepAnswer] = Field(default_factory=list, max_length=30)
+    files: list[PathText] = Field(default_factory=list, max_length=60)
+    rollback_strategy: str = Field(default="", max_length=600)
+
+    def as_plan(self) -> ExecutionPlan:
+        return ExecutionPlan(
+            objective=tidy_text(self.objective),
+            steps=[step.as_step() for step in self.steps],
+            files=[tidy_path(file) for file in self.files if file.strip()],
+            rollback_strategy=tidy_text(self.rollback_strategy),
+        )
+
+
+async def plan_task(
+    step: StepContext,
+    role: Role,
+    brief: TaskBrief,
+    *,
+    earlier: ExecutionPlan | None = None,
+    issues: Sequence[str] = (),
+) -> ExecutionPlan:
+    """Ask for a plan; whether it is a good one is for gate 1 and the audit to say.
+
+    :param earlier: a plan of the same task that was not accepted.
+    :param issues: what was said against it.
+    :raises StepFailed: the role's budget is used up.
+    """
+    async with asking(step, role, brief) as stage:
+        files, more = await listed_files(step)
+        before = plan_as_markdown(earlier).strip() if earlier is not None else ""
+        prompt = stage.render(
+            "task_plan",
+            files=files,
+            more=more,
+            earlier=before,
+            issues=[" ".join(issue.split()) for issue in issues],
+            fence=fence_for(before),
+        )
+        return (await stage.ask_for(PlanAnswer, prompt)).as_plan()
