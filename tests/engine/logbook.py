@@ -54,9 +54,11 @@ class Logbook:
         self.note(step, key, value)
         await self.flush()
 
-    async def ended(self, ending: Ending) -> None:
+    async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]]) -> int:
+        number = self.event(*last)
         self.lines.append(("ended", ending))
         await self.flush()
+        return number
 
     async def paused_here(self) -> None:
         self.lines.append(("paused",))

@@ -74,6 +74,33 @@ async def main():
 
 asyncio.run(main())
 """
+AT_THE_END = """
+import asyncio, os, pathlib, signal, sys
+from types import SimpleNamespace
+from tests.engine.conftest import Bench
+from tests.engine.logbook import RUN
+from tests.engine.test_killed import MACHINE
+from tideate_core.store import log
+
+write_ending, real = log.write_ending, log.RunLog.ended
+
+def die(*args, **named):
+    write_ending(*args, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+async def ended(run, *args):
+    await run.flush()  # whatever was handed over before the end is durable before it
+    return await real(run, *args)
+
+async def main():
+    bench = Bench(pathlib.Path(sys.argv[1]), SimpleNamespace(base_url=sys.argv[2]))
+    bench.machine(MACHINE)
+    log.write_ending = die
+    log.RunLog.ended = ended
+    await bench.run("walk", "go", execution_id=RUN)
+
+asyncio.run(main())
+"""
 MACHINE = "* to a\na to b\nb to *\n"
 REPOSITORY = Path(__file__).parents[2]
 AFTERWARDS = {
@@ -83,16 +110,19 @@ AFTERWARDS = {
 }
 
 
+def killed(code: str, bench: Bench, *more: str) -> None:
+    """Run a process until it kills itself."""
+    command = [sys.executable, "-c", code, str(bench.root), bench.server.base_url, *more]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+
+
 @pytest.mark.parametrize(("call", "times"), [("replace", 1), ("unlink", 1)])
 async def test_an_apply_cut_in_half_is_whole_after_the_run_went_on(
     bench: Bench, call: str, times: int
 ) -> None:
     planned(bench)
-    command = [sys.executable, "-c", CHILD, str(bench.root), bench.server.base_url, call, str(times)]
-    killed = await asyncio.to_thread(
-        subprocess.run, command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    await asyncio.to_thread(killed, CHILD, bench, call, str(times))
     asked = len(bench.server.requests)
     result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
     assert result.ok, result.error
@@ -105,13 +135,20 @@ async def test_an_apply_cut_in_half_is_whole_after_the_run_went_on(
     assert sorted(bench.fingerprint()) == ["a.py", "m.py", "old.py"]
 
 
+async def test_a_run_that_was_killed_while_its_end_was_written_ends_once(bench: Bench) -> None:
+    bench.machine(MACHINE)
+    await asyncio.to_thread(killed, AT_THE_END, bench)
+    reader = (await bench.runner.store()).reader()
+    assert EventName.WORKFLOW_COMPLETED not in [event.name for event in reader.events(RUN)]
+    assert not reader.run(RUN).ended
+    result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
+    assert result.ok, result.error
+    assert [event.name for event in reader.events(RUN)].count(EventName.WORKFLOW_COMPLETED) == 1
+
+
 async def test_a_machine_that_was_killed_behind_its_exit_leaves_once(bench: Bench) -> None:
     bench.machine(MACHINE)
-    command = [sys.executable, "-c", AT_THE_EXIT, str(bench.root), bench.server.base_url]
-    killed = await asyncio.to_thread(
-        subprocess.run, command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    await asyncio.to_thread(killed, AT_THE_EXIT, bench)
     result = await asyncio.wait_for(bench.runner.resume_run(RUN), 30)
     assert result.ok, result.error
     assert [move["to"] for move in result.path or ()] == ["a", "b", "*"]

@@ -121,11 +121,16 @@ async def test_pause_and_going_on_are_durable() -> None:
     assert log.durable == 3
 
 
-async def test_the_end_is_handed_on() -> None:
-    log = Logbook()
+async def test_the_end_is_written_with_its_event_and_told_when_it_is_durable() -> None:
+    log, front = Logbook(), Watcher()
+    durable: list[int] = []
+    hooks = WorkflowHooks(on_workflow_end=lambda _: durable.append(log.durable))
     ending = Ending("completed", 1, 2)
-    await recorder(log, Watcher()).ended(ending)
-    assert log.lines == [("ended", ending)]
+    data = {"name": "x", "response": "long"}
+    await recorder(log, front, hooks=hooks).ended(ending, EventName.WORKFLOW_COMPLETED, data)
+    assert log.lines == [("event", "WORKFLOW_COMPLETED", {"name": "x"}), ("ended", ending)]
+    assert durable == [2]
+    assert [(event.data, event.sequence) for event in front.events] == [(data, 1)]
 
 
 def test_hooks_are_told_after_the_front_end() -> None:

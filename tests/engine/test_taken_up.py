@@ -510,7 +510,7 @@ async def test_a_run_whose_store_fails_is_not_called_completed(
     async def begin_and_fail(run: Any) -> Any:
         log = await begin(run)
 
-        async def full(_ending: Any) -> None:
+        async def full(_ending: Any, _last: Any) -> None:
             raise StoreError("the disk is full")
 
         monkeypatch.setattr(log, "ended", full)

@@ -125,6 +125,19 @@ class FakeHost:
         self.run_hold(request, id_)
         os.kill(os.getpid(), signal.SIGSTOP)
 
+    def run_rolled_back(self, request: dict[str, Any], id_: str) -> None:
+        say(
+            event(
+                id_, "WORKFLOW_STARTED", name="rolled_back", kind="machine", states=["verifying"], steps=[]
+            ),
+            event(id_, "STEP_STARTED", step="verifying", index=1, state="verifying"),
+            event(id_, "ROLLED_BACK", restored=["a.py"], merged=[], left=[], snapshot=None, error=None),
+            event(id_, "WORKFLOW_FAILED", error="no", error_code="GateFailed", duration_ms=6, files=[]),
+            reply(
+                request, ok=False, error="no", error_code="GateFailed", rollback_performed=True, attempts=3
+            ),
+        )
+
     def run_garbage(self, request: dict[str, Any], id_: str) -> None:
         say({"type": "nonsense"}, event(id_, "NO_SUCH_EVENT"), {"type": "event"})
         self.run_ask(request, id_)

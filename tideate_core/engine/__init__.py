@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.executor import TaskExecutor
     from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.orchestrator import Task, WorkflowOrchestrator
     from tideate_core.engine.queue import TaskQueue
     from tideate_core.engine.runner import WorkflowRunner
     from tideate_core.engine.state import StateManager
@@ -28,9 +29,11 @@ __all__ = [
     "PolicyFrontEnd",
     "RunRequest",
     "StateManager",
+    "Task",
     "TaskExecutor",
     "TaskQueue",
     "WorkflowHooks",
+    "WorkflowOrchestrator",
     "WorkflowResult",
     "WorkflowRunner",
     "register_builtin",
@@ -47,6 +50,7 @@ if not TYPE_CHECKING:
             "execution": ("Execution", "RunRequest", "WorkflowResult"),
             "executor": ("TaskExecutor",),
             "hooks": ("WorkflowHooks",),
+            "orchestrator": ("Task", "WorkflowOrchestrator"),
             "queue": ("TaskQueue",),
             "runner": ("WorkflowRunner",),
             "state": ("StateManager",),

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.events import EventName
+from tideate_core.engine.memory import RUN, TAKING_BACK
 from tideate_core.engine.opening import let_go
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
 from tideate_core.engine.reports import summary_of, write_summary
 from tideate_core.engine.resuming import load_past
+from tideate_core.engine.task import of_a_task
 from tideate_core.errors import RunNotActive, StoreError
+from tideate_core.machines.task import WorkflowState
 from tideate_core.store import Ending
 
 if TYPE_CHECKING:
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.resuming import Past
     from tideate_core.store import Definition, RunLog, RunRow, Store
     from tideate_core.workflows import Decision
-    from tideate_core.workspace import Workspace
+    from tideate_core.workspace import TakenBack, Workspace
 
 __all__ = ["GivenUp", "PutBack", "end_adopted", "give_up", "put_back"]
 
@@ -51,6 +54,8 @@ class GivenUp:
     kept: frozenset[str] = frozenset()
     """Steps that had not ended and must not be done twice: what they did may be done for good, and what they
     wrote, a receipt perhaps, is all that tells of it. It stays until the person takes it back."""
+    back: TakenBack | None = None
+    """What came of taking it back as a whole, of a run that is all or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,15 @@ class PutBack:
     """Left as they are: written by a step that must not be done twice."""
 
 
-async def give_up(store: Store, run: RunRow) -> dict[str, GivenUp]:
+async def give_up(store: Store, run: RunRow, workspace: Workspace | None = None) -> dict[str, GivenUp]:
     """End a run as cancelled, and the runs that are its steps.
 
+    :param workspace: in which a run that is all or nothing is taken back before it is ended; None: it is not.
     :returns: each run that was ended, for `put_back`.
     :raises RunNotActive: it is a step of another run and ends with that one.
     :raises RunIsOwned: a living process has it.
     :raises RunEnded: it has ended.
+    :raises WorkspaceError: it cannot be taken back, so it was not ended; resumed, it is taken back.
     :raises StoreError: it cannot be written.
     """
     if run.parent is not None and not run.ended:
@@ -76,11 +83,11 @@ async def give_up(store: Store, run: RunRow) -> dict[str, GivenUp]:
             f"run {run.id[:8]} is a step of the run {run.parent[:8]}, and no process has it; "
             f"cancel {run.parent[:8]}, that ends both"
         )
-    return await _give_up(store, run)
+    return await _give_up(store, run, workspace)
 
 
 async def end_adopted(
-    store: Store, log: RunLog, run: RunRow, *, keep_all: bool = False
+    store: Store, log: RunLog, run: RunRow, workspace: Workspace | None = None, *, keep_all: bool = False
 ) -> dict[str, GivenUp]:
     """End a run of this process as cancelled, and the runs that are its steps; returns as `give_up` does.
 
@@ -91,9 +98,11 @@ async def end_adopted(
     _, definition, past = await load_past(store, run.id)
     recorder = Recorder(log, _Nobody(), agents=past.agents, checkpoints=past.checkpoints)
     data = {"reason": "cancelled", "message": "", "step": run.current_step, "duration_ms": past.elapsed_ms}
-    recorder.event(EventName.WORKFLOW_CANCELLED, data)
-    ending = _ending(past)
-    await recorder.ended(ending)
+    ending, back = _ending(past), None
+    if workspace is not None and of_a_task(definition.name, definition.kind, definition.source):
+        back = await _take_back(workspace, log, recorder, past, run)
+        ending = replace(ending, files=tuple(back.left))
+    await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
     if run.parent is None:
         summary = summary_of(ending, workflow=run.name, total_steps=run.total_steps, recorder=recorder)
         try:
@@ -102,12 +111,33 @@ async def end_adopted(
             logger.exception("run %s has no summary", run.id)
     once, nests = _done_once(definition)
     kept = past.running if keep_all else past.running & once
-    given_up = {run.id: GivenUp(frozenset(past.finished), kept)}
+    given_up = {run.id: GivenUp(frozenset(past.finished), kept, back)}
     # after it: were this process to end here, nothing could take it up any more
     for child in await asyncio.to_thread(store.reader().unfinished_within, run.id):
         # of several such steps nobody knows here which one the child is: rather keep too much
-        given_up |= await _give_up(store, child, keep_all=bool(kept & nests) or keep_all)
+        given_up |= await _give_up(store, child, workspace, keep_all=bool(kept & nests) or keep_all)
     return given_up
+
+
+async def _take_back(
+    workspace: Workspace, log: RunLog, recorder: Recorder, past: Past, run: RunRow
+) -> TakenBack:
+    """Take back a run that is all or nothing.
+
+    :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+    """
+    # here, because few runs are
+    from tideate_core.engine.taking_back import release_snapshots, rolled_back
+
+    if past.broken_off is None:
+        end = {"step": run.current_step, "reason": "cancelled", "message": "", "error": None}
+        await log.remember(RUN, TAKING_BACK, {**end, "error_code": None})
+    back = await workspace.take_back(run.id)
+    first = past.settled.get(WorkflowState.IDLE.value)
+    snapshot = first.value["snapshot"] if first is not None and first.value else None
+    recorder.event(EventName.ROLLED_BACK, rolled_back(back, snapshot, ""))
+    await release_snapshots(workspace, run.id)
+    return back
 
 
 async def put_back(workspace: Workspace, given_up: dict[str, GivenUp]) -> PutBack:
@@ -119,15 +149,20 @@ async def put_back(workspace: Workspace, given_up: dict[str, GivenUp]) -> PutBac
     done = PutBack([], [])
     # a run's steps end after those of the run within them: what was written last goes first
     for run, ended in reversed(given_up.items()):
+        if ended.back is not None:
+            done.restored.extend([*ended.back.restored, *ended.back.merged])
+            continue
         done.restored.extend(await workspace.put_back_unfinished(run, ended.finished | ended.kept))
         done.kept.extend(await workspace.written_by(run, ended.kept))
     return done
 
 
-async def _give_up(store: Store, run: RunRow, *, keep_all: bool = False) -> dict[str, GivenUp]:
+async def _give_up(
+    store: Store, run: RunRow, workspace: Workspace | None, *, keep_all: bool = False
+) -> dict[str, GivenUp]:
     log = await store.adopt(run.id)
     try:
-        return await end_adopted(store, log, run, keep_all=keep_all)
+        return await end_adopted(store, log, run, workspace, keep_all=keep_all)
     except BaseException:
         await let_go(log)
         raise

@@ -14,6 +14,7 @@ from tideate_core.engine.recording import now_ms
 from tideate_core.engine.reports import Report, iso_time, write_report
 from tideate_core.engine.resuming import settled_of
 from tideate_core.engine.state import StateManager, about
+from tideate_core.engine.task import from_first_write, of_a_task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -193,7 +194,13 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
 
 
 def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
-    """Return the steps that the run failed in, and those that were skipped because it did."""
+    """Return the steps that the run failed in, and those that were skipped because it did.
+
+    Of a task also those from the first on that wrote: what they wrote is the old run's, which may have taken
+    it back; the new run writes, and takes back, its own.
+    """
+    if of_a_task(definition.name, definition.kind, definition.source):
+        return dict.fromkeys(from_first_write([step.step for step in ended]))
     steps = json.loads(definition.text).get("steps", []) if definition.kind == "graph" else []
     goes_on = {step["id"] for step in steps if step.get("continueOnError")}
     again: dict[str, None] = {}

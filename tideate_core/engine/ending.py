@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tideate_core.adapters import Usage
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import WorkflowResult, usage_json
+from tideate_core.engine.task import corrections, of_a_task
+from tideate_core.engine.work import Settled
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store.records import Ending, Tokens
@@ -20,11 +22,20 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.execution import Execution
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.work import Settled
+    from tideate_core.engine.resuming import Past
     from tideate_core.store.reader import Reader
     from tideate_core.store.records import RunRow
 
-__all__ = ["CannotGoOn", "RecordedFailure", "conclude", "ending_of", "leave_summary", "result_of", "words_of"]
+__all__ = [
+    "CannotGoOn",
+    "RecordedFailure",
+    "conclude",
+    "end_as_before",
+    "ending_of",
+    "leave_summary",
+    "result_of",
+    "words_of",
+]
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +89,25 @@ def conclude(execution: Execution, task: asyncio.Task[None]) -> tuple[Event, Wor
     return _completed(execution) if error is None else _failed(execution, error)
 
 
+def end_as_before(execution: Execution, past: Past) -> NoReturn:
+    """Break a run off again that was being taken back when its process ended: as it was going to end.
+
+    :raises Declined: the person had said no.
+    :raises RecordedFailure: it had failed.
+    :raises asyncio.CancelledError: it had been cancelled.
+    """
+    for settled in past.settled.values():
+        execution.settle(settled)
+    end = past.broken_off
+    assert end is not None  # noqa: S101 that is when it is called
+    execution.step = end["step"]
+    if end["reason"] == "declined":
+        raise Declined(end["message"])
+    if end["reason"] is not None:
+        raise asyncio.CancelledError
+    raise RecordedFailure(Settled(end["step"] or "", "failed", None, end["error"], end["error_code"]))
+
+
 def ending_of(execution: Execution, result: WorkflowResult) -> Ending:
     """Return a run's end as the store has it."""
     steps = [settled.status for settled in execution.settled.values()]
@@ -104,6 +134,8 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
     """
     tokens = run.tokens
     results = {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"}
+    whole = of_a_task(run.name, run.kind, run.source)
+    back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if whole else None
     return WorkflowResult(
         run.id,
         run.name,
@@ -117,6 +149,8 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
         files=list(run.files),
         usage=Usage(tokens.input, tokens.output, tokens.cost),
         duration_ms=run.duration_ms or 0,
+        rollback_performed=(back is not None and back.data["error"] is None) if whole else None,
+        attempts=corrections(results) if whole else None,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["Event", "EventName"]
+__all__ = ["TRANSIENT", "Event", "EventName"]
 
 
 class EventName(StrEnum):
@@ -35,6 +35,14 @@ class EventName(StrEnum):
     CONFIRMATION_ANSWERED = "SD_EVENT_CONFIRMATION_ANSWERED"
     GATE_PASSED = "SD_EVENT_GATE_PASSED"
     GATE_FAILED = "SD_EVENT_GATE_FAILED"
+    CHECK_STARTED = "SD_EVENT_CHECK_STARTED"
+    CHECK_OUTPUT = "SD_EVENT_CHECK_OUTPUT"
+    CHECK_ENDED = "SD_EVENT_CHECK_ENDED"
+    ROLLED_BACK = "SD_EVENT_ROLLED_BACK"
+
+
+TRANSIENT: Final = frozenset({EventName.TOKEN, EventName.CHECK_OUTPUT})
+"""Told as they come, and not kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ class Event:
     at: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
     """Milliseconds since the epoch."""
     sequence: int | None = None
-    """Its place among the run's events in the store, from 1; None of a token, which is not kept."""
+    """Its place among the run's events in the store, from 1; None of what is not kept (`TRANSIENT`)."""
 
     def as_json(self) -> dict[str, Any]:
         shape = {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}

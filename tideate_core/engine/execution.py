@@ -68,6 +68,10 @@ class WorkflowResult:
     """The moves of a machine, each `from`, `to`, `when` and `by`; None of a graph."""
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
+    rollback_performed: bool | None = None
+    """All that it wrote was taken back; None of a workflow that is not all or nothing."""
+    attempts: int | None = None
+    """Corrections that a task took; None of any other workflow."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the Lua and JSON interfaces promise it: no key that says nothing."""
@@ -84,6 +88,9 @@ class WorkflowResult:
             shape["path"] = self.path
         if self.ok or self.response is not None:
             shape["response"] = self.response
+        for name in ("rollback_performed", "attempts"):
+            if getattr(self, name) is not None:
+                shape[name] = getattr(self, name)
         if self.cancelled:
             shape |= {"cancelled": True, "reason": self.reason}
         elif not self.ok:

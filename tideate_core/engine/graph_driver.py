@@ -26,6 +26,7 @@ class GraphDriver:
     """
 
     path = None
+    reversible = None
 
     def __init__(self, definition: WorkflowDefinition, handler_of: HandlerOf) -> None:
         self._definition = definition

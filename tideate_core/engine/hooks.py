@@ -21,11 +21,14 @@ _CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
     EventName.WORKFLOW_COMPLETED: ("on_workflow_end",),
     EventName.WORKFLOW_CANCELLED: ("on_workflow_end",),
     EventName.WORKFLOW_FAILED: ("on_error", "on_workflow_end"),
-    EventName.STEP_STARTED: ("on_step_start",),
-    EventName.STEP_COMPLETED: ("on_step_end",),
+    EventName.STEP_STARTED: ("on_step_start", "on_stage_start"),
+    EventName.STEP_COMPLETED: ("on_step_end", "on_stage_complete"),
     EventName.STEP_FAILED: ("on_step_fail",),
     EventName.CHECKPOINT_CREATED: ("on_checkpoint",),
+    EventName.GATE_PASSED: ("on_gate_pass",),
+    EventName.GATE_FAILED: ("on_gate_fail",),
 }
+_OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +48,17 @@ class WorkflowHooks:
     on_checkpoint: Hook | None = None
     on_error: Hook | None = None
     """The run failed."""
+    on_stage_start: Hook | None = None
+    """A step of a task begins that is one of its five stages; its event's data has `stage`, from 1."""
+    on_stage_complete: Hook | None = None
+    on_gate_pass: Hook | None = None
+    on_gate_fail: Hook | None = None
 
     def tell(self, event: Event) -> None:
         """Call what wants to know of this event."""
         for name in _CALLED.get(event.name, ()):
             hook: Hook | None = getattr(self, name)
-            if hook is None:
+            if hook is None or (name in _OF_STAGES and "stage" not in event.data):
                 continue
             try:
                 hook(event)

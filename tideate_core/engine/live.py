@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tideate_core.engine.crew import Crew
 from tideate_core.engine.driving import Driving
-from tideate_core.engine.ending import conclude, ending_of, leave_summary, words_of
+from tideate_core.engine.ending import conclude, end_as_before, ending_of, leave_summary, words_of
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.executor import TaskExecutor
 from tideate_core.engine.memory import Memory
@@ -134,6 +134,8 @@ class LiveRun:
         execution, past, front = self.execution, self._past, self._tools.front
         recorder, memory = self.recorder, self.memory
         self._start() if past is None else self._restore(past)
+        if past is not None and past.broken_off is not None:
+            end_as_before(execution, past)
         executor = TaskExecutor(recorder, memory, self.crew, gated=self.gated)
         performer = Performer(execution, recorder, executor, self.context_of, front, past)
         concurrency = self._tools.config.limits.concurrency
@@ -157,9 +159,10 @@ class LiveRun:
             await let_go(self._log)
             return result
         try:
-            self._recorder.event(event.name, event.data)
+            if self.execution.driver.reversible is not None:
+                event, result = await self._all_or_nothing(event, result)
             ending = ending_of(self.execution, result)
-            await self._recorder.ended(ending)
+            await self._recorder.ended(ending, event.name, event.data)
         except StoreError as failure:
             words = words_of(failure)
             data = {"name": result.workflow, "step": self.execution.step, **words}
@@ -168,6 +171,17 @@ class LiveRun:
         if self.parent is None and self._store is not None:
             await leave_summary(self.execution, ending, self._recorder, self._store.private)
         return result
+
+    async def _all_or_nothing(self, event: Event, result: WorkflowResult) -> tuple[Event, WorkflowResult]:
+        """Take back what the run wrote, where it breaks off.
+
+        :raises StoreError: that cannot be written down, so nothing was taken back; it can be resumed.
+        """
+        # here, because few runs are all or nothing
+        from tideate_core.engine.taking_back import TakingBack
+
+        taking_back = TakingBack(self.execution, self.memory, self.recorder, self.workspace)
+        return await taking_back.conclude(event, result)
 
     def spend(self, step: str, result: WorkflowResult) -> None:
         """What a child took counts here, too.
@@ -203,6 +217,7 @@ class LiveRun:
             recorder=self.recorder,
             attempt=attempt,
             definition=definition,
+            adapters=self._tools.adapters.get,
         )
 
     @cached_property

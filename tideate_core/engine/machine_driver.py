@@ -46,6 +46,8 @@ class MachineDriver:
     :raises InvalidDefinition: no transition leads into a state.
     """
 
+    reversible = None
+
     def __init__(
         self,
         definition: MachineWorkflow,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunLog
 
-__all__ = ["FAILED", "MISSING", "REPLY", "Memory", "digest_of", "spent_on"]
+__all__ = ["FAILED", "MISSING", "REPLY", "RUN", "TAKING_BACK", "Memory", "digest_of", "spent_on"]
 
 REPLY: Final = ".ask:"
 """Stands in the keys of a model's replies, after the attempt's number."""
@@ -24,6 +24,8 @@ FAILED: Final = "failed"
 """The key of what is known of a step's failed attempts."""
 RUN: Final = ""
 """The step of what belongs to the whole run: no step is called so."""
+TAKING_BACK: Final = "taking_back"
+"""The key of how a run was going to end when what it wrote began to be taken back."""
 
 _NOTHING: Final = Usage()
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.events import TRANSIENT, Event, EventName
 from tideate_core.machines import ExecutionState
 from tideate_core.store.records import StepOutcome, StepStart, Tokens
 
@@ -66,19 +66,14 @@ class Recorder:
         self._hooks = hooks
 
     def event(self, name: EventName, data: dict[str, Any]) -> None:
-        """Log an event with the next commit and tell it; a token is only told."""
+        """Log an event with the next commit and tell it; what is transient is only told."""
         if self.replaying:
             return
         at = now_ms()
         sequence = None
-        if name is not EventName.TOKEN:
-            left_out = _STORED_ELSEWHERE.get(name)
-            kept = {key: value for key, value in data.items() if key not in left_out} if left_out else data
-            sequence = self._log.event(name.value, at, kept)
-        event = Event(name, self.execution_id, data, at, sequence)
-        self._front.emit(event)
-        if self._hooks is not None:
-            self._hooks.tell(event)
+        if name not in TRANSIENT:
+            sequence = self._log.event(name.value, at, _kept(name, data))
+        self._tell(Event(name, self.execution_id, data, at, sequence))
 
     def status(self, state: ExecutionState, step: str | None) -> None:
         """Write down, with the next commit, where the run stands."""
@@ -129,9 +124,14 @@ class Recorder:
         if cancelled:
             raise asyncio.CancelledError
 
-    async def ended(self, ending: Ending) -> None:
-        """Write down how the run ended; durable when it returns, and the run is nobody's."""
-        await self._log.ended(ending)
+    async def ended(self, ending: Ending, name: EventName, data: dict[str, Any]) -> None:
+        """Write down how the run ended, its last event with it, then tell that; the run is nobody's then.
+
+        :raises StoreError: it could not be written, nor was it told.
+        """
+        at = now_ms()
+        sequence = await self._log.ended(ending, (name.value, at, _kept(name, data)))
+        self._tell(Event(name, self.execution_id, data, at, sequence))
 
     async def paused(self) -> None:
         """Write down that the run pauses, so that it is paused after a restart, too."""
@@ -141,3 +141,14 @@ class Recorder:
         """Write down that it goes on."""
         self._log.status(ExecutionState.EXECUTING_STEPS.value, None)
         await self._log.flush()
+
+    def _tell(self, event: Event) -> None:
+        self._front.emit(event)
+        if self._hooks is not None:
+            self._hooks.tell(event)
+
+
+def _kept(name: EventName, data: dict[str, Any]) -> dict[str, Any]:
+    """Return what the store keeps of an event's data."""
+    left_out = _STORED_ELSEWHERE.get(name)
+    return {key: value for key, value in data.items() if key not in left_out} if left_out else data

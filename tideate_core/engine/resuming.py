@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.adapters import Usage
 from tideate_core.engine.events import EventName
 from tideate_core.engine.execution import RunRequest
-from tideate_core.engine.memory import FAILED, spent_on
+from tideate_core.engine.memory import FAILED, RUN, TAKING_BACK, spent_on
 from tideate_core.engine.opening import new_run
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.work import Settled
@@ -77,6 +77,12 @@ class Past:
             if key.startswith(_ITEM_DONE)
         )
         return frozenset(self.settled).union(items)
+
+    @property
+    def broken_off(self) -> dict[str, Any] | None:
+        """How the run was going to end when what it wrote began to be taken back; None: it goes on."""
+        kept: dict[str, Any] | None = self.memos.get(RUN, {}).get(TAKING_BACK)
+        return kept
 
     def has_told(self, name: EventName, data: Mapping[str, Any]) -> bool:
         """Tell whether this is a move that an earlier process wrote down before it ended."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.drivers import driver_for
@@ -79,12 +80,13 @@ class WorkflowRunner:
         """
         return await self._store.get()
 
-    async def run(self, request: RunRequest) -> WorkflowResult:
+    async def run(self, request: RunRequest, *, hooks: WorkflowHooks | None = None) -> WorkflowResult:
         """Run a workflow to its end. Failures are results, not exceptions.
 
+        :param hooks: of this run, in place of the runner's.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        return await self._run(request, None)
+        return await self._run(request, None, hooks)
 
     async def resume_run(
         self, execution_id: str, *, takeover_after: float = TAKE_OVER_AFTER, changed: Changed = "ask"
@@ -186,12 +188,14 @@ class WorkflowRunner:
         """Close the store; no run may be under way."""
         await self._store.close()
 
-    async def _run(self, request: RunRequest, within: Within) -> WorkflowResult:
+    async def _run(
+        self, request: RunRequest, within: Within, hooks: WorkflowHooks | None = None
+    ) -> WorkflowResult:
         begun, name = time.monotonic(), request.name
         try:
             registration = self.registry.get(name, obfuscate=request.obfuscate)
             name = registration.definition.name
-            live = self._prepared(request, registration, within)
+            live = self._prepared(request, registration, within, hooks=hooks)
         except TideateError as error:
             return self._refused(request, name, error, begun)
 
@@ -222,7 +226,9 @@ class WorkflowRunner:
             live.execution.takeover_after = takeover_after
             live.adapter  # noqa: B018 a run that nobody can answer stays as it is
             await keep_definition(store, stored, registration, live.execution)
-            left = await put_back(workspace, execution_id, past, registration.definition)
+            left: list[str] = []
+            if past.broken_off is None:  # else all of it is taken back
+                left = await put_back(workspace, execution_id, past, registration.definition)
         except BaseException:
             await let_go(log)
             raise
@@ -253,7 +259,13 @@ class WorkflowRunner:
         return result
 
     def _prepared(
-        self, request: RunRequest, registration: Registration, within: Within, past: Past | None = None
+        self,
+        request: RunRequest,
+        registration: Registration,
+        within: Within,
+        past: Past | None = None,
+        *,
+        hooks: WorkflowHooks | None = None,
     ) -> LiveRun:
         """Return a run that can start, as far as can be told before it does.
 
@@ -276,11 +288,13 @@ class WorkflowRunner:
             self.registry,
             self._tool_caller,
             lambda: live.gated,
+            self._store.get,
         )
         driver = driver_for(registration, request, config, services)
         driver.prepare()
         execution = Execution(request, definition, driver, inputs, within[0].execution if within else None)
-        live = LiveRun(execution, self._tools, past, within)
+        tools = replace(self._tools, hooks=hooks) if hooks is not None else self._tools
+        live = LiveRun(execution, tools, past, within)
         return live
 
     def _refuse_twice(self, execution_id: str) -> None:

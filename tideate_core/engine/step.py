@@ -14,7 +14,7 @@ from tideate_core.engine.execution import usage_json
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.text import SurrogateJoiner, mended
-from tideate_core.errors import InvalidReply
+from tideate_core.errors import InvalidReply, UnknownAdapter
 from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -33,6 +33,11 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Workspace
 
 __all__ = ["StepRun"]
+
+
+def unknown_adapter(name: str) -> Adapter:
+    """Know no adapter but the run's."""
+    raise UnknownAdapter(f"there is no adapter {name!r} here, only the run's own")
 
 
 class StepRun:
@@ -57,6 +62,7 @@ class StepRun:
         recorder: Recorder,
         attempt: int = 1,
         definition: WorkflowStep | None = None,
+        adapters: Callable[[str], Adapter] = unknown_adapter,
     ) -> None:
         request = execution.request
         self.execution_id = execution.id
@@ -79,6 +85,7 @@ class StepRun:
         self._execution = execution
         self._whole_workspace = workspace
         self._adapter = adapter
+        self._adapters = adapters
         self._front = front
         self._prompts = prompts
         self._memory = memory
@@ -119,34 +126,45 @@ class StepRun:
         return await self._memory.choose_for_run(key, digest, produce)
 
     async def ask(
-        self, prompt: Prompt, *, schema: type[BaseModel] | None = None, quiet: bool = False
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        adapter: str | None = None,
     ) -> Reply:
-        """Ask the run's adapter.
+        """Ask the run's adapter, or another one.
 
+        :raises UnknownAdapter: there is none of this name.
         :raises InvalidReply: the answer is empty.
         :raises AdapterError: the adapter failed.
         """
+        asked = self._adapter if adapter is None else self._adapters(adapter)
+        # what comes of it is no more to be relied on than who was asked
+        self.demonstration = self.demonstration or asked.demonstration
         shape = schema.model_json_schema() if schema else None
-        digest = digest_of(asdict(prompt), shape)
+        digest = digest_of(asdict(prompt), shape, *([] if adapter is None else [adapter]))
         key = self._memory.numbered(self.step, f"{self.attempt}{REPLY}{digest}")
         kept = self._memory.recall(self.step, key)
         if kept is not MISSING:
             return _reply_of(kept, schema)
-        reply = await self._ask(prompt, schema, quiet)
+        reply = await self._ask(asked, prompt, schema, quiet)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self.step in self._execution.settled
         self._memory.note(self.step, key, {**_json_of(reply), "late": late}, keep=False)
         return reply
 
-    async def _ask(self, prompt: Prompt, schema: type[BaseModel] | None, quiet: bool) -> Reply:
+    async def _ask(
+        self, adapter: Adapter, prompt: Prompt, schema: type[BaseModel] | None, quiet: bool
+    ) -> Reply:
         joiner = SurrogateJoiner()
 
         def on_token(piece: str) -> None:
             if text := joiner.feed(piece):
                 self._emit(EventName.TOKEN, text=text)
 
-        reply = await self._adapter.ask(prompt, on_token=None if quiet else on_token, schema=schema)
+        reply = await adapter.ask(prompt, on_token=None if quiet else on_token, schema=schema)
         reply = replace(reply, text=mended(reply.text))
         self._execution.usage += reply.usage
         self._memory.spend(self.step, reply.usage)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
 from pydantic import ValidationError
 
 from tideate_core.engine.confirmation import ConfirmationRequest
+from tideate_core.engine.task import of_a_task
 from tideate_core.errors import DefinitionChanged, InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.store.records import Definition
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
@@ -92,7 +93,7 @@ async def definition_for(
         return catalog.get(name, obfuscate=obfuscate)
     found = _look_up(catalog, name, obfuscate)
     now = found.registration
-    if now is not None and now.kind == stored.kind and _text_of(now) == stored.text:
+    if now is not None and _same(stored, now):
         return now
     rebuilt = _rebuilt(run_id, stored, found, catalog, obfuscate)
     # after it: a yes is to a definition, and never stands for trust in it
@@ -148,6 +149,8 @@ def _rebuilt(
         )
     source, path = _source(stored, now), Path(stored.path) if stored.path else None
     if stored.kind == "machine":
+        # what drives a machine goes by where it came from
+        source = cast("Source", stored.source)
         return Registration(_machine(stored, now, obfuscate), {}, source, path)
     try:
         return catalog.kept(_definition_of(stored), source, path, now)
@@ -183,6 +186,14 @@ def _machine(stored: Definition, now: Registration | None, obfuscate: bool) -> M
         )
     path = Path(stored.path) if stored.path else None
     return MachineWorkflow(stored.name, machine, description=stored.description, path=path)
+
+
+def _same(stored: Definition, now: Registration) -> bool:
+    """Tell whether a run's definition is the one that there is; a file is never the gated task."""
+    task = of_a_task(now.definition.name, now.kind, now.source)
+    if task != of_a_task(stored.name, stored.kind, stored.source):
+        return False
+    return now.kind == stored.kind and _text_of(now) == stored.text
 
 
 def _text_of(registration: Registration) -> str:

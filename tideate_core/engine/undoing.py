@@ -6,8 +6,7 @@ The changes of a run are its own and those of the runs that are its steps: its f
 from __future__ import annotations
 
 import asyncio
-import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.abandoned import end_adopted
@@ -16,10 +15,10 @@ from tideate_core.errors import InvalidInput, RunNotFound, StoreError, StoreIsFo
 from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
 from tideate_core.workspace.commit import to_the_end
-from tideate_core.workspace.journal import Journal
+from tideate_core.workspace.journal import FamilyJournal, Journal
 from tideate_core.workspace.paths import Root
-from tideate_core.workspace.restoring import unwind
 from tideate_core.workspace.rollback import Rollback
+from tideate_core.workspace.unwinding import unwind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunRow, Store
     from tideate_core.workspace import Buffers
-    from tideate_core.workspace.journal import Record
-    from tideate_core.workspace.restoring import Unwound
+    from tideate_core.workspace.unwound import TakenBack, Unwound
 
 __all__ = [
     "RolledBack",
@@ -50,23 +48,8 @@ class RolledBack:
     """Files and buffers; empty if everything was as before the run."""
     cancelled: bool
     """The run had not ended, and has now: it would not find what it wrote."""
-
-
-class _FamilyJournal(Journal):
-    """A run's applies together with those of the runs that are its steps, in the order they were written."""
-
-    def __init__(self, private: Path, runs: Sequence[str]) -> None:
-        super().__init__(private)
-        self._runs = runs
-
-    def records(self, run: str) -> list[Record]:
-        of_each = [super(_FamilyJournal, self).records(member) for member in self._runs]
-        # merged, not sorted: the order within a run stands, whatever the clock did meanwhile
-        return list(heapq.merge(*of_each, key=_written_at))
-
-
-def _written_at(record: Record) -> int:
-    return (record.directory / "manifest.json").stat().st_mtime_ns
+    merged: list[str] = field(default_factory=list)
+    """Those of what was restored in which changes made since were kept."""
 
 
 def runs_with_changes(private: Path) -> list[str]:
@@ -142,9 +125,9 @@ class Undoing:
         :raises WorkspaceError: the journal is damaged, or something cannot be read.
         """
         self._require_ours(members)
-        return unwind(self._root, _FamilyJournal(self._private, members).records(""), None)
+        return unwind(self._root, FamilyJournal(self._private, members).records(""), None)
 
-    async def take_back(self, members: Sequence[str]) -> list[str]:
+    async def take_back(self, members: Sequence[str]) -> TakenBack:
         """Restore all that runs wrote, or nothing; returns what was restored.
 
         :raises StoreIsForeign: this person's tideate did not write down what they changed.
@@ -152,11 +135,11 @@ class Undoing:
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         await asyncio.to_thread(self._require_ours, members)
-        rollback = Rollback(self._root, self._buffers, _FamilyJournal(self._private, members))
-        names, cancelled = await to_the_end(rollback.run(members[0]))
+        rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
+        done, cancelled = await to_the_end(rollback.run(members[0]))
         if cancelled:
             raise asyncio.CancelledError
-        return names
+        return done
 
     async def roll_back(
         self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
@@ -173,16 +156,16 @@ class Undoing:
         """
         run = await asyncio.to_thread(_unfinished, self._private, run_id)
         if run is None:
-            return RolledBack(await self.take_back(members), cancelled=False)
+            return _told(await self.take_back(members), cancelled=False)
         async with store() as opened:
             log = await opened.adopt(run.id)  # or another process would go on with it meanwhile
             try:
-                restored = await self.take_back(members)
+                done = await self.take_back(members)
                 await end_adopted(opened, log, run)
             except BaseException:
                 await let_go(log)
                 raise
-        return RolledBack(restored, cancelled=True)
+        return _told(done, cancelled=True)
 
     def _require_ours(self, members: Sequence[str]) -> None:
         """Refuse a journal that came with the project: it would have any text written over the files.
@@ -205,6 +188,10 @@ class Undoing:
             ) from None
         finally:
             reader.close()
+
+
+def _told(done: TakenBack, *, cancelled: bool) -> RolledBack:
+    return RolledBack([*done.restored, *done.merged], cancelled, done.merged)
 
 
 def _unfinished(private: Path, run_id: str) -> RunRow | None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import EventName
     from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
 
-__all__ = ["Driver", "Emit", "Question", "Settled", "Work"]
+__all__ = ["Driver", "Emit", "Question", "Reversible", "Settled", "Work"]
 
 Emit = Callable[["EventName", dict[str, Any]], None]
 """Sends an event of one run."""
@@ -82,6 +82,24 @@ class Work:
         return {"step": self.step, **self.more, "index": self.index, "total": self.total}
 
 
+class Reversible(Protocol):
+    """A run that is all or nothing."""
+
+    @property
+    def attempts(self) -> int:
+        """How often what it wrote was corrected."""
+        ...
+
+    @property
+    def snapshot(self) -> str | None:
+        """The id of the snapshot that was made before it wrote anything."""
+        ...
+
+    def break_off(self) -> None:
+        """What it wrote was taken back: it begins anew or not at all."""
+        ...
+
+
 class Driver(Protocol):
     """Gives work, is told when it begins and how it ends. Lives as long as one run."""
 
@@ -103,6 +121,11 @@ class Driver(Protocol):
     @property
     def at_last(self) -> bool:
         """Nothing can come after the work that is under way."""
+        ...
+
+    @property
+    def reversible(self) -> Reversible | None:
+        """Given where the run is all or nothing: what it wrote is taken back if it breaks off."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.task.definition import task_workflow
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -83,3 +84,4 @@ def register_builtin(registry: WorkflowRegistry) -> None:
     """Add the built-in workflows to a registry."""
     for definition, handlers in BUILTIN.values():
         registry.register(definition, handlers, source="builtin")
+    registry.register(task_workflow(), {}, source="builtin")

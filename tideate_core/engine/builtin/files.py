@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import PlannedFile, edit_format, make_plan, parse_plan, write_text
+from tideate_core.agents.capacity import clip, is_small, listed_files, text_budget
 from tideate_core.engine.builtin.review import review_and_apply
-from tideate_core.engine.builtin.subject import NO_TEXT, Subject, clip, is_small, text_budget
+from tideate_core.engine.builtin.subject import NO_TEXT, Subject
 from tideate_core.engine.mentions import with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
 from tideate_core.gates import language_of
@@ -21,25 +22,20 @@ if TYPE_CHECKING:
 
 __all__ = ["confirm", "execute", "plan"]
 
-LISTED_FILES = 400
 SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
-AVERAGE_PATH = 40
-"""Characters: how many paths fit a small model is guessed by this."""
 
 
 async def plan(step: StepContext) -> dict[str, Any]:
     """Ask for the files that have to change."""
-    files = await step.workspace.list()
-    budget = text_budget(step)
-    limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
+    files, more = await listed_files(step)
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
     prompt = step.render(
         "multi_file_plan",
         prompt=step.prompt,
-        files=files[:limit],
-        more=max(0, len(files) - limit),
+        files=files,
+        more=more,
         **about,
     )
     quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import edit_range, insert_text
+from tideate_core.agents.capacity import text_budget
 from tideate_core.engine.builtin.review import review_and_apply
-from tideate_core.engine.builtin.subject import Subject, brief, text_budget
+from tideate_core.engine.builtin.subject import Subject, brief
 from tideate_core.engine.mentions import with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["review_and_apply"]
+__all__ = ["ask_for_review", "review_and_apply", "write_changes"]
 
 
 async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> list[FileChange]:
@@ -33,6 +33,21 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
         return []
     problems = await asyncio.to_thread(_look, wanted)
     step.gate("syntax", problems)
+    accepted = await _ask(step, wanted, problems)
+    await _override(step, await asyncio.to_thread(_problems, accepted))
+    await write_changes(step, accepted)
+    return accepted
+
+
+async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
+    """Return what the person accepts of changes; whether that may be written is for the caller to say.
+
+    :raises Declined: nothing was accepted.
+    """
+    return await _ask(step, changes, await asyncio.to_thread(_look, changes))
+
+
+async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
     decision = await step.confirm(
         "review",
         _question(wanted),
@@ -44,8 +59,6 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
     accepted = _accepted(wanted, decision.value)
     if not accepted:
         raise Declined("no change was accepted")
-    await _override(step, await asyncio.to_thread(_problems, accepted))
-    await _write(step, accepted)
     return accepted
 
 
@@ -65,7 +78,7 @@ async def _override(step: StepContext, problems: list[str]) -> None:
         raise Declined("the change brings new syntax errors")
 
 
-async def _write(step: StepContext, changes: list[FileChange]) -> None:
+async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
     """Apply, and take it back where the run is cancelled meanwhile."""
     writing = asyncio.ensure_future(step.workspace.apply(changes, execution_id=step.execution_id))
     try:

@@ -16,14 +16,10 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt
     from tideate_core.workflows import BufferContext, RunContext, StepContext
 
-__all__ = ["NO_TEXT", "Subject", "brief", "clip", "is_small", "text_budget"]
+__all__ = ["NO_TEXT", "Subject", "brief"]
 
 BRIEF = 200
 """Tokens."""
-CHARACTERS_PER_TOKEN = 3
-"""On the careful side: code takes more tokens than prose."""
-SMALL = 16_384
-"""Tokens of context up to which a model counts as small."""
 NO_TEXT: Mapping[str, Any] = MappingProxyType(
     {"path": "", "language": "", "text": "", "fence": "```", "first": None, "last": None}
 )
@@ -82,32 +78,6 @@ class Subject:
             "first": self.start + 1 if self.selected else None,
             "last": self.end if self.selected else None,
         }
-
-
-def text_budget(step: StepContext) -> int | None:
-    """Return how many characters of text fit beside the question and the answer; None = no known limit."""
-    if step.context_tokens is None:
-        return None
-    return step.context_tokens * CHARACTERS_PER_TOKEN // 2
-
-
-def is_small(step: StepContext) -> bool:
-    """Whether the model is one of those that keep no form but a whole text; by what it can read."""
-    return step.demonstration or (step.context_tokens is not None and step.context_tokens <= SMALL)
-
-
-def clip(step: StepContext, text: str, budget: int | None = None) -> str:
-    """Cut a text to what the model can read, at a line's end, and say so.
-
-    :param budget: characters, None for what a question about the text leaves.
-    """
-    budget = text_budget(step) if budget is None else budget
-    if budget is None or len(text) <= budget:
-        return text
-    kept = text[:budget].rpartition("\n")[0] or text[:budget]
-    lines, total = kept.count("\n") + 1, text.count("\n") + 1
-    step.notice(f"only the first {lines} of {total} lines fit this model and were read", level="warn")
-    return kept
 
 
 def brief(step: StepContext, prompt: Prompt) -> Prompt:

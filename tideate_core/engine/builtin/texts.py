@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.builtin.subject import NO_TEXT, Subject, brief, clip
+from tideate_core.agents.capacity import clip
+from tideate_core.engine.builtin.subject import NO_TEXT, Subject, brief
 from tideate_core.engine.mentions import with_material
 
 if TYPE_CHECKING:

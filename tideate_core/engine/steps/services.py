@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from tideate_core.engine.execution import RunRequest, WorkflowResult
     from tideate_core.engine.work import Emit
+    from tideate_core.store import Store
     from tideate_core.workflows import Registration
 
 __all__ = ["RunChild", "Services", "ToolCaller", "Workflows"]
@@ -61,6 +62,7 @@ class Services:
     :param emit: sends an event of the run.
     :param tools: None where no MCP servers are configured.
     :param gated: tells whether a person is asked where a step wants it.
+    :param store: opens the runs' database, None where there is none.
     """
 
     workflow: str
@@ -69,3 +71,4 @@ class Services:
     workflows: Workflows
     tools: ToolCaller | None = None
     gated: Callable[[], bool] = lambda: True
+    store: Callable[[], Awaitable[Store]] | None = None

@@ -1,0 +1,109 @@
+"""A task as a step of another workflow, roles with adapters of their own, and a pause."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from tests.engine.conftest import LIMIT
+from tests.support.model_server import ModelServer
+from tests.support.tally import DONE, TASK
+from tests.support.tasks import Model, plan
+from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, WorkflowOrchestrator
+
+if TYPE_CHECKING:
+    from tests.task.desk import Desk
+    from tideate_core.engine import Event, WorkflowResult
+
+OUTER = """\
+name: outer
+steps:
+  - id: change
+    workflow: task
+"""
+
+
+async def outer(desk: Desk) -> WorkflowResult:
+    workflows = desk.site.home / "config_home" / "tideate" / "workflows"
+    workflows.mkdir()
+    (workflows / "outer.yaml").write_text(OUTER)
+    return await asyncio.wait_for(desk.runner().run(RunRequest(name="outer", prompt=TASK)), LIMIT)
+
+
+async def test_a_task_is_a_step_of_another_workflow(desk: Desk) -> None:
+    result = await outer(desk)
+    assert (result.ok, result.rollback_performed) == (True, None), result.error
+    assert desk.changed() == DONE
+    assert sorted(result.files) == sorted(DONE)
+
+
+async def test_a_task_that_fails_within_is_taken_back_and_fails_the_step(desk: Desk) -> None:
+    desk.model.says("planner", plan(rollback_strategy=""))
+    result = await outer(desk)
+    assert (result.ok, result.cancelled, result.files) == (False, False, [])
+    assert "rollback strategy" in str(result.error)
+    assert desk.changed() == {}
+    assert len(desk.front.data(EventName.ROLLED_BACK)) == 1
+
+
+async def test_a_role_may_ask_another_adapter(desk: Desk) -> None:
+    home = desk.site.home / "config_home" / "tideate"
+    with ModelServer() as other:
+        second = Model(other)
+        more = f'[adapters.second]\nbase_url = "{other.base_url}"\nmodel = "scripted"\n'
+        (home / "config.toml").write_text((home / "config.toml").read_text() + more)
+        (home / "agents").mkdir()
+        (home / "agents" / "auditor.md").write_text("---\nadapter: second\n---\n")
+        result = await desk.run()
+    assert result.ok, result.error
+    assert (desk.model.asked("auditor"), second.asked("auditor")) == (0, 1)
+    assert (desk.model.asked("planner"), second.asked("planner")) == (1, 0)
+
+
+async def test_a_role_with_an_unknown_adapter_fails_the_task(desk: Desk) -> None:
+    agents = desk.site.home / "config_home" / "tideate" / "agents"
+    agents.mkdir()
+    (agents / "auditor.md").write_text("---\nadapter: nobody\n---\n")
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed) == (False, True)
+    assert "nobody" in str(result.error)
+
+
+async def test_a_paused_task_waits_before_its_next_step(desk: Desk) -> None:
+    runner = desk.runner()
+    request = RunRequest(name="task", prompt=TASK)
+    desk.when("STEP_STARTED", "auditing", lambda: runner.pause(request.execution_id))
+    running = asyncio.create_task(runner.run(request))
+    await desk.front.until(lambda: "WORKFLOW_PAUSED" in desk.front.names())
+    assert desk.steps()[-1] == "auditing"
+    runner.resume(request.execution_id)
+    result = await asyncio.wait_for(running, LIMIT)
+    assert (result.ok, desk.changed()) == (True, DONE), result.error
+
+
+async def test_a_checkpoint_can_be_made_of_a_task(desk: Desk) -> None:
+    runner = desk.runner()
+    made: list[asyncio.Task[object]] = []
+    request = RunRequest(name="task", prompt=TASK)
+
+    def make() -> None:
+        made.append(asyncio.ensure_future(runner.checkpoint(request.execution_id)))
+
+    desk.when("STEP_STARTED", "executing", make)
+    result = await asyncio.wait_for(runner.run(request), LIMIT)
+    assert result.ok, result.error
+    await asyncio.gather(*made)
+    assert any(data["manual"] for data in desk.front.data(EventName.CHECKPOINT_CREATED))
+
+
+async def test_the_orchestrators_task_may_ask_nobody(desk: Desk) -> None:
+    ends: list[str] = []
+
+    def ended(event: Event) -> None:
+        ends.append(event.name.value)
+
+    orchestrator = WorkflowOrchestrator(desk.runner())
+    orchestrator.set_hooks(WorkflowHooks(on_workflow_end=ended))
+    result = await orchestrator.execute_task(Task(TASK, require_confirmation=False))
+    assert (result.ok, desk.kinds(), desk.changed()) == (True, [], DONE), result.error
+    assert ends == ["SD_EVENT_WORKFLOW_COMPLETED"]

@@ -1,0 +1,69 @@
+"""Carries out tasks for a program: the workflow `task` as one call (document 1, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.execution import RunRequest
+from tideate_core.workflows import RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.engine.execution import WorkflowResult
+    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.runner import WorkflowRunner
+
+__all__ = ["Task", "WorkflowOrchestrator"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A change that somebody wants."""
+
+    description: str
+    """As a person words it; it may mention material (`@Name`, `@file:PATH`)."""
+    context: RunContext = field(default_factory=RunContext)
+    """What it is about: a buffer, a selection."""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    adapter: str | None = None
+    """None: as configured."""
+    require_confirmation: bool | None = None
+    """None: as configured; False: nobody is asked, the five gates stay."""
+
+
+class WorkflowOrchestrator:
+    """Brings tasks through planning, audit, execution, documentation and verification, or takes them back.
+
+    A task is a run like any other: it is in the store, has events, and can be paused, cancelled and resumed
+    through the runner.
+
+    :param runner: has the workflow `task`, as `register_builtin` adds it.
+    """
+
+    def __init__(self, runner: WorkflowRunner) -> None:
+        self._runner = runner
+        self._hooks: WorkflowHooks | None = None
+
+    def set_hooks(self, hooks: WorkflowHooks | None) -> None:
+        """Have these called for tasks that begin from now on; None: the runner's own."""
+        self._hooks = hooks
+
+    async def execute_task(self, task: Task | str) -> WorkflowResult:
+        """Carry out a task to its end. Failures are results, not exceptions.
+
+        Of a task that broke off, `rollback_performed` says whether all that it wrote was taken back.
+
+        :raises asyncio.CancelledError: the caller was cancelled; the task is, and it is taken back.
+        """
+        wanted = Task(task) if isinstance(task, str) else task
+        request = RunRequest(
+            name="task",
+            prompt=wanted.description,
+            context=wanted.context,
+            inputs=dict(wanted.inputs),
+            adapter=wanted.adapter,
+            require_confirmation=wanted.require_confirmation,
+        )
+        return await self._runner.run(request, hooks=self._hooks)

@@ -1,0 +1,132 @@
+"""Runs that are all or nothing: what one wrote is taken back where it breaks off."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
+from tideate_core.errors import WorkspaceError
+from tideate_core.workspace.unwound import TakenBack
+
+if TYPE_CHECKING:
+    from tideate_core.engine.execution import Execution, WorkflowResult
+    from tideate_core.engine.memory import Memory
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.work import Reversible
+    from tideate_core.workspace import Workspace
+
+__all__ = ["TakingBack", "release_snapshots", "restored", "rolled_back"]
+
+log = logging.getLogger(__name__)
+
+
+class TakingBack:
+    """The end of one run that is all or nothing."""
+
+    def __init__(
+        self, execution: Execution, memory: Memory, recorder: Recorder, workspace: Workspace
+    ) -> None:
+        self._execution = execution
+        self._memory = memory
+        self._recorder = recorder
+        self._workspace = workspace
+
+    async def conclude(self, event: Event, result: WorkflowResult) -> tuple[Event, WorkflowResult]:
+        """Return how the run ends: a completed one as it is, another one once what it wrote is taken back.
+
+        :param event: the last one, not told yet.
+        :raises StoreError: that it is taken back cannot be written down; nothing was taken back.
+        """
+        reversible = self._execution.driver.reversible
+        assert reversible is not None  # noqa: S101 or it would not be called
+        result = replace(result, attempts=reversible.attempts)
+        if result.ok:
+            await release_snapshots(self._workspace, self._execution.id)
+            return event, replace(result, rollback_performed=False)
+        return await self._break_off(reversible, event, result)
+
+    async def _break_off(
+        self, reversible: Reversible, event: Event, result: WorkflowResult
+    ) -> tuple[Event, WorkflowResult]:
+        if self._memory.recall(RUN, TAKING_BACK) is MISSING:
+            # before the first file: a process that takes the run up must never go on with it
+            await self._memory.remember(RUN, TAKING_BACK, _end(event, result))
+        done, failure = await restored(self._workspace, self._execution.id)
+        self._recorder.event(EventName.ROLLED_BACK, rolled_back(done, reversible.snapshot, failure))
+        reversible.break_off()
+        if failure:
+            return self._stuck(event, result, failure)
+        await release_snapshots(self._workspace, self._execution.id)
+        self._execution.files[:] = [*done.left]
+        return event, replace(result, files=[*done.left], rollback_performed=True)
+
+    def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
+        """Return the end of a run of which something is left that was to be taken back."""
+        why = result.error or event.data.get("message") or f"the run was {result.reason}"
+        words = (
+            f"{why}\nWhat it wrote could not be taken back: {failure}\n"
+            f"`tideate rollback {self._execution.id[:8]}` tries again"
+        )
+        code = result.error_code or WorkspaceError.__name__
+        data = {
+            "name": result.workflow,
+            "step": self._execution.step,
+            "error": words,
+            "error_code": code,
+            "duration_ms": result.duration_ms,
+        }
+        failed = replace(
+            result,
+            cancelled=False,
+            reason=None,
+            error=words,
+            error_code=code,
+            rollback_performed=False,
+        )
+        return Event(EventName.WORKFLOW_FAILED, self._execution.id, data), failed
+
+
+async def restored(workspace: Workspace, run: str) -> tuple[TakenBack, str]:
+    """Take back what a run wrote; returns what came of it, and why it could not be done, else empty."""
+    try:
+        return await workspace.take_back(run), ""
+    except WorkspaceError as error:
+        log.exception("what run %s wrote could not be taken back", run)
+        return TakenBack([], [], []), str(error)
+
+
+def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str, Any]:
+    """Return what the event says of it."""
+    return {
+        "restored": done.restored,
+        "merged": done.merged,
+        "left": done.left,
+        "snapshot": snapshot,
+        "error": failure or None,
+    }
+
+
+async def release_snapshots(workspace: Workspace, run: str) -> None:
+    """Let the run's snapshots go when their time comes: it needs them no more."""
+    if workspace.root is None:
+        return
+    from tideate_core.workspace import SnapshotManager
+
+    try:
+        await SnapshotManager(workspace.root, private=workspace.private).release(run)
+    except WorkspaceError:
+        # the run has ended as it has; the snapshot only stays longer
+        log.warning("the snapshots of run %s stay pinned", run, exc_info=True)
+
+
+def _end(event: Event, result: WorkflowResult) -> dict[str, Any]:
+    return {
+        "step": event.data.get("step"),
+        "reason": result.reason,
+        "message": event.data.get("message") or "",
+        "error": result.error,
+        "error_code": result.error_code,
+    }
