@@ -33,6 +33,7 @@ M.schema = {
   { key = 'limits.concurrency', type = 'number', default = 4, help = 'How many steps, or files of a step, one run works on at a time.' },
   { key = 'limits.max_moves', type = 'number', default = 100, help = 'How many moves a machine may make before it moves out.' },
   { key = 'limits.max_visits', type = 'number', default = 10, help = 'How often a machine may come to the same state.' },
+  { key = 'limits.max_replans', type = 'number', default = 2, help = 'How many plans of a task the audit may reject before the task fails.' },
   { key = 'history.keep_runs', type = 'number', default = 1000, help = 'How many ended runs of each workflow `tideate history --prune` keeps.' },
   { key = 'history.max_age_days', type = 'number', help = 'How old a run may be that it keeps, in days; without this, however old.' },
   { key = 'history.max_mib', type = 'number', help = 'How large the files with large results may be together, in MiB; without this, however large.' },

@@ -25,7 +25,7 @@ local function guarded(fn, ...)
 end
 
 ---@type table<string, string|false>
-local patterns = { SD_EVENT_TOKEN = false }
+local patterns = { SD_EVENT_TOKEN = false, SD_EVENT_CHECK_OUTPUT = false, SD_EVENT_ROLLED_BACK = 'TideateWorkflowRolledBack' }
 
 --- `SD_EVENT_STEP_STARTED` → `TideateStepStarted`; false for what comes too often for an autocmd.
 ---@param name string
@@ -56,6 +56,7 @@ function M.dispatch(event)
   guarded(require('tideate.state').apply, event)
   guarded(require('tideate.moves').on_event, event)
   guarded(require('tideate.ui').on_event, event)
+  guarded(require('tideate.failures').on_event, event)
   guarded(require('tideate.run').on_event, event)
   guarded(fire_autocmd, event)
 end
@@ -82,11 +83,12 @@ end
 ---@alias tideate.Asker fun(id: string, params: table<string, any>, respond: fun(result: any), fail: tideate.Fail): fun()?
 
 --- A request about buffers, answered by the function of that name.
----@param name string of `tideate.edit`
+---@param name string
+---@param module? string `tideate.edit` by default
 ---@return tideate.Asker
-local function edit(name)
+local function edit(name, module)
   return function(_, params, respond, fail)
-    local ok, result, err = pcall(require('tideate.edit')[name], params)
+    local ok, result, err = pcall(require(module or 'tideate.edit')[name], params)
     if not ok or err then
       return fail(tostring(ok and err or result), 'EditConflict')
     end
@@ -110,6 +112,8 @@ local asked = {
   buffer_read = edit('buffer_read'),
   buffer_replace = edit('buffer_replace'),
   buffer_moved = edit('buffer_moved'),
+  buffer_save = edit('save', 'tideate.saving'),
+  buffers_modified = edit('modified', 'tideate.saving'),
   buffer_create = edit('buffer_create'),
   checktime = edit('checktime'),
 }
@@ -192,7 +196,7 @@ function M.receive(batch)
     else
       report(("unknown message of type '%s' from the host"):format(message.type))
     end
-    redraw = redraw or message.name ~= 'SD_EVENT_TOKEN'
+    redraw = redraw or not require('tideate.run_events').FREQUENT[message.name]
   end
   if redraw then
     vim.cmd.redrawstatus()

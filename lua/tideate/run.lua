@@ -22,6 +22,8 @@ local M = {}
 ---@field error? string what happened and what to do
 ---@field error_code? string
 ---@field cancelled? true
+---@field rollback_performed? boolean nil where the workflow is not one that is taken back
+---@field attempts? integer corrections
 
 ---@class tideate.LiveRun
 ---@field opts tideate.RunOpts

@@ -1,6 +1,10 @@
 --- What each event changes in the record of its run.
 local M = {}
 
+--- What comes too often to draw everything again, or to tell others of.
+---@type table<string, true>
+M.FREQUENT = { SD_EVENT_TOKEN = true, SD_EVENT_CHECK_OUTPUT = true }
+
 --- Steps that none has begun with.
 ---@param steps string[]
 ---@return tideate.RunStep[]
@@ -20,6 +24,7 @@ end
 local function finish(state)
   return function(record, data)
     record.state = state
+    record.check = nil
     record.elapsed_ms = now() - record.begun
     record.error = data.error
     record.declined = data.reason == 'declined' or nil
@@ -151,6 +156,16 @@ M.handlers = {
   SD_EVENT_STEP_FAILED = function(record, data)
     local step = settle(record, data, 'failed')
     step.duration_ms = step.started and now() - step.started
+  end,
+  SD_EVENT_CHECK_STARTED = function(record, data)
+    record.check = data.check
+  end,
+  SD_EVENT_CHECK_ENDED = function(record)
+    record.check = nil
+  end,
+  SD_EVENT_ROLLED_BACK = function(record, data)
+    record.check = nil
+    record.rolled_back = { restored = data.restored or {}, merged = data.merged or {}, left = data.left or {} }
   end,
   SD_EVENT_CONFIRMATION_REQUIRED = become('confirming'),
   SD_EVENT_CONFIRMATION_ANSWERED = become('running'),

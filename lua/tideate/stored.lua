@@ -88,13 +88,12 @@ local function present(value)
   return value
 end
 
---- Ask the host; an error is told.
----@param method string of the host: `history`, `show`, `run_events`, `checkpoints`, `rollback` and the like
+--- Ask the host something about a project; an error is told.
+---@param method string of the host
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result) not called after an error
 ---@param on_end? fun() called first, whatever came of it
-function M.ask(method, params, on_result, on_end)
-  looked = true
+function M.request(method, params, on_result, on_end)
   params.folder = params.folder or require('tideate.context').folder()
   require('tideate.client').request(method, params, function(result)
     if on_end then
@@ -106,6 +105,16 @@ function M.ask(method, params, on_result, on_end)
       say(result.error, vim.log.levels.ERROR)
     end
   end)
+end
+
+--- The same about its runs, so that none of them has to be offered any more.
+---@param method string of the host: `history`, `show`, `run_events`, `checkpoints`, `rollback` and the like
+---@param params table<string, any>
+---@param on_result fun(result: tideate.Result) not called after an error
+---@param on_end? fun() called first, whatever came of it
+function M.ask(method, params, on_result, on_end)
+  looked = true
+  M.request(method, params, on_result, on_end)
 end
 
 --- How far a run came, as `3/5`; of a machine nobody knows how far it is.

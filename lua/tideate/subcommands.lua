@@ -8,7 +8,7 @@
 ---@field complete? fun(lead: string): string[]
 ---@field run fun(rest: string, command: tideate.Subcommand)
 
-local SHORT = 8 -- characters of an id that people read and type
+local picking = require('tideate.picking')
 
 ---@param text string
 ---@param level? integer of `vim.log.levels`
@@ -28,84 +28,6 @@ end
 ---@param lines string[]
 local function echo(lines)
   vim.api.nvim_echo({ { table.concat(lines, '\n') } }, false, {})
-end
-
----@param wanted fun(run: tideate.Run): boolean
----@return fun(): string[] ids
-local function ids(wanted)
-  return function()
-    local runs = vim.tbl_filter(wanted, require('tideate.state').runs())
-    return vim.tbl_map(function(run)
-      return run.execution_id:sub(1, SHORT)
-    end, runs)
-  end
-end
-
----@param run tideate.Run
----@return boolean
-local function is_active(run)
-  return not require('tideate.state').ended(run.execution_id)
-end
-
----@param run tideate.Run
----@return boolean
-local function is_paused(run)
-  return run.state == 'paused' or run.pausing
-end
-
----@param run tideate.Run
----@return boolean
-local function changed_files(run)
-  return not is_active(run) and #run.files > 0
-end
-
---- The newest run that is meant by a prefix, if there is one.
----@param prefix string may be empty
----@param fits fun(run: tideate.Run): boolean
----@return string? execution_id
-local function found(prefix, fits)
-  for _, run in ipairs(require('tideate.state').runs()) do
-    if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
-      return run.execution_id
-    end
-  end
-end
-
---- The run that is meant: by the beginning of its id, else the newest that fits.
----@param prefix string may be empty
----@param fits fun(run: tideate.Run): boolean
----@param what string for the message when there is none
----@return string? execution_id
-local function pick(prefix, fits, what)
-  if #prefix == 32 then
-    return prefix -- perhaps of an earlier Neovim: the host knows
-  end
-  local id = found(prefix, fits)
-  if not id then
-    local which = prefix == '' and '' or (" with the id '%s'"):format(prefix)
-    say(('there is no %s%s; `:Workflow status` shows the runs'):format(what, which), vim.log.levels.WARN)
-  end
-  return id
-end
-
----@param run tideate.Run
----@return string
-local function status_line(run)
-  local step = ''
-  if run.total_steps > 0 then
-    step = ('%d/%d %s'):format(run.step, run.total_steps, run.current_step)
-  elseif run.step > 0 then
-    step = ('%d %s'):format(run.step, require('tideate.state').place(run))
-  end
-  return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
-    run.execution_id:sub(1, SHORT),
-    run.name,
-    run.declined and 'declined' or require('tideate.state').word(run),
-    step,
-    run.elapsed_ms / 1000,
-    run.tokens,
-    (require('tideate.ui.text').fit(run.prompt:gsub('%s+', ' '), 40))
-  )
 end
 
 ---@param workflow tideate.WorkflowInfo
@@ -131,32 +53,22 @@ end
 local function roll_back(id)
   require('tideate').rollback(id, function(result)
     if said_error(result) then
-      local files = result.files or {}
-      say(#files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', '))
+      local files, merged = result.files or {}, result.merged or {}
+      local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
+      say(#files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', ') .. kept)
     end
   end)
 end
 
 ---@param prefix string
 local function checkpoint(prefix)
-  local id = found(prefix, is_active) or prefix
+  local id = picking.found(prefix, picking.is_active) or prefix
   if id == '' then
     return say('nothing is running; `c` in `:Workflow history` lists the checkpoints of a run', vim.log.levels.WARN)
   end
   require('tideate.stored').ask('checkpoint', { execution_id = id }, function(result)
     say(require('tideate.ui.runs_actions').made(result))
     require('tideate.ui.runs').refresh()
-  end)
-end
-
----@param path string
-local function trust(path)
-  local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') }
-    or { folder = require('tideate.context').folder() }
-  require('tideate.client').request('trust', params, function(result)
-    if said_error(result) then
-      say('trusted as it is now: ' .. table.concat(result.paths, ', '))
-    end
   end)
 end
 
@@ -177,9 +89,9 @@ return {
     args = '[id]',
     help = 'Cancel a run, or all of them',
     menu = true,
-    complete = ids(is_active),
+    complete = picking.ids(picking.is_active),
     run = function(prefix)
-      local id = prefix ~= '' and pick(prefix, is_active, 'run') or nil
+      local id = prefix ~= '' and picking.pick(prefix, picking.is_active, 'run') or nil
       if (prefix == '' or id) and not require('tideate').cancel(id) then
         say('nothing is running')
       end
@@ -189,9 +101,9 @@ return {
     name = 'pause',
     args = '[id]',
     help = 'Let a run stop before its next step',
-    complete = ids(is_active),
+    complete = picking.ids(picking.is_active),
     run = function(prefix)
-      local id = pick(prefix, is_active, 'running workflow')
+      local id = picking.pick(prefix, picking.is_active, 'running workflow')
       if id and not require('tideate').pause(id) then
         say('this run has ended')
       end
@@ -202,9 +114,9 @@ return {
     args = '[id]',
     help = 'Let a run go on: a paused one, else one that an ended Neovim or shell left; what it did is not done again',
     menu = true,
-    complete = ids(is_paused),
+    complete = picking.ids(picking.is_paused),
     run = function(prefix)
-      require('tideate').resume(found(prefix, is_paused) or prefix)
+      require('tideate').resume(picking.found(prefix, picking.is_paused) or prefix)
     end,
   },
   {
@@ -214,7 +126,7 @@ return {
     menu = true,
     run = function()
       local runs = require('tideate.state').runs()
-      echo(#runs > 0 and vim.tbl_map(status_line, runs) or { 'nothing is running, and nothing has run yet' })
+      echo(#runs > 0 and vim.tbl_map(picking.status_line, runs) or { 'nothing is running, and nothing has run yet' })
     end,
   },
   {
@@ -233,9 +145,7 @@ return {
     name = 'show',
     args = '[id]',
     help = 'Show a run with its steps, their results and its events',
-    complete = ids(function()
-      return true
-    end),
+    complete = picking.ids(picking.any),
     run = function(prefix)
       require('tideate.ui.runs').show(prefix ~= '' and prefix or nil)
     end,
@@ -244,7 +154,7 @@ return {
     name = 'checkpoint',
     args = '[id]',
     help = 'Make a checkpoint of a run where it is now; `c` in the windows of the runs lists and restores them',
-    complete = ids(is_active),
+    complete = picking.ids(picking.is_active),
     run = checkpoint,
   },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
@@ -269,12 +179,21 @@ return {
     end,
   },
   {
+    name = 'snapshot',
+    args = '[name]',
+    help = "Show the project's snapshots, to compare with and go back to; with a name, make one",
+    menu = true,
+    run = function(name)
+      require('tideate.ui.snapshots').run(name)
+    end,
+  },
+  {
     name = 'rollback',
     args = '[id]',
     help = 'Put back the files that a run changed',
-    complete = ids(changed_files),
+    complete = picking.ids(picking.changed_files),
     run = function(prefix)
-      local id = pick(prefix, changed_files, 'run that changed a file')
+      local id = picking.pick(prefix, picking.changed_files, 'run that changed a file')
       if id then
         roll_back(id)
       end
@@ -285,11 +204,9 @@ return {
     args = '[id]',
     help = 'Show or hide the output window',
     menu = true,
-    complete = ids(function()
-      return true
-    end),
+    complete = picking.ids(picking.any),
     run = function(prefix)
-      local id = prefix ~= '' and pick(prefix, is_active, 'run') or nil
+      local id = prefix ~= '' and picking.pick(prefix, picking.is_active, 'run') or nil
       if prefix == '' or id then
         require('tideate.ui').toggle_output(id)
       end
@@ -305,7 +222,9 @@ return {
         return true
       end)
     end,
-    run = trust,
+    run = function(path)
+      require('tideate.trust').trust(path)
+    end,
   },
   {
     name = 'install',

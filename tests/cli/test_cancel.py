@@ -1,9 +1,9 @@
-"""`tideate cancel` while the database is locked: what it waits for is said."""
+"""`tideate cancel` and `pause` while the database is locked: what they wait for is said."""
 
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,26 +11,66 @@ import pytest
 from tests.cli.interrupted import held, only_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.crash
 
 
-def test_cancel_says_that_it_waits_for_a_locked_database_and_cancels_then(
-    shell: Shell, answering: ModelServer
+@pytest.fixture
+def locked(shell: Shell) -> Iterator[Callable[[], sqlite3.Connection]]:
+    """Lock the project's database as a third process does, until the connection rolls back."""
+    with ExitStack() as stack:
+
+        def lock() -> sqlite3.Connection:
+            path = shell.project / ".tideate" / "tideate.db"
+            other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
+            other.execute("BEGIN IMMEDIATE")
+            return other
+
+        yield lock
+
+
+@pytest.mark.parametrize(
+    ("command", "done"), [(("cancel",), "is cancelled"), (("pause", "--wait", "0"), "was asked to pause")]
+)
+def test_it_is_said_that_a_locked_database_is_waited_for_and_then_it_is_done(
+    shell: Shell,
+    answering: ModelServer,
+    locked: Callable[[], sqlite3.Connection],
+    command: tuple[str, ...],
+    done: str,
 ) -> None:
     process, gate = held(shell, answering)
     run = only_run(shell)["execution_id"]
-    database = sqlite3.connect(shell.project / ".tideate" / "tideate.db", isolation_level=None)
-    with closing(database) as other:
-        other.execute("BEGIN IMMEDIATE")
-        cancel = shell.start("cancel", run)
-        assert cancel.stderr is not None
-        assert "waiting for the database, which another process keeps locked" in cancel.stderr.readline()
-        other.execute("ROLLBACK")
-    _, words = cancel.communicate(timeout=20)
-    assert (cancel.returncode, "is cancelled" in words) == (0, True), words
+    other = locked()
+    asking = shell.start(*command, run)
+    assert asking.stderr is not None
+    assert "waiting for the database, which another process keeps locked" in asking.stderr.readline()
+    other.execute("ROLLBACK")
+    _, words = asking.communicate(timeout=20)
+    assert (asking.returncode, done in words) == (0, True), words
+    if command[0] == "pause":
+        assert shell.run("cancel", run).returncode == 0
+    gate.wait_disconnected()
+    process.communicate(timeout=20)
+    assert process.returncode == 3
+
+
+def test_a_database_that_stays_locked_is_told_with_what_to_do(
+    shell: Shell, answering: ModelServer, locked: Callable[[], sqlite3.Connection]
+) -> None:
+    process, gate = held(shell, answering)
+    run = only_run(shell)["execution_id"]
+    other = locked()
+    refused = shell.run("cancel", run)
+    assert refused.returncode == 1
+    assert "is kept locked by another process; end it, or try again" in " ".join(refused.stderr.split())
+    assert process.poll() is None
+    other.execute("ROLLBACK")
+    assert shell.run("cancel", run).returncode == 0
     gate.wait_disconnected()
     process.communicate(timeout=20)
     assert process.returncode == 3

@@ -32,6 +32,12 @@ def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServe
     assert done.returncode == 0, done.stderr
     assert asked(answering, "what does the code do") == 1
     assert (shell.project / "a.py").read_text() == SHORT
+    assert f"from the checkpoint {brief}\n" in shell.run("show", new).stdout
+    shell.write(".tideate/config.toml", "[history]\nkeep_runs = 1\n")
+    assert shell.run("history", "--prune", "--changes").returncode == 0
+    assert f"from the checkpoint {brief}, which is not kept" in " ".join(
+        shell.run("show", new).stdout.split()
+    )
 
 
 def test_a_checkpoint_is_made_shown_and_exported(shell: Shell, answering: ModelServer) -> None:
@@ -45,6 +51,13 @@ def test_a_checkpoint_is_made_shown_and_exported(shell: Shell, answering: ModelS
     assert json.loads(path.read_text())["checkpointId"] == made
     listed = object_of(shell.run("checkpoint", "list", "--json"))["checkpoints"]
     assert [point["manual"] for point in listed if point["checkpoint_id"] == made] == [True]
+
+
+def test_half_an_id_is_of_no_checkpoint(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    for wanted in (".2", f"{run[:8]}.", "."):
+        done = shell.run("checkpoint", "show", wanted)
+        assert (done.returncode, f"no checkpoint has the id {wanted!r}" in done.stderr) == (2, True), wanted
 
 
 def test_unknown_checkpoints_are_told_and_make_no_store(shell: Shell) -> None:

@@ -27,7 +27,7 @@ def test_runs_with_changes_are_listed_until_they_are_taken_back(shell: Shell, an
 def test_what_was_changed_since_is_said_in_the_list(shell: Shell, answering: ModelServer) -> None:
     refactored(shell, answering)
     shell.write("a.py", "mine\n")
-    assert "nothing: changed since: a.py" in shell.run("rollback").stdout
+    assert "nothing: a.py: changed" in shell.run("rollback").stdout
 
 
 def test_a_damaged_database_keeps_nobody_from_taking_back(shell: Shell, answering: ModelServer) -> None:

@@ -236,6 +236,18 @@ def test_an_invalid_configuration_is_status_2(shell: Shell) -> None:
     assert "did you mean 'adapter'?" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [("run", "ask", "x"), ("resume", "abc"), ("mcp", "serve", "transitions", "--workflow", "PLANNER")],
+)
+def test_a_state_directory_that_cannot_be_made_is_status_2(shell: Shell, command: tuple[str, ...]) -> None:
+    (shell.home / "state").write_text("a file")
+    done = shell.run(*command)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "let XDG_STATE_HOME name a directory of yours" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_an_untrusted_projects_adapter_is_left_out_and_said(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/config.toml", 'adapter = "openai:gpt-5"\n')
     answering.answers("hello", "from the person's own")

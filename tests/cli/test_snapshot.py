@@ -38,6 +38,13 @@ def test_snapshots_are_listed_with_the_newest_first(shell: Shell, made: str) -> 
     assert made[:8] in shown
 
 
+def test_a_name_may_have_several_words_and_need_not_be_given(shell: Shell) -> None:
+    for words in (["before", "the", "move"], ["--json", "one word"], []):
+        assert shell.run("snapshot", "create", *words).returncode == 0
+    names = [one["name"] for one in object_of(shell.run("snapshot", "list", "--json"))["snapshots"]]
+    assert names == ["by hand", "one word", "before the move"]
+
+
 def test_what_differs_is_told(shell: Shell, made: str) -> None:
     assert shell.run("snapshot", "diff").stdout == "M a.py\nD b.py\nA new.py\n"
     told = shell.run("snapshot", "diff", made[:6], "--changes").stdout

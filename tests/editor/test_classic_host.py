@@ -98,4 +98,5 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
         "multi_file",
         "refactor",
         "summarize",
+        "task",
     ]

@@ -397,7 +397,7 @@ def test_log_opens_the_hosts_log(faked: Editor) -> None:
 def test_trust_names_the_file_in_full(faked: Editor, fake_host: FakeHost) -> None:
     faked.command("Workflow trust .tideate/config.toml")
     (request,) = faked.wait_for(lambda: fake_host.heard("trust"), "trust")
-    assert request["params"] == {"path": str(faked.cwd / ".tideate" / "config.toml")}
+    assert request["params"]["path"] == str(faked.cwd / ".tideate" / "config.toml")
 
 
 def test_health_reports_on_the_host(faked: Editor) -> None:

@@ -312,7 +312,9 @@ def test_a_run_of_another_person_is_not_offered_or_resumed_before_it_is_trusted(
     assert editor.lua("return {_G.answer.ok, _G.answer.error_code}") == [False, "StoreIsForeign"]
     assert len(server.requests) == asked
     editor.command(f"Workflow trust {editor.cwd}/.tideate/tideate.db")
-    wait_message(editor, "trusted")
+    editor.wait("(require('tideate.ui').pending()[1] or {}).ready")
+    editor.feed("y")
+    wait_message(editor, "resume goes on with its runs")
     editor.lua(RESUME, interrupted)
     editor.wait("_G.done", 20)
     assert editor.lua("return _G.done.ok")

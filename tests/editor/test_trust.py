@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.editor.test_stored_runs import THREE
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 
@@ -47,3 +51,49 @@ def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) ->
     editor.command("Workflow trust")
     editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
     assert str(other / ".tideate" / "config.toml") in editor.messages().replace("\n", "")
+
+
+def interrupted(start_editor: EditorFactory, server: ModelServer) -> Path:
+    """The database of an unfinished run that another person's tideate made."""
+    first = start_editor()
+    (first.cwd / ".tideate" / "workflows").mkdir(parents=True)
+    (first.cwd / ".tideate" / "workflows" / "pair.yaml").write_text(THREE)
+    server.answers("say one", "FIRST")
+    gate = server.holds("say two", text="SECOND")
+    configure(first, server)
+    start(first, "pair", "shorten it")
+    gate.wait_started()
+    first.process.kill()
+    first.process.wait()
+    assert first.brood.gone(5)
+    gate.release()
+    return first.cwd / ".tideate" / "tideate.db"
+
+
+def test_a_database_from_elsewhere_is_trusted_only_after_a_look_at_what_it_holds(
+    start_editor: EditorFactory,
+) -> None:
+    with ModelServer() as server:
+        database = interrupted(start_editor, server)
+        editor = start_editor(cwd=database.parents[1], ui=(80, 24))
+        configure(editor, server)
+        editor.command(f"Workflow trust {database}")
+        editor.wait("(require('tideate.ui').pending()[1] or {}).ready")
+        screen = " ".join(line.strip(" │~") for line in editor.wait_screen("trust · tideate.db"))
+        assert "came from elsewhere. It holds the runs of" in screen
+        assert "1 interrupted." in screen
+        assert "pair, interrupted, steps done: 1/2, answers kept: 0, “shorten it”" in screen
+        editor.feed("<CR>")
+        assert "trusted:" not in editor.messages()
+        editor.command("Workflow resume")
+        editor.wait_for(lambda: "tideate trust" in editor.messages(), "the run is not gone on with")
+        editor.command(f"Workflow trust {database}")
+        editor.wait("(require('tideate.ui').pending()[1] or {}).ready")
+        editor.feed("y")
+        editor.wait_for(lambda: ":Workflow resume goes on with its runs" in editor.messages(), "trusted")
+        asked = len(server.requests)
+        editor.command("Workflow resume")
+        editor.wait_for(lambda: len(server.requests) > asked, "the run goes on")
+        editor.command(f"Workflow trust {database}")
+        editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "nothing is asked any more")
+        assert editor.lua("return require('tideate.ui').pending()") == []

@@ -99,7 +99,7 @@ def _tell(result: WorkflowResult, manner: Manner, console: Console) -> None:
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
     if result.path:
         tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
-    if result.files:
+    if result.files and not result.rollback_performed:
         console.print(f"undo: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
 
 

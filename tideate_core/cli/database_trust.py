@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
@@ -14,21 +13,15 @@ from tideate_core.cli.output import messages, tell, visible
 from tideate_core.cli.runs import short, steps_words, when
 from tideate_core.errors import ConfigError
 from tideate_core.store import identity
-from tideate_core.store.reader import Reader
-from tideate_core.store.standing import state_of
+from tideate_core.store.holdings import holdings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tideate_core.store import RunRow
+    from tideate_core.store.holdings import Unfinished
 
 __all__ = ["revoke_database", "trust_database"]
-
-MOST: Final = 10_000
-"""Runs that are counted."""
-NAMED: Final = 20
-"""Runs that are told one by one."""
 
 
 def trust_database(path: Path) -> list[str]:
@@ -43,7 +36,7 @@ def trust_database(path: Path) -> list[str]:
     if identity.is_ours(path.parent):
         return [f"trusted already: {path}"]
     console = messages()
-    for line in _holdings(path):
+    for line in _told(path):
         tell(console, Text(visible(line)))
     if sys.stdin.isatty() and sys.stderr.isatty():
         question = Text.assemble(("Trust it?", "bold"), (" [y/N]", "cyan"))
@@ -65,31 +58,26 @@ def revoke_database(path: Path) -> str:
     return f"{'no longer' if identity.revoke(path) else 'was not'} trusted: {path}"
 
 
-def _holdings(path: Path) -> Iterator[str]:
-    reader = Reader(path.parent)
-    runs = reader.runs(limit=MOST, parents_only=False)
-    if not runs:
+def _told(path: Path) -> Iterator[str]:
+    held = holdings(path)
+    if held.first is None or held.last is None:
         yield f"{path} holds no runs"
         return
-    states = Counter(state_of(run) for run in runs)
-    counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
-    first, last = when(runs[-1].started_at), when(runs[0].started_at)
-    yield f"{path} holds the runs of {first} to {last}: {counted}"
-    unfinished = [run for run in runs if not run.ended]
-    if unfinished:
+    counted = ", ".join(f"{count} {state}" for state, count in held.states.items())
+    yield f"{path} holds the runs of {when(held.first)} to {when(held.last)}: {counted}"
+    if held.unfinished:
         yield "These can go on once it is trusted, with the results and answers that are kept in it:"
-    for run in unfinished[:NAMED]:
-        yield f"  {_words(reader, run)}"
-    if len(unfinished) > NAMED:
-        yield f"  and {len(unfinished) - NAMED} more (`tideate history --status interrupted`)"
+    for one in held.unfinished:
+        yield f"  {_words(one)}"
+    if held.more:
+        yield f"  and {held.more} more (`tideate history --status interrupted`)"
 
 
-def _words(reader: Reader, run: RunRow) -> str:
-    keys = [key for kept in reader.memos(run.id).values() for key in kept]
-    answers = sum(".confirm:" in key for key in keys)
+def _words(one: Unfinished) -> str:
+    run = one.run
     prompt = " ".join(run.prompt.split())[:60]
     where = f", a step of {short(run.parent)}" if run.parent else ""
     return (
-        f"{short(run.id)} {run.name}{where}, {state_of(run)}, steps done: {steps_words(run)}, "
-        f"answers kept: {answers}{f', {prompt!r}' if prompt else ''}"
+        f"{short(run.id)} {run.name}{where}, {one.state}, steps done: {steps_words(run)}, "
+        f"answers kept: {one.answers}{f', {prompt!r}' if prompt else ''}"
     )

@@ -19,6 +19,7 @@ from tideate_core import __version__
 from tideate_core.adapters.libraries import INSTALL_MODEL
 from tideate_core.cli.commands import outline
 from tideate_core.cli.output import print_json, visible
+from tideate_core.cli.verifying import words_of
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.config import load
 from tideate_core.errors import TideateError
@@ -163,6 +164,7 @@ def _configuration(found: Path | None) -> Iterator[Check]:
             yield Check("configuration", False, notice, needed=False)
         if found:
             yield from _trust(found)
+            yield from _verification(found, loaded.config)
         yield from asyncio.run(_adapters(loaded.config))
     except TideateError as error:
         yield Check("configuration", False, str(error))
@@ -172,6 +174,15 @@ def _trust(root: Path) -> Iterator[Check]:
     for path in needs_trust(root):
         trusted = Trust().is_trusted(path, path.read_bytes())
         yield Check("trust", True, f"{path} is {'trusted' if trusted else 'not trusted'}", needed=False)
+
+
+def _verification(root: Path, config: Config) -> Iterator[Check]:
+    """Say of the five checks whether a task could run them."""
+    # here, because it is slow to load
+    from tideate_core.gates.readiness import readiness
+
+    for one in readiness(root, config.verify):
+        yield Check(f"verify {one.check}", one.ready, words_of(one), needed=False)
 
 
 async def _adapters(config: Config) -> list[Check]:

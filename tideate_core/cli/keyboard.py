@@ -19,7 +19,14 @@ __all__ = ["EditorFailed", "Keyboard"]
 
 
 class EditorFailed(Exception):
-    """The person's editor could not be started, or reported a failure."""
+    """The person's editor could not be started, or reported a failure.
+
+    :param text: what stands in its file all the same.
+    """
+
+    def __init__(self, message: str, text: str) -> None:
+        super().__init__(message)
+        self.text = text
 
 
 class Keyboard:
@@ -52,21 +59,36 @@ class Keyboard:
 
         :raises EditorFailed: the editor cannot be started or ends with a failure.
         """
-        command = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
+        wanted = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+        try:
+            command = shlex.split(wanted) or ["vi"]
+        except ValueError as error:
+            raise EditorFailed(f"$VISUAL or $EDITOR is no command: {wanted}: {error}", text) from error
         with tempfile.TemporaryDirectory(prefix="tideate-") as directory:
             file = Path(directory) / f"plan{suffix}"
-            file.write_text(text, encoding="utf-8")
+            # nothing between the text and the file: line ends, too, come back as they are
+            file.write_bytes(text.encode("utf-8", "replace"))
             try:
                 editor = await asyncio.create_subprocess_exec(*command, str(file))
             except OSError as error:
                 words = f"{command[0]} cannot be started: {error.strerror}; set $EDITOR"
-                raise EditorFailed(words) from error
+                raise EditorFailed(words, text) from error
             try:
                 status = await editor.wait()
             except asyncio.CancelledError:
                 editor.terminate()
                 await editor.wait()
                 raise
-            if status:
-                raise EditorFailed(f"{command[0]} ended with status {status}; nothing was changed")
-            return file.read_text(encoding="utf-8", errors="replace")
+            return _read_back(file, text, command[0], status)
+
+
+def _read_back(file: Path, text: str, editor: str, status: int) -> str:
+    try:
+        found = file.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise EditorFailed(f"{editor} left no file: {error.strerror}; nothing was changed", text) from error
+    except UnicodeDecodeError as error:
+        raise EditorFailed(f"{editor} wrote no UTF-8; nothing was changed", text) from error
+    if status:
+        raise EditorFailed(f"{editor} ended with status {status}; nothing was changed", found)
+    return found

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
+from tideate_core.cli.agents import app as agents
 from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Out, Root, Workflow, Workflows, workflow_names
 from tideate_core.cli.checkpoint import app as checkpoint
 from tideate_core.cli.context import app as context
@@ -105,6 +106,7 @@ def run(
 
 
 add_to(app)
+app.command(agents)
 app.command(checkpoint)
 app.command(context)
 app.command(machine)
@@ -178,7 +180,7 @@ def trust(
     revoke: Annotated[bool, Parameter(help="Trust it no longer.")] = False,
     root: Root = None,
 ) -> int:
-    """Trust a project's .tideate/config.toml, prompts/*.md and workflows/*.{yaml,yml,json} as they are now.
+    """Trust a project's .tideate/config.toml, prompts, agents, workflows and commands as they are now.
 
     After a change a file is not trusted any more. A .tideate/tideate.db that came with the project is trusted
     by its name: its runs can go on then.

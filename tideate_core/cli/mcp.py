@@ -69,12 +69,14 @@ def transitions(
 ) -> int:
     """Serve a state machine: a model walks it with the tool `transition`, and makes no other move."""
     from tideate_core.cli.output import fail
+    from tideate_core.cli.wiring import log_to_file
     from tideate_core.errors import InvalidInput, TideateError
 
     try:
         if port is not None and transport == "stdio":
             raise InvalidInput("--port is for --transport http; over stdio there is no port")
         build = _transitions(workflow, root, obfuscate=obfuscate, shared_position=shared_position)
+        log_to_file()  # before the SDK is used: it would log to the terminal
     except TideateError as error:
         fail(error)
         return 2
@@ -108,10 +110,6 @@ def _transitions(
 
 
 def _serve(build: Callable[[], MCPServer[Any]], transport: str, port: int) -> int:
-    from tideate_core.cli.wiring import log_to_file
-
-    # before the SDK is used: it would log to the terminal
-    log_to_file()
     from tideate_core.mcp.serving import listen, serve_http, serve_stdio
 
     if transport == "stdio":

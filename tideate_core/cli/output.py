@@ -25,6 +25,7 @@ __all__ = [
     "fail",
     "label",
     "markdown",
+    "markdown_source",
     "messages",
     "path_line",
     "print_json",
@@ -69,6 +70,13 @@ def markdown(text: str) -> Markdown:
     from rich.markdown import Markdown
 
     return Markdown(visible(text), hyperlinks=False)
+
+
+def markdown_source(text: str) -> Text:
+    """Colour Markdown as it is written: rendered, `__init__` would lose its underscores."""
+    from rich.syntax import Syntax  # here for the same reason
+
+    return Syntax("", "markdown", theme="ansi_dark").highlight(visible(text).rstrip("\n"))
 
 
 def messages() -> Console:
@@ -146,6 +154,8 @@ def print_result(result: WorkflowResult) -> None:
 
 def _is_prose(result: WorkflowResult) -> bool:
     """Tell text from code: a step that writes files or code answers with an object, not with a string."""
+    if result.rollback_performed is not None:
+        return isinstance(result.response, str)  # the summary of a task, which no step gave
     return isinstance(result.response, str) and result.response in result.results.values()
 
 

@@ -6,26 +6,30 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
 from tideate_core.cli.output import tell, visible
-from tideate_core.cli.steprows import StepState, step_row
+from tideate_core.cli.run_view import RunView
+from tideate_core.cli.steprows import RunningCheck, StepState
+from tideate_core.cli.task_words import (
+    check_text,
+    correction_words,
+    first_failures,
+    gate_issues,
+    gate_text,
+    rolled_back_lines,
+)
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
     from tideate_core.engine import Event
 
 __all__ = ["Progress"]
-
-STREAM_LINES = 10
-STREAM_CHARACTERS = 4000
-"""How much of the streamed text is kept: more than the lines of it that are shown."""
 
 
 class Progress:
@@ -36,16 +40,9 @@ class Progress:
 
     def __init__(self, console: Console, *, live: bool) -> None:
         self._console = console
-        self._title = ""
-        self._steps: dict[str, StepState] = {}
-        """By name; of runs within the run with the names of the steps that they are."""
+        self._view = RunView(console)
         self._within: dict[str, str] = {}
         """What stands before the names of a run's steps, by its id."""
-        self._move = ""
-        """A machine's move whose target has not begun."""
-        self._stream = ""
-        self._streams: str | None = None
-        """Of the steps that are answered at once, the one whose text is shown."""
         self.began = False
         """The run was accepted and has started."""
         self._live: Live | None = None
@@ -80,7 +77,7 @@ class Progress:
     def _start_drawing(self) -> None:
         # a new one each time: it would erase, above itself, as many lines as it had when it was stopped
         self._live = Live(
-            get_renderable=self._view, console=self._console, transient=True, refresh_per_second=12
+            get_renderable=self._view.latest, console=self._console, transient=True, refresh_per_second=12
         )
         self._live.start()
 
@@ -98,10 +95,10 @@ class Progress:
             return
         self.began = True
         self._within = {event.execution_id: ""}
-        self._title = f"{data['name']} · {data['adapter']}"
+        self._view.title, self._view.begun = f"{data['name']} · {data['adapter']}", time.monotonic()
         earlier = data.get("completed", [])
         steps = dict.fromkeys(data["steps"]) or dict.fromkeys(earlier)
-        self._steps = {step: StepState("earlier" if step in earlier else "waiting") for step in steps}
+        self._view.steps = {step: StepState("earlier" if step in earlier else "waiting") for step in steps}
         if data["demonstration"]:
             self._print(
                 "the bundled model is only a demonstration, its answers are often wrong; "
@@ -117,59 +114,43 @@ class Progress:
     def _label(self, event: Event) -> str:
         return self._within.get(event.execution_id, "") + str(event.data["step"])
 
-    def _step_of(self, label: str) -> StepState:
-        """Return a step; an item of a list has none of its own."""
-        found = self._steps.get(label) or self._steps.get(label.rpartition("[")[0])
-        # a machine's steps are known when they come
-        return found or self._steps.setdefault(label, StepState())
-
     def _step_started(self, event: Event) -> None:
         label, data = self._label(event), event.data
-        step = self._steps.setdefault(label, StepState())
+        step = self._view.steps.setdefault(label, StepState())
         step.state, step.begun = "running", time.monotonic()
-        step.move, self._move = self._move, ""
+        step.move, self._view.move = self._view.move, ""
+        step.remark = correction_words(label)
         place = f"[{data['index']}/{data['total']}] " if data["total"] else ""
-        self._line(f"{place}{label} …")
+        self._line(f"{place}{label}{f' ({step.remark})' if step.remark else ''} …")
 
     def _moved(self, event: Event) -> None:
         data = event.data
         why = " ".join(data["when"].split())
         move = f"→ {data['to']}" + (f"  ({why})" if why else "")
-        target = self._entered(self._within.get(event.execution_id, "") + data["to"])
+        target = self._view.entered(self._within.get(event.execution_id, "") + data["to"])
         if target is None:
-            self._move = move
+            self._view.move = move
         else:
             target.move = move
         self._line(move)
 
-    def _entered(self, state: str) -> StepState | None:
-        """Return the step that runs, if it is a visit of this state."""
-        name, step = next(reversed(self._steps.items()), ("", StepState()))
-        return step if step.state == "running" and name.partition("#")[0] == state else None
-
     def _token(self, event: Event) -> None:
-        label, text = self._label(event), event.data["text"]
-        self._step_of(label).characters += len(text)
-        if self._streams is None:
-            self._streams, self._stream = label, ""
-        if self._streams == label:
-            self._stream = (self._stream + visible(text))[-STREAM_CHARACTERS:]
+        self._view.streams(self._label(event), event.data["text"])
 
     def _step_executed(self, event: Event) -> None:
         label, data = self._label(event), event.data
-        step, seconds = self._step_of(label), data["duration_ms"] / 1000
+        step, seconds = self._view.step_of(label), data["duration_ms"] / 1000
         how = "done" if data["success"] else "stopped" if data.get("declined") else "failed"
-        if label in self._steps:
+        if label in self._view.steps:
             step.state, step.seconds = how, seconds
         elif data["success"]:
             step.items += 1
-        if self._streams == label:
-            self._streams, self._stream = None, ""
+        self._view.streamed(label)
         self._line(f"{label} {how} after {seconds:.1f} s")
 
     def _step_skipped(self, event: Event) -> None:
         label = self._label(event)
-        self._steps.setdefault(label, StepState()).state = "skipped"
+        self._view.steps.setdefault(label, StepState()).state = "skipped"
         self._line(f"{label} skipped: {event.data['reason']}")
 
     def _step_retries(self, event: Event) -> None:
@@ -190,9 +171,45 @@ class Progress:
     def _notice(self, event: Event) -> None:
         self._print(event.data["message"], "yellow" if event.data["level"] == "warn" else "dim")
 
+    def _gate_passed(self, event: Event) -> None:
+        if "number" in event.data:  # the others are told only where they fail
+            self._note(event, gate_text(event.data, passed=True))
+
     def _gate_failed(self, event: Event) -> None:
-        for issue in event.data["issues"]:
+        if "number" in event.data:
+            self._note(event, gate_text(event.data, passed=False))
+        for issue in gate_issues(event.data):
             self._print(f"{event.data['gate']}: {issue}", "red")
+
+    def _check_started(self, event: Event) -> None:
+        data = event.data
+        check = RunningCheck(data["check"], data["command"], time.monotonic())
+        self._view.step_of(self._label(event)).check = check
+        self._line(f"{check.name}: {check.command} …")
+
+    def _check_printed(self, event: Event) -> None:
+        check = self._view.step_of(self._label(event)).check
+        lines = [line for line in event.data["lines"] if line.strip()]
+        if check is not None and lines:
+            check.line = lines[-1]
+
+    def _check_ended(self, event: Event) -> None:
+        data = event.data
+        self._view.step_of(self._label(event)).check = None
+        self._note(event, check_text(data))
+        for line in first_failures(data["failures"]):
+            self._print(f"{data['check']}: {line}", "red")
+
+    def _rolled_back(self, event: Event) -> None:
+        for line in rolled_back_lines(event.data):
+            tell(self._console, line)
+
+    def _note(self, event: Event, text: Text) -> None:
+        """Put a row below a step, or where nothing is drawn, tell it."""
+        if self._draws:
+            self._view.step_of(self._label(event)).notes.append(Text("   ").append_text(text))
+        else:
+            tell(self._console, text)
 
     def _is_within(self, event: Event) -> bool:
         """Tell whether it is only a step's run that ends."""
@@ -227,11 +244,9 @@ class Progress:
 
     def _finish(self, unfinished: str) -> None:
         """Leave the steps as they ended on the screen."""
-        for step in self._steps.values():
-            if step.state == "running":
-                step.seconds, step.state = step.elapsed, unfinished
+        self._view.end(unfinished)
         if self._stop_drawing():
-            self._console.print(Group(*self._rows()))
+            self._console.print(self._view.whole())
 
     def _line(self, text: str) -> None:
         if not self._draws:
@@ -239,37 +254,6 @@ class Progress:
 
     def _print(self, text: str, style: str) -> None:
         tell(self._console, Text(visible(text), style=style))
-
-    def _view(self) -> RenderableType:
-        tail = self._tail()
-        # a machine may go on for ever: what is done scrolls out at the top
-        title, *rows = self._rows()
-        room = max(1, self._console.height - len(tail) - 2)
-        return Group(title, *rows[-room:], *tail)
-
-    def _rows(self) -> list[Text]:
-        rows = [Text(visible(self._title), style="bold")]
-        for name, step in self._steps.items():
-            if step.move:
-                rows.append(self._move_row(step.move))
-            rows.append(step_row(name, step))
-        if self._move:
-            rows.append(self._move_row(self._move))
-        return rows
-
-    def _move_row(self, move: str) -> Text:
-        row = Text(f"   {visible(move)}", style="dim")
-        row.truncate(self._console.width, overflow="ellipsis")
-        return row
-
-    def _tail(self) -> list[Text]:
-        # a typed answer streams as JSON, which is no reading matter
-        if not self._stream.strip() or self._stream.lstrip().startswith("{"):
-            return []
-        room = max(3, min(STREAM_LINES, self._console.height - len(self._rows()) - 2))
-        width = max(10, self._console.width - 4)
-        lines = Text(self._stream.strip("\n"), style="dim").wrap(self._console, width)[-room:]
-        return [Text("  │ ", style="dim").append_text(line) for line in lines]
 
 
 _HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
@@ -287,5 +271,10 @@ _HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
     EventName.TRANSITION: Progress._moved,
     EventName.TOKEN: Progress._token,
     EventName.NOTICE: Progress._notice,
+    EventName.GATE_PASSED: Progress._gate_passed,
     EventName.GATE_FAILED: Progress._gate_failed,
+    EventName.CHECK_STARTED: Progress._check_started,
+    EventName.CHECK_OUTPUT: Progress._check_printed,
+    EventName.CHECK_ENDED: Progress._check_ended,
+    EventName.ROLLED_BACK: Progress._rolled_back,
 }

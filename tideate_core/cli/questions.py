@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.diffs import ReviewedFile
+from tideate_core.cli.documents import Draft, document_matter
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.output import markdown, visible
 from tideate_core.cli.plantext import plan_from_text, plan_to_text
@@ -38,6 +39,8 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
         shown.append(_plan_table(request.payload["files"]))
     if request.kind == "review":
         shown += [ReviewedFile.of(file).patch() for file in request.payload["files"]]
+    if request.kind == "document":
+        shown += document_matter(request.payload, coloured=rendered, asked=request.message)
     if request.details:
         shown.append(markdown(request.details) if rendered else Text(visible(request.details)))
     return shown
@@ -62,6 +65,8 @@ class Questions:
             return await self._plan(request)
         if request.kind == "review":
             return await self._review(request)
+        if request.kind == "document":
+            return await self._document(request)
         return await self._yes_or_no(request)
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
@@ -99,6 +104,23 @@ class Questions:
         except (EditorFailed, ValueError) as error:
             self._console.print(Text(visible(str(error)), style="red"))
             return files
+
+    async def _document(self, request: ConfirmationRequest) -> Decision:
+        draft = Draft.of(request.payload)
+        help_text = "y yes · n no · e edit it in $VISUAL or $EDITOR · d show it again"
+        while True:
+            answer = await self._choose(request.message, "y/N/e/d", help_text, YES | NO | {"e", "edit", "d"})
+            if answer is None:
+                return ENDED
+            if answer in YES:
+                return Decision(True, draft.value)
+            if answer in NO:
+                return DECLINED
+            if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
+                self._console.print(Text(visible(problem), style="red"))
+                continue
+            for part in document_matter({"text": draft.text}, coloured=True):
+                self._console.print(part)
 
     async def _review(self, request: ConfirmationRequest) -> Decision:
         files = [ReviewedFile.of(file) for file in request.payload["files"]]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.cli.exits import DONE, status_of
+from tideate_core.cli.exits import DECLINED, DONE, status_of
 from tideate_core.cli.output import fail, messages, print_json, tell, visible
 from tideate_core.cli.runs import page, short, state_text, table, when
 from tideate_core.cli.wiring import open_project
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.cli.wiring import Project
+    from tideate_core.engine.undoing import RolledBack
     from tideate_core.store import RunRow
 
 __all__ = ["rollback"]
@@ -29,26 +31,32 @@ __all__ = ["rollback"]
 RUN_ID = re.compile(r"[0-9a-f]{1,32}")
 
 
-def rollback(wanted: str | None, root: str | None, *, as_json: bool) -> int:
+def rollback(wanted: str | None, root: str | None, *, policy: bool | None, as_json: bool) -> int:
     """Take back a run's changes, or list the runs that changed files; returns the exit status.
 
     :param wanted: the run's id, or the beginning of it.
+    :param policy: the answer to the question; None asks where there is a person, and goes on where there is
+        none: it was asked for by name, and no edit of a person's is lost by it.
     """
     try:
         project = open_project(root)
         if wanted is None:
             return _list(project, as_json=as_json)
         run, members = _chosen(project, wanted)
-        restored = asyncio.run(_take_back(project, run, members))
+        if not asyncio.run(_agreed(project, run, members, policy)):
+            return _declined(as_json=as_json)
+        done = asyncio.run(_take_back(project, run, members))
     except TideateError as error:
         fail(error, as_json=as_json)
         return status_of(error)
     if as_json:
-        print_json({"ok": True, "execution_id": run, "restored": restored})
+        shape = {"restored": done.restored, "merged": done.merged}
+        print_json({"ok": True, "execution_id": run, **shape})
         return DONE
-    for path in restored:
-        messages().print(f"restored: {visible(path)}", markup=False, soft_wrap=True)
-    if not restored:
+    for path in done.restored:
+        how = "restored, your edits kept" if path in done.merged else "restored"
+        messages().print(f"{how}: {visible(path)}", markup=False, soft_wrap=True)
+    if not done.restored:
         messages().print("nothing to restore: everything is as it was before the run")
     return DONE
 
@@ -83,12 +91,42 @@ def _of_the_store(
         return {run: [run] for run in runs_with_changes(project.private)}
 
 
-async def _take_back(project: Project, run_id: str, members: list[str]) -> list[str]:
+async def _agreed(project: Project, run_id: str, members: list[str], policy: bool | None) -> bool:
+    """Show what would be restored, and ask; True where nobody is to be asked."""
+    if policy is False:
+        return False
+    if policy or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    ahead = await asyncio.to_thread(_undoing(project).look_ahead, members)
+    if not ahead.names or ahead.conflicts:
+        return True  # nothing would be written; what is in the way is said by who tries
+    for path in ahead.names:
+        how = "would be restored, your edits kept" if path in ahead.merged else "would be restored"
+        messages().print(f"{how}: {visible(path)}", markup=False, soft_wrap=True)
+    # here, because it takes the engine
+    from tideate_core.cli.questions import Questions
+    from tideate_core.engine import ConfirmationRequest
+
+    message = f"Take back what run {short(run_id)} wrote?"
+    request = ConfirmationRequest(run_id, "rollback", "rollback", "gate", message)
+    return (await Questions(messages()).ask(request)).accepted
+
+
+def _declined(*, as_json: bool) -> int:
+    words = "declined; nothing was changed"
+    if as_json:
+        print_json({"ok": False, "error": words, "error_code": "Declined"})
+    else:
+        tell(messages(), Text(words, style="yellow"))
+    return DECLINED
+
+
+async def _take_back(project: Project, run_id: str, members: list[str]) -> RolledBack:
     undoing = _undoing(project)
     done = await undoing.roll_back(run_id, members, lambda: opened(project.private))
     if done.cancelled:
         tell(messages(), Text(f"run {short(run_id)} had not ended; it is cancelled now", style="yellow"))
-    return done.restored
+    return done
 
 
 def _undoing(project: Project) -> Undoing:
@@ -127,16 +165,24 @@ def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
     try:
         ahead = _undoing(project).look_ahead(members)
     except (StoreError, WorkspaceError) as error:
-        return {"files": [], "changed_since": [], "error": str(error)}
-    return {"files": ahead.names, "changed_since": ahead.conflicts, "error": None}
+        return {"files": [], "merged": [], "changed_since": [], "reasons": {}, "error": str(error)}
+    return {
+        "files": ahead.names,
+        "merged": ahead.merged,
+        "changed_since": ahead.conflicts,
+        "reasons": ahead.reasons,
+        "error": None,
+    }
 
 
 def _words(outlook: dict[str, Any]) -> Text:
     if outlook["error"]:
         return Text(visible(outlook["error"]), style="red")
     if outlook["changed_since"]:
-        return Text(visible(f"nothing: changed since: {', '.join(outlook['changed_since'])}"), style="yellow")
-    return Text(visible(", ".join(outlook["files"])))
+        reasons = ", ".join(f"{path}: {why}" for path, why in outlook["reasons"].items())
+        return Text(visible(f"nothing: {reasons}"), style="yellow")
+    kept = dict.fromkeys(outlook["merged"], " (your edits kept)")
+    return Text(visible(", ".join(path + kept.get(path, "") for path in outlook["files"])))
 
 
 def _json(run_id: str, run: RunRow | None, outlook: dict[str, Any]) -> dict[str, Any]:

@@ -76,6 +76,23 @@ def history(
     )
 
 
+def gates(
+    *,
+    days: Annotated[
+        int | None,
+        Parameter(
+            name="--days", help="Only of so many days, today among them.", validator=validators.Number(gte=1)
+        ),
+    ] = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Count how the gates of tasks decided, and how long they took."""
+    from tideate_core.cli.gates import gates as command
+
+    return command(root, days=days, as_json=json)
+
+
 def show(
     run: RunId,
     /,
@@ -152,16 +169,21 @@ def rollback(
     ] = None,
     /,
     *,
+    yes: Yes = None,
     json: Json = False,
     root: Root = None,
 ) -> int:
-    """Take back what a run wrote, unless it was changed since."""
+    """Take back what a run wrote; what you changed elsewhere in the same files is kept.
+
+    Where you changed the very lines, nothing is taken back and the files are named. At a terminal it is shown
+    and asked first.
+    """
     from tideate_core.cli.rollback import rollback as command
 
-    return command(run, root, as_json=json)
+    return command(run, root, policy=yes, as_json=json)
 
 
 def add_to(app: App) -> None:
     """Give the commands to the shell's."""
-    for command in (history, show, resume, pause, cancel, rollback):
+    for command in (history, show, gates, resume, pause, cancel, rollback):
         app.command(command)

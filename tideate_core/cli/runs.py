@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tideate_core.cli.output import messages, tell, visible
 from tideate_core.cli.places import locate
-from tideate_core.errors import StoreError, StoreIsForeign
+from tideate_core.errors import CheckpointNotFound, StoreError, StoreIsForeign
 from tideate_core.project import private_place
 from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
@@ -21,6 +21,8 @@ from tideate_core.store.standing import resumable, state_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from rich.console import JustifyMethod, RenderableType
 
     from tideate_core.store import Lease, RunRow, Tokens
     from tideate_core.store.standing import State
@@ -34,6 +36,7 @@ __all__ = [
     "page",
     "private_of",
     "reader_of",
+    "restored_words",
     "run_json",
     "short",
     "state_text",
@@ -84,17 +87,44 @@ def table(*columns: str, right: Iterable[str] = ()) -> Table:
 
     :param right: columns of numbers.
     """
-    made = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    made = _Listing(box=None, header_style="dim", padding=(0, 2, 0, 0))
     for column in columns[:-1]:
-        made.add_column(column, justify="right" if column in right else "left")
-    made.add_column(columns[-1], no_wrap=True, overflow="ellipsis")
+        justify: JustifyMethod = "right" if column in right else "left"
+        made.add_column(column, justify=justify, no_wrap=column in _NARROW)
+    made.add_column(columns[-1])
     return made
+
+
+_NARROW: Final = frozenset({"run", "status", "when", "began", "took", "steps", "tokens", "cost", "tries"})
+"""Columns of short words that are whole in every row."""
+
+
+class _Listing(Table):
+    """Cuts the last cell of a row. As a column that may not wrap it would narrow the others to nothing."""
+
+    def add_row(self, *cells: RenderableType | None, **rest: Any) -> None:
+        *others, last = cells
+        line = last.copy() if isinstance(last, Text) else Text(str(last or ""))
+        line.no_wrap, line.overflow = True, "ellipsis"
+        super().add_row(*others, line, **rest)
 
 
 def short(identity: str) -> str:
     """Return the beginning of a run's or a checkpoint's id, as lists show it and commands take it."""
     beginning, point, ordinal = identity.partition(".")
     return beginning[:SHORT] + point + ordinal
+
+
+def restored_words(reader: Reader, run: RunRow) -> str:
+    """Say which checkpoint a run was taken up from, and whether that is still there."""
+    if run.restored_from is None:
+        return ""
+    words = f"from the checkpoint {short(run.restored_from)}"
+    try:
+        reader.checkpoint(run.restored_from)
+    except CheckpointNotFound:
+        return f"{words}, which is not kept any more"
+    return words
 
 
 def state_text(run: RunRow) -> Text:

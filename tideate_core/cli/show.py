@@ -16,24 +16,23 @@ from tideate_core.cli.runs import (
     page,
     private_of,
     reader_of,
+    restored_words,
     run_json,
     short,
     state_text,
     steps_words,
     table,
     token_words,
-    tokens_json,
     when,
 )
-from tideate_core.cli.step_items import item_json, items_of, items_table, items_words
+from tideate_core.cli.show_steps import STEP_STYLES, facts, show_step, step_json
+from tideate_core.cli.show_task import is_task, show_task, task_json
+from tideate_core.cli.step_items import items_of, items_words
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from rich.table import Table
 
-    from tideate_core.cli.step_items import Item
     from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
     from tideate_core.store.reader import Reader
 
@@ -45,13 +44,6 @@ LONGEST: Final = 70
 """Characters of a result in a list of steps."""
 LONGEST_DATA: Final = 160
 """Characters of what an event says."""
-STEP_STYLES: Final[Mapping[str, tuple[str, str]]] = {
-    "completed": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "pending": ("·", "dim"),
-    "running": ("▸", "cyan"),
-    "skipped": ("⊘", "dim"),
-}
 
 
 def show(run_id: str, root: str | None, *, events: bool, step: str | None, as_json: bool) -> int:
@@ -67,7 +59,7 @@ def show(run_id: str, root: str | None, *, events: bool, step: str | None, as_js
         steps = reader.steps(run.id)
         happened = reader.events(run.id)
         if step is not None:
-            _show_step(_named(steps, step), items_of(happened).get(step, []), as_json=as_json)
+            show_step(_named(steps, step), items_of(happened).get(step, []), as_json=as_json)
             return DONE
         points = reader.checkpoints(run.id)
         if as_json:
@@ -101,7 +93,7 @@ def _json(
     shape: dict[str, Any] = {"ok": True, **run_json(run)}
     shape["response"] = reader.response(run.id)
     items = items_of(happened)
-    shape["steps"] = [_step_json(row, items.get(row.step, [])) for row in steps]
+    shape["steps"] = [step_json(row, items.get(row.step, [])) for row in steps]
     shape["runs"] = [
         {**run_json(child), "parent_step": step} for step, child in _children(reader, run, steps)
     ]
@@ -112,42 +104,22 @@ def _json(
     shape["checkpoints"] = [
         {"checkpoint_id": row.id, "step": row.step, "manual": row.manual} for row in points
     ]
+    if is_task(run.name, happened):
+        shape["gated"] = task_json(steps, happened)
     if shown is not None:
         rows = [{"sequence": row.sequence, "name": row.name, "at": row.at, "data": row.data} for row in shown]
         shape["events"] = rows
     return shape
 
 
-def _step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
-    shape = {"items": [item_json(item) for item in items]} if items else {}
-    return {
-        **shape,
-        "step": row.step,
-        "name": row.name,
-        "agent": row.agent,
-        "task": row.task,
-        "status": row.status,
-        "attempts": row.attempts,
-        "dependencies": list(row.dependencies),
-        "result": row.result,
-        "error": row.error,
-        "error_code": row.error_code,
-        "started_at": row.started_at,
-        "completed_at": row.completed_at,
-        "duration_ms": row.duration_ms,
-        "usage": tokens_json(row.tokens),
-        "files": list(row.files),
-    }
-
-
 def _show(
     reader: Reader, run: RunRow, steps: list[StepRow], happened: list[EventRow], points: list[CheckpointRow]
 ) -> None:
-    _facts(_run_facts(run, happened))
+    facts(_runfacts(run, happened, restored_words(reader, run)))
     if steps:
         page().print(_steps_table(steps))
     items = items_of(happened)
-    _facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
+    facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
     children = _children(reader, run, steps)
     for step, child in children:
         line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short(child.id)} {child.name} "))
@@ -157,11 +129,13 @@ def _show(
         results().print(
             path_line([moves[0].data["from"], *(move.data["to"] for move in moves)]), soft_wrap=True
         )
+    if is_task(run.name, happened):
+        show_task(steps, happened)
     if points:
-        _facts({"checkpoints": _points_words(points)})
+        facts({"checkpoints": _points_words(points)})
 
 
-def _run_facts(run: RunRow, happened: list[EventRow]) -> dict[str, str | Text]:
+def _runfacts(run: RunRow, happened: list[EventRow], restored: str) -> dict[str, str | Text]:
     place = f"{run.path} " if run.path else ""
     models = " tokens read/written".join((token_words(run.tokens), ""))
     usage = ", ".join(filter(None, (models if token_words(run.tokens) else "", cost_words(run.tokens))))
@@ -178,7 +152,7 @@ def _run_facts(run: RunRow, happened: list[EventRow]) -> dict[str, str | Text]:
         "changed": ", ".join(run.files),
         "undo": f"tideate rollback {short(run.id)}" if run.files else "",
         "part of": f"the run {short(run.parent)}" if run.parent else "",
-        "restored": f"from the checkpoint {short(run.restored_from)}" if run.restored_from else "",
+        "restored": restored,
         "error": Text(visible(run.error or ""), style="red"),
         "owner": _owner_words(run),
         "events": str(len(happened)) if happened else "",
@@ -200,13 +174,6 @@ def _points_words(points: list[CheckpointRow]) -> str:
     wanted = [short(row.id) for row in points if row.manual]
     by_hand = f"; made by hand: {', '.join(wanted)}" if wanted else ""
     return f"{len(points)}, the last {short(last.id)} after {last.step or 'nothing'}{by_hand}"
-
-
-def _facts(facts: Mapping[str, str | Text]) -> None:
-    for name, value in facts.items():
-        text = value if isinstance(value, Text) else Text(visible(value))
-        if text.plain:
-            results().print(Text.assemble((f"{name:<12}", "dim"), text), soft_wrap=True)
 
 
 def _steps_table(steps: list[StepRow]) -> Table:
@@ -256,36 +223,6 @@ def _children(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[s
             except RunNotFound:
                 continue  # that attempt failed before its run began
     return found
-
-
-def _show_step(row: StepRow, items: list[Item], *, as_json: bool) -> None:
-    if as_json:
-        print_json({"ok": True, **_step_json(row, items)})
-        return
-    _facts(
-        {
-            "step": row.step if row.name == row.step else f"{row.step} ({row.name})",
-            "by": row.agent,
-            "after": ", ".join(row.dependencies),
-            "status": Text(row.status, style=STEP_STYLES[row.status][1]),
-            "tries": str(row.attempts or ""),
-            "began": when(row.started_at, seconds=True) if row.started_at else "",
-            "took": lasted(row.duration_ms),
-            "tokens": ", ".join(filter(None, (token_words(row.tokens), cost_words(row.tokens)))),
-            "changed": ", ".join(row.files),
-            "task": row.task,
-            "error": Text(visible(row.error or ""), style="red"),
-        }
-    )
-    if items:
-        page().print(items_table(items))
-    if row.status == "completed":
-        text = (
-            row.result
-            if isinstance(row.result, str)
-            else json.dumps(row.result, indent=2, ensure_ascii=False)
-        )
-        results().print(Text(f"\n{visible(text)}"), soft_wrap=True)
 
 
 def _show_events(happened: list[EventRow]) -> None:

@@ -29,9 +29,7 @@ SnapshotId = Annotated[str, Parameter(help="Its id, or the beginning of it.", co
 
 @app.command
 def create(
-    name: Annotated[str, Parameter(help="What to call it.")] = "by hand",
-    /,
-    *,
+    *name: Annotated[str, Parameter(help="What to call it, in one or more words. Default: by hand.")],
     json: Json = False,
     root: Root = None,
 ) -> int:
@@ -42,7 +40,7 @@ def create(
     """
     from tideate_core.cli.snapshots import create as command
 
-    return command(name, root, as_json=json)
+    return command(" ".join(name) or "by hand", root, as_json=json)
 
 
 @app.command(name="list")

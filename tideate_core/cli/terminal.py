@@ -75,8 +75,10 @@ class TerminalFrontEnd:
         self._progress.emit(event)
         if event.name in STARTS and event.data["kind"] == "machine":
             self._machines.add(event.execution_id)
-        elif event.name is EventName.STEP_COMPLETED and event.data["result"] and self._is_of_machine(event):
-            self._said = event.data["step"], event.data["result"]
+        elif event.name is EventName.STEP_COMPLETED and self._is_of_machine(event):
+            said = event.data["result"]
+            # a task's stages give objects, which are shown for what they are where they are asked about
+            self._said = (event.data["step"], said) if said and isinstance(said, str) else None
 
     def _is_of_machine(self, event: Event) -> bool:
         return event.execution_id in self._machines

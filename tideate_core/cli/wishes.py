@@ -104,7 +104,8 @@ async def _pause(private: Path, wanted: str, within: float, as_json: bool) -> in
         raise RunEnded(f"run {short(run.id)} is {run.status}; there is nothing left to pause")
     if run.status != "paused":
         async with opened(private) as store:
-            await store.wish(run.id, "pause")
+            with _told_if_slow(store):
+                await store.wish(run.id, "pause")
         run = await until(reader, run.id, lambda now: now.ended or now.status == "paused", within)
     if run.ended:
         raise RunEnded(f"run {short(run.id)} was {run.status} before it could pause")
@@ -172,7 +173,7 @@ async def _give_up(store: Store, run: RunRow, root: str | None) -> None:
     from tideate_core.engine.abandoned import give_up, put_back
 
     project = await asyncio.to_thread(open_project, root)
-    given_up = await give_up(store, run)
+    given_up = await give_up(store, run, project.workspace)
     try:
         done = await put_back(project.workspace, given_up)
     except (RollbackConflict, WorkspaceError) as error:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import EditConflict, StepFailed
+from tideate_core.errors import EditConflict, StepFailed, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from tideate_core.editor.asker import Asker
     from tideate_core.engine import ConfirmationRequest, Event
@@ -20,19 +20,38 @@ if TYPE_CHECKING:
 __all__ = ["EditorBuffers", "EditorFrontEnd", "lua_handler"]
 
 
-class EditorFrontEnd:
-    """Sends every event, and asks with the editor's dialogs."""
+PLACES: Final = ("failures", "entries")
+"""Keys of events with entries of a quickfix list, whose paths are relative to the project's root."""
 
-    def __init__(self, asker: Asker, post: Callable[[dict[str, Any]], None]) -> None:
+
+class EditorFrontEnd:
+    """Sends every event, and asks with the editor's dialogs.
+
+    :param root_of: the root of the project of a run, None if it is not known.
+    """
+
+    def __init__(
+        self,
+        asker: Asker,
+        post: Callable[[dict[str, Any]], None],
+        root_of: Callable[[str], Path | None] = lambda _: None,
+    ) -> None:
         self._asker = asker
         self._post = post
+        self._root_of = root_of
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         answer = await self._asker.ask("confirm", request.as_json())
         return Decision(bool(answer["accepted"]), answer.get("value"), reason=answer.get("reason") or "")
 
     def emit(self, event: Event) -> None:
-        self._post({"type": "event", **event.as_json()})
+        message = event.as_json()
+        for key in PLACES:
+            if event.data.get(key):
+                root = self._root_of(event.execution_id)
+                data = {**message["data"], key: [_placed(entry, root) for entry in event.data[key]]}
+                message = {**message, "data": data}
+        self._post({"type": "event", **message})
 
     async def present(self, text: str, filetype: str) -> None:
         await self._asker.ask("buffer_create", {"text": text, "filetype": filetype})
@@ -69,6 +88,16 @@ class EditorBuffers:
     async def moved(self, old: Path, new: Path) -> None:
         await self._asker.ask("buffer_moved", {"from": str(old), "to": str(new)})
 
+    async def save(self, numbers: Sequence[int]) -> None:
+        try:
+            await self._asker.ask("buffer_save", {"numbers": list(numbers)})
+        except StepFailed as error:
+            raise WorkspaceError(str(error)) from error
+
+    async def modified(self, root: Path) -> list[Path]:
+        answer = await self._asker.ask("buffers_modified", {"root": str(root)})
+        return [Path(path) for path in answer["paths"]]
+
 
 def lua_handler(asker: Asker, workflow: str, step: str) -> StepHandler:
     """Return a handler that is a Lua function."""
@@ -90,6 +119,12 @@ def lua_handler(asker: Asker, workflow: str, step: str) -> StepHandler:
         return outcome.get("value")
 
     return handle
+
+
+def _placed(entry: dict[str, Any], root: Path | None) -> dict[str, Any]:
+    """Return an entry with a path that opens rightly from any working directory."""
+    name = entry.get("filename")
+    return {**entry, "filename": str(root / name)} if name and root is not None else entry
 
 
 def _text(answer: dict[str, Any] | None) -> BufferText | None:

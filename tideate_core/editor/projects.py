@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from tideate_core.engine import FrontEnd, WorkflowResult
+    from tideate_core.engine.undoing import RolledBack
     from tideate_core.workflows import WorkflowRegistry
-    from tideate_core.workspace import Buffers
+    from tideate_core.workspace import Buffers, SnapshotManager
 
 __all__ = ["Projects"]
 
@@ -142,8 +143,8 @@ class Projects:
                 return runner
         raise RunNotFound(execution_id)
 
-    async def rollback(self, execution_id: str, folder: str | None = None) -> list[str]:
-        """Take back what a run and the runs that are its steps changed; returns the files.
+    async def rollback(self, execution_id: str, folder: str | None = None) -> RolledBack:
+        """Take back what a run and the runs that are its steps changed.
 
         One that could go on is cancelled: it would not find what it wrote.
 
@@ -160,8 +161,7 @@ class Projects:
             members = await self._members(private, execution_id)
             if members:
                 undoing = Undoing(root, private, self._buffers)
-                done = await undoing.roll_back(execution_id, members, partial(self._store, root))
-                return done.restored
+                return await undoing.roll_back(execution_id, members, partial(self._store, root))
         reader = Reader(private_dir(find_root(here)))
         raise await asyncio.to_thread(without_changes, reader, execution_id)
 
@@ -206,6 +206,26 @@ class Projects:
         """
         limits = self._load(self.root(folder)).config.limits
         return self._workspace(self.root(folder) or self._folder(folder), limits)
+
+    def snapshots(self, root: Path | None) -> SnapshotManager:
+        """Return the snapshots of a project.
+
+        :raises ConfigError: there is none, or its configuration is wrong.
+        """
+        if root is None:
+            raise ConfigError("this folder is in no project; make `.tideate` in the one to take snapshots of")
+        # here, because the host is to be ready before they are loaded
+        from tideate_core.workspace import SnapshotLimits, SnapshotManager
+
+        limits = SnapshotLimits.configured(self._load(root).config.snapshots)
+        return SnapshotManager(root, buffers=self._buffers, limits=limits)
+
+    def root_of(self, execution_id: str) -> Path | None:
+        """Return the root of the project that a run is under way in, None if it is not."""
+        for root, projects in self._open.items():
+            if any(run.id == execution_id for project in projects for run in project.runner.running):
+                return root
+        return None
 
     async def aclose(self) -> None:
         """Close the stores and adapters; no run may be under way."""

@@ -74,8 +74,9 @@ class StoredRuns:
             await store.wish(execution_id, "cancel")
         except RunNotActive:
             run = await asyncio.to_thread(store.reader().run, execution_id)
-            given_up = await give_up(store, run)
-            done = await put_back(self._projects.workspace(folder), given_up)
+            workspace = self._projects.workspace(folder)
+            given_up = await give_up(store, run, workspace)
+            done = await put_back(workspace, given_up)
             return {"ok": True, "files": done.restored, "kept": done.kept}
         return {"ok": True, "files": [], "kept": []}
 
@@ -113,7 +114,8 @@ class StoredRuns:
         execution_id = params.get("execution_id")
         if not execution_id:
             raise RunNotFound("")
-        return {"ok": True, "files": await self._projects.rollback(execution_id, params.get("folder"))}
+        done = await self._projects.rollback(execution_id, params.get("folder"))
+        return {"ok": True, "files": done.restored, "merged": done.merged}
 
     def _here(self) -> dict[str, Status]:
         running = (run for runner in self._projects.runners for run in runner.running)

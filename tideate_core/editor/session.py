@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tideate_core.editor import definitions, inputs, language
+from tideate_core.editor import definitions, holdings, inputs, language
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.contexts import Contexts
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.runs import Offers, StoredRuns
+from tideate_core.editor.snapshots import Recovery, Snapshots
 from tideate_core.engine import RunRequest, register_builtin
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
@@ -45,7 +47,7 @@ class Session:
         self._registry = WorkflowRegistry()
         register_builtin(self._registry)
         self._registry.load_packages()
-        front = EditorFrontEnd(self._asker, post)
+        front = EditorFrontEnd(self._asker, post, lambda run: self._projects.root_of(run))
         self._projects = Projects(
             start.get("cwd") or ".",
             start.get("setup") or {},
@@ -53,8 +55,11 @@ class Session:
             front=front,
             buffers=EditorBuffers(self._asker),
             notify=self._notify,
-            opened=Offers(post).look,
+            opened=self._opened,
         )
+        self._offers = Offers(post)
+        self._recovery = Recovery(self._projects.snapshots, self._notify)
+        snapshots = Snapshots(self._projects)
         runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
         contexts = Contexts(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
@@ -83,6 +88,11 @@ class Session:
             "ask": self._ask,
             "health": self._health,
             "trust": self._trust,
+            "snapshots": snapshots.list,
+            "snapshot_create": snapshots.create,
+            "snapshot_diff": snapshots.diff,
+            "snapshot_restore": snapshots.restore,
+            "snapshot_delete": snapshots.delete,
             "contexts": contexts.describe,
             "context_show": contexts.show,
             "machine_check": language.check,
@@ -103,6 +113,11 @@ class Session:
         self._post({"type": "configured", "config": config})
         if self._registry.notices:
             self._notify(self._registry.notices)
+
+    def _opened(self, root: Path | None) -> None:
+        """Look at a project that is worked in for the first time."""
+        self._recovery.look(root)
+        self._offers.look(root)
 
     def _notify(self, notices: list[str]) -> None:
         self._post({"type": "notices", "notices": notices})
@@ -127,6 +142,7 @@ class Session:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._recovery.aclose()
         await self._projects.aclose()
 
     def _reply(self, key: str, task: asyncio.Task[dict[str, Any]]) -> None:
@@ -203,7 +219,12 @@ class Session:
         return {"ok": True, "checks": await self._projects.health()}
 
     async def _trust(self, params: dict[str, Any]) -> dict[str, Any]:
-        return {"ok": True, "paths": self._projects.trust(params.get("path"), params.get("folder"))}
+        path = params.get("path")
+        if path is not None and not params.get("confirmed"):
+            held = await asyncio.to_thread(holdings.to_confirm, Path(path))
+            if held is not None:
+                return {"ok": True, "holds": held}
+        return {"ok": True, "paths": self._projects.trust(path, params.get("folder"))}
 
 
 def _listed(known: Registration) -> dict[str, Any]:

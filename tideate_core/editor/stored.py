@@ -34,6 +34,10 @@ MOST_RUNS: Final = 1000
 MOST_EVENTS: Final = 2000
 LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
+TOLD: Final = frozenset(
+    f"SD_EVENT_{name}" for name in ("GATE_PASSED", "GATE_FAILED", "CHECK_ENDED", "ROLLED_BACK")
+)
+"""Events that say more of a machine's step than its result does."""
 LONGEST_DATA: Final = 300
 """Characters of an event's data on its line."""
 
@@ -76,6 +80,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "steps": [_step(step) for step in steps],
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),
+            "told": _told(reader, run),
         }
 
     return {"ok": True, **await _read(root, read)}
@@ -182,6 +187,13 @@ def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]
     if run.id in here and not run.ended:
         run = replace(run, status=here[run.id])
     return {**_run(run), "can": actions(run, changed)}
+
+
+def _told(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
+    if run.kind != "machine":
+        return []
+    found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in TOLD]
+    return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
 
 
 def _run(run: RunRow) -> dict[str, Any]:

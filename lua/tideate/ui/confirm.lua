@@ -5,7 +5,7 @@ local M = {}
 ---@field execution_id string
 ---@field workflow string
 ---@field step string
----@field kind 'gate'|'override'|'plan'|'review'
+---@field kind 'gate'|'override'|'plan'|'review'|'document'
 ---@field message string
 ---@field details? string markdown
 ---@field payload? any

@@ -207,10 +207,9 @@ function Dialog:footer()
   elseif self:focused() or vim.w.tideate_over then
     footer = text.keys(require('tideate.ui.keys').words(self.spec.keys), width)
   else
-    footer = text.fit_chunks({
-      { ' waits for you: ', 'TideateWarning' },
-      { 'press <Esc>, or :Workflow ', 'TideateHint' },
-    }, width)
+    -- <Esc> leads here only as long as it was never focused: it ends what the person is typing
+    local way = self.stop_waiting and 'press <Esc>, or :Workflow ' or ':Workflow leads back '
+    footer = text.fit_chunks({ { ' waits for you: ', 'TideateWarning' }, { way, 'TideateHint' } }, width)
   end
   local title = text.fit_chunks(self.spec.title(), width)
   vim.api.nvim_win_set_config(self.win, { title = title, footer = footer, title_pos = 'left', footer_pos = 'left' })

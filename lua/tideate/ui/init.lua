@@ -19,6 +19,7 @@ local stop_watching
 local KINDS = {
   gate = 'tideate.ui.confirm',
   override = 'tideate.ui.confirm',
+  document = 'tideate.ui.document',
   plan = 'tideate.ui.plan',
   review = 'tideate.ui.review',
 }
@@ -160,17 +161,31 @@ local function done_words(run)
   return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)
 end
 
+--- What was taken back of a run that did not come to its end.
+---@param run tideate.Run
+---@return string
+local function undone_words(run)
+  local undone = run.rolled_back
+  if not undone then
+    return ''
+  end
+  local back, left = #undone.restored + #undone.merged, #undone.left
+  local words = back == 0 and '' or ('; %d %s put back'):format(back, back == 1 and 'file' or 'files')
+  return left == 0 and words or ('%s; left, because you changed it: %s'):format(words, table.concat(undone.left, ', '))
+end
+
 ---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>
 local ENDINGS = {
   SD_EVENT_WORKFLOW_COMPLETED = function(run)
     return done_words(run), vim.log.levels.INFO
   end,
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
-    return ('%s failed: %s'):format(run.name, require('tideate.machines').brief(data.error)), vim.log.levels.ERROR
+    local words = ('%s failed: %s%s'):format(run.name, require('tideate.machines').brief(data.error), undone_words(run))
+    return words, vim.log.levels.ERROR
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(run, data)
     local word = data.reason == 'declined' and 'declined' or 'cancelled'
-    return ('%s: %s'):format(run.name, word), vim.log.levels.INFO
+    return ('%s: %s%s'):format(run.name, word, undone_words(run)), vim.log.levels.INFO
   end,
 }
 
@@ -203,7 +218,7 @@ end
 ---@param event tideate.Event
 function M.on_event(event)
   require('tideate.ui.output').on_event(event)
-  if event.name == 'SD_EVENT_TOKEN' then
+  if require('tideate.run_events').FREQUENT[event.name] then
     return
   end
   require('tideate.ui.graph').on_event(event)
@@ -233,6 +248,7 @@ function M.close()
   require('tideate.ui.output').close()
   require('tideate.ui.graph').close()
   require('tideate.ui.runs').close()
+  require('tideate.ui.snapshots').close()
   require('tideate.ui.notify').close()
   if stop_watching then
     stop_watching()

@@ -5,7 +5,16 @@ local runs = require('tideate.ui.output_runs')
 
 local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
 
----@type { win: integer?, id: string?, kind: string?, stop: fun()?, group: integer?, back: integer? }
+---@class tideate.ui.Shown
+---@field win integer?
+---@field id string?
+---@field kind string?
+---@field stop fun()?
+---@field group integer?
+---@field back integer?
+---@field gave_way? boolean hidden for the code, not by the person
+
+---@type tideate.ui.Shown
 local shown = {}
 
 ---@param id string
@@ -192,6 +201,7 @@ end
 function M.make_room()
   if shown.kind == 'float' and shown.win then
     M.hide()
+    shown.gave_way = true
   elseif shown.kind == 'tab' and shown.win == vim.api.nvim_get_current_win() then
     if shown.back and vim.api.nvim_win_is_valid(shown.back) then
       vim.api.nvim_set_current_win(shown.back)
@@ -244,11 +254,13 @@ function M.on_event(event)
     entry.stream.finished = false -- it was seen to end: its process had
   end
   require('tideate.ui.transcript').on_event(entry, event, run)
-  if event.name == 'SD_EVENT_TOKEN' then
+  if require('tideate.run_events').FREQUENT[event.name] then
     return
   elseif BEGINS[event.name] and not run.parent then
     runs.forget_old(shown.id)
     M.show(id)
+  elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
+    M.show(id, false) -- now there is something to see that lasts
   elseif shown.id == id then
     draw()
     animate()

@@ -9,6 +9,7 @@ local KEPT = 10 -- buffers of finished runs
 ---@field wrote boolean whether the current step streamed text
 ---@field floor? string the step whose text is being written
 ---@field held tideate.ui.Section[] of steps that run at the same time
+---@field check? tideate.ui.LiveCheck that is running
 ---@field begun? boolean whether the head was written
 
 ---@type table<string, tideate.ui.Run>

@@ -4,12 +4,9 @@ local M = {}
 local ns = vim.api.nvim_create_namespace('tideate.plan')
 local below = vim.api.nvim_create_namespace('tideate.plan.below')
 
----@class tideate.PlanEditor
----@field buf integer
----@field win integer?
+---@class tideate.PlanEditor: tideate.TextEdit
 ---@field on_accepted fun(files: tideate.PlannedFile[], out: tideate.PlannedFile[])
----@field back integer?
-local Editor = {}
+local Editor = setmetatable({}, { __index = require('tideate.ui.text_edit').TextEdit })
 Editor.__index = Editor
 
 ---@param id string of the run, for the buffer's name
@@ -17,35 +14,20 @@ Editor.__index = Editor
 ---a valid text; `out` are files in comments
 ---@return tideate.PlanEditor
 function M.new(id, on_accepted)
-  local buf = require('tideate.ui.window').scratch(('tideate://plan/%s/%d'):format(id:sub(1, 8), vim.uv.hrtime()))
-  vim.bo[buf].buftype = 'acwrite'
-  vim.bo[buf].bufhidden = 'hide'
-  vim.bo[buf].commentstring = '# %s'
-  local self = setmetatable({ buf = buf, on_accepted = on_accepted }, Editor)
+  local self = setmetatable({ on_accepted = on_accepted }, Editor)
+  self.buf = require('tideate.ui.text_edit').buffer('plan', id, function()
+    self:accept()
+  end)
+  vim.bo[self.buf].commentstring = '# %s'
   -- shown whole, below the line: see `explain`
   vim.diagnostic.config({ virtual_text = false, signs = false, underline = true }, ns)
-  vim.api.nvim_create_autocmd('BufWriteCmd', {
-    buffer = buf,
-    callback = function()
-      self:accept()
-    end,
-  })
   vim.api.nvim_create_autocmd({ 'TextChanged', 'InsertLeave' }, {
-    buffer = buf,
+    buffer = self.buf,
     callback = function()
       self:check()
     end,
   })
-  vim.keymap.set('n', '<CR>', function()
-    self:accept()
-  end, { buffer = buf, nowait = true, desc = 'take this plan' })
   return self
-end
-
---- Whether there is typed text that was not accepted.
----@return boolean
-function Editor:unfinished()
-  return vim.api.nvim_buf_is_valid(self.buf) and vim.bo[self.buf].modified
 end
 
 --- Show each error below its line, wrapped: a line's end has no room for it.
@@ -113,9 +95,7 @@ function Editor:accept()
     vim.api.nvim_win_set_cursor(self.win, { first.lnum + 1, 0 })
     return
   end
-  vim.bo[self.buf].modified = false
-  vim.cmd.stopinsert()
-  self:hide()
+  self:taken()
   self.on_accepted(files, out or {})
 end
 
@@ -123,44 +103,15 @@ end
 ---@param files tideate.PlannedFile[] the plan as it is now
 ---@param out table<tideate.PlannedFile, boolean> files that were taken out
 function Editor:show(files, out)
-  local window, text = require('tideate.ui.window'), require('tideate.ui.text')
   local lines = require('tideate.ui.plan_text').format(files, out)
-  if not self:unfinished() then
-    vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
-    vim.bo[self.buf].modified = false
-  end
-  local columns, rows = window.room()
-  self.back = vim.api.nvim_get_current_win()
-  self.win = window.over(
-    self.buf,
-    window.centered(math.min(100, columns - 4), math.min(math.max(#lines + 2, 8), rows - 2), {
-      title = { { ' edit the plan ', 'TideateTitle' } },
-      footer = text.keys({ { '<CR>', 'take it' }, { ':w', 'take it' }, { ':q', 'back' } }, columns - 4),
-      zindex = 110,
-    })
-  )
+  self:fill(lines)
+  self:open('edit the plan', #lines + 2)
   vim.api.nvim_win_call(self.win, function()
     vim.fn.matchadd('Comment', '^\\s*#.*')
     vim.fn.matchadd('Statement', '^\\s*\\zs\\(create\\|modify\\|delete\\|move\\)\\>')
   end)
   vim.api.nvim_win_set_cursor(self.win, { math.min(3, vim.api.nvim_buf_line_count(self.buf)), 0 })
   self:check()
-end
-
-function Editor:hide()
-  local window = require('tideate.ui.window')
-  window.close(self.win)
-  self.win = nil
-  if window.visible(self.back) then
-    vim.api.nvim_set_current_win(self.back)
-  end
-end
-
-function Editor:close()
-  require('tideate.ui.window').close(self.win)
-  if vim.api.nvim_buf_is_valid(self.buf) then
-    vim.api.nvim_buf_delete(self.buf, { force = true })
-  end
 end
 
 return M

@@ -113,7 +113,8 @@ function M.steps(run)
     table.insert(chunks, { (' %s '):format(mark), stopped and 'TideateWarning' or look.group })
     local again = step.state == 'retrying' and (' (attempt %d)'):format(step.attempt) or ''
     local idle = step.state == 'waiting' or step.state == 'skipped'
-    table.insert(chunks, { step.label .. again, idle and 'TideateHint' or nil })
+    local check = run.check and step.name == run.current_step and (' (%s)'):format(run.check) or ''
+    table.insert(chunks, { step.label .. again .. check, idle and 'TideateHint' or nil })
     table.insert(chunks, { time and (' %s '):format(M.duration(time)) or ' ', 'TideateHint' })
   end
   return chunks

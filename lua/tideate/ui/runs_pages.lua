@@ -23,6 +23,15 @@ local function of_run(place)
   return { execution_id = place.run and place.run.execution_id or place.id }
 end
 
+--- A page that is made of a run and the host's answer.
+---@param name 'events'|'checkpoints' of `tideate.ui.runs_text`
+---@return fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.RunsPage
+local function about_run(name)
+  return function(place, result)
+    return require('tideate.ui.runs_text')[name](place.run, result)
+  end
+end
+
 ---@type table<tideate.ui.RunsView, tideate.ui.RunsSource>
 M.sources = {
   history = {
@@ -46,16 +55,12 @@ M.sources = {
   events = {
     method = 'run_events',
     params = of_run,
-    page = function(place, result)
-      return require('tideate.ui.runs_text').events(place.run, result)
-    end,
+    page = about_run('events'),
   },
   checkpoints = {
     method = 'checkpoints',
     params = of_run,
-    page = function(place, result)
-      return require('tideate.ui.runs_text').checkpoints(place.run, result)
-    end,
+    page = about_run('checkpoints'),
   },
   checkpoint = {
     method = 'checkpoint_state',

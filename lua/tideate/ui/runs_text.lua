@@ -129,9 +129,25 @@ local function fact(page, name, text, group)
   end
 end
 
+--- What gates, checks and a rollback said at a step.
+---@param page tideate.ui.RunsPage
+---@param told tideate.Event[]
+---@param step string
+local function tell(page, told, step)
+  for _, event in ipairs(told) do
+    if event.data.step == step then
+      for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
+        local failed = line:find('^✗') or line:find('^%- ')
+        table.insert(page.lines, { { '     ' .. line, failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil } })
+      end
+    end
+  end
+end
+
 ---@param page tideate.ui.RunsPage
 ---@param step tideate.StoredStep
-local function describe(page, step)
+---@param told tideate.Event[]
+local function describe(page, step, told)
   local parts = { step.agent, lasted(step.duration_ms), spent(step) }
   if step.attempts > 1 then
     table.insert(parts, step.attempts .. ' attempts')
@@ -144,6 +160,7 @@ local function describe(page, step)
     { step.step .. '  ', 'TideateTitle' },
     { table.concat(words, ', '), 'TideateHint' },
   })
+  tell(page, told, step.step)
   if step.error then
     block(page, 'error', step.error, 'TideateFailed')
   end
@@ -155,7 +172,7 @@ local function describe(page, step)
   end
 end
 
----@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer}
+---@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, told: tideate.Event[]}
 ---@return tideate.ui.RunsPage
 function M.show(result)
   local run = result.run
@@ -172,7 +189,13 @@ function M.show(result)
   table.insert(page.lines, {})
   page.opens = #page.lines + 1
   for _, step in ipairs(result.steps) do
-    describe(page, step)
+    describe(page, step, result.told)
+  end
+  for _, event in ipairs(result.told) do
+    if event.name == 'SD_EVENT_ROLLED_BACK' and not event.data.step then
+      table.insert(page.lines, {})
+      tell(page, { event }, event.data.step)
+    end
   end
   return page
 end

@@ -123,7 +123,7 @@ function M.open(page, keys, on)
     cursorline = true,
     foldenable = true,
     foldmethod = 'manual',
-    fillchars = 'fold: ',
+    fillchars = 'fold: ,eob: ',
     foldtext = "v:lua.require'tideate.ui.runs_window'.foldtext()",
   })
   follow(it, on)

@@ -12,6 +12,7 @@ local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
 ---@field finished boolean
 ---@field pending string[]
 ---@field timer uv.uv_timer_t?
+---@field tail integer lines at the end that are shown for a moment and are no part of the text
 ---@field on_buffer fun(buf: integer) told each buffer that is made
 local Stream = {}
 Stream.__index = Stream
@@ -26,6 +27,16 @@ local function dress(buf)
     -- names have underscores, and that is no mistake
     vim.cmd('silent! syntax clear markdownError')
   end)
+end
+
+--- Change a buffer that nobody else changes.
+---@param buf integer
+---@param change fun()
+local function edit(buf, change)
+  vim.bo[buf].modifiable = true
+  change()
+  vim.bo[buf].modifiable = false
+  vim.bo[buf].modified = false
 end
 
 ---@param name string
@@ -48,13 +59,14 @@ end
 ---@param on_buffer? fun(buf: integer) told the buffer, and each that takes its place
 ---@return tideate.Stream
 function M.new(name, on_buffer)
-  local fields = { name = name, said = {}, finished = false, pending = {}, on_buffer = on_buffer or function() end }
+  local fields = { name = name, said = {}, finished = false, pending = {}, tail = 0, on_buffer = on_buffer or function() end }
   local self = setmetatable(fields, Stream)
   self:open()
   return self
 end
 
 function Stream:open()
+  self.tail = 0
   self.buf = make(self.name)
   vim.api.nvim_create_autocmd('BufReadCmd', {
     buffer = self.buf,
@@ -69,10 +81,10 @@ end
 --- Write all again into a buffer that has nothing.
 function Stream:fill()
   local lines = vim.split(table.concat(self.said), '\n', { plain = true })
-  vim.bo[self.buf].modifiable = true
-  vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
-  vim.bo[self.buf].modifiable = false
-  vim.bo[self.buf].modified = false
+  self.tail = 0
+  edit(self.buf, function()
+    vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
+  end)
   dress(self.buf)
   if self.finished then
     self:parse()
@@ -107,21 +119,27 @@ local function followers(buf)
   end, vim.fn.win_findbuf(buf))
 end
 
+--- Let windows show the end.
+---@param buf integer
+---@param following integer[]
+local function follow(buf, following)
+  local last = vim.api.nvim_buf_line_count(buf)
+  for _, win in ipairs(following) do
+    -- the end of the line: a paragraph may be longer than the window
+    vim.api.nvim_win_set_cursor(win, { last, #vim.api.nvim_buf_get_lines(buf, -2, -1, true)[1] })
+  end
+end
+
 ---@param buf integer
 ---@param text string
 local function append(buf, text)
   local following = followers(buf)
   local row = vim.api.nvim_buf_line_count(buf) - 1
   local column = #vim.api.nvim_buf_get_lines(buf, row, row + 1, true)[1]
-  vim.bo[buf].modifiable = true
-  vim.api.nvim_buf_set_text(buf, row, column, row, column, vim.split(text, '\n', { plain = true }))
-  vim.bo[buf].modifiable = false
-  vim.bo[buf].modified = false
-  local last = vim.api.nvim_buf_line_count(buf)
-  for _, win in ipairs(following) do
-    -- the end of the line: a paragraph may be longer than the window
-    vim.api.nvim_win_set_cursor(win, { last, #vim.api.nvim_buf_get_lines(buf, -2, -1, true)[1] })
-  end
+  edit(buf, function()
+    vim.api.nvim_buf_set_text(buf, row, column, row, column, vim.split(text, '\n', { plain = true }))
+  end)
+  follow(buf, following)
 end
 
 --- Add text; it is shown within a frame.
@@ -154,8 +172,33 @@ function Stream:take(limit)
   return text:sub(1, limit)
 end
 
+--- Show lines at the end until more is said, in place of those that were shown so.
+---@param lines string[]
+function Stream:set_tail(lines)
+  self:flush()
+  local following = followers(self:revive())
+  edit(self.buf, function()
+    vim.api.nvim_buf_set_lines(self.buf, -1, -1, true, lines)
+  end)
+  self.tail = #lines
+  follow(self.buf, following)
+end
+
+--- Take the lines away that are no part of the text.
+function Stream:drop_tail()
+  if self.tail > 0 and vim.api.nvim_buf_is_loaded(self.buf) then
+    local following = followers(self.buf)
+    edit(self.buf, function()
+      vim.api.nvim_buf_set_lines(self.buf, -1 - self.tail, -1, true, {})
+    end)
+    follow(self.buf, following)
+  end
+  self.tail = 0
+end
+
 ---@param limit integer bytes
 function Stream:show(limit)
+  self:drop_tail()
   local text = self:take(limit)
   if text ~= '' then
     self:revive()

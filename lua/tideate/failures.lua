@@ -1,0 +1,108 @@
+--- What checks and gates of a run found wrong, in the quickfix list: one list a run, the person's own stay.
+local M = {}
+
+local KEPT = 20 -- runs whose lists are still written to
+
+---@class tideate.FailureList
+---@field run string
+---@field id integer of the quickfix list; 0 before there is one
+---@field step string whose failures stand there
+---@field names string[] of the checks or gates that failed
+---@field items table<string, any>[]
+
+---@type tideate.FailureList[] the oldest first
+local lists = {}
+
+---@param run string
+---@return tideate.FailureList
+local function list_of(run)
+  for _, list in ipairs(lists) do
+    if list.run == run then
+      return list
+    end
+  end
+  local list = { run = run, id = 0, step = '', names = {}, items = {} }
+  table.insert(lists, list)
+  if #lists > KEPT then
+    table.remove(lists, 1)
+  end
+  return list
+end
+
+---@param list tideate.FailureList
+---@return string
+local function title(list)
+  local names = #list.names > 0 and table.concat(list.names, ', ') or 'no failures'
+  return ('tideate: %s (run %s)'):format(names, list.run:sub(1, 8))
+end
+
+---@param entry table<string, any> of `setqflist()`, with keys that it does not know
+---@return table<string, any>
+local function item(entry)
+  local placed = type(entry.filename) == 'string' and entry.filename ~= ''
+  return {
+    filename = placed and entry.filename or nil,
+    lnum = tonumber(entry.lnum) or 0,
+    col = tonumber(entry.col) or 0,
+    text = entry.text or '',
+    type = entry.type or 'E',
+    valid = placed and 1 or 0,
+  }
+end
+
+---@param list tideate.FailureList
+local function write(list)
+  local what = { title = title(list), items = list.items }
+  if list.id ~= 0 and vim.fn.getqflist({ id = list.id }).id == list.id then
+    what.id = list.id
+    vim.fn.setqflist({}, 'r', what)
+  elseif #list.items > 0 then
+    what.nr = '$' -- behind all lists, so that none is lost
+    vim.fn.setqflist({}, ' ', what)
+    list.id = vim.fn.getqflist({ nr = '$', id = 0 }).id
+  end
+end
+
+--- Add what a check or a gate found; what an earlier step of the run found makes way.
+---@param run string
+---@param step string
+---@param name string
+---@param entries table<string, any>[]
+function M.add(run, step, name, entries)
+  local list = list_of(run)
+  local news = list.step ~= step
+  if news then
+    list.step, list.names, list.items = step, {}, {}
+  end
+  if #entries > 0 then
+    table.insert(list.names, name)
+    vim.list_extend(list.items, vim.tbl_map(item, entries))
+  end
+  if #entries > 0 or news then
+    write(list)
+  end
+end
+
+---@type table<string, fun(run: string, data: table<string, any>)>
+local on = {
+  SD_EVENT_CHECK_ENDED = function(run, data)
+    M.add(run, data.step or '', data.check or '?', data.failures or {})
+  end,
+  SD_EVENT_GATE_FAILED = function(run, data)
+    -- those of the checks stand there already
+    if data.gate ~= 'verification' and data.entries and #data.entries > 0 then
+      M.add(run, data.step or '', data.gate .. ' gate', data.entries)
+    end
+  end,
+}
+
+--- Take an event.
+---@param event tideate.Event
+function M.on_event(event)
+  local handler = on[event.name]
+  if handler then
+    handler(event.execution_id, event.data)
+  end
+end
+
+return M

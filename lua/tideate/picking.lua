@@ -1,0 +1,90 @@
+--- Which run of this Neovim a person means.
+local M = {}
+
+local SHORT = 8 -- characters of an id that people read and type
+
+---@param wanted fun(run: tideate.Run): boolean
+---@return fun(): string[] ids
+function M.ids(wanted)
+  return function()
+    local runs = vim.tbl_filter(wanted, require('tideate.state').runs())
+    return vim.tbl_map(function(run)
+      return run.execution_id:sub(1, SHORT)
+    end, runs)
+  end
+end
+
+---@return boolean
+function M.any()
+  return true
+end
+
+---@param run tideate.Run
+---@return boolean
+function M.is_active(run)
+  return not require('tideate.state').ended(run.execution_id)
+end
+
+---@param run tideate.Run
+---@return boolean
+function M.is_paused(run)
+  return run.state == 'paused' or run.pausing
+end
+
+---@param run tideate.Run
+---@return boolean
+function M.changed_files(run)
+  return not M.is_active(run) and #run.files > 0
+end
+
+--- The newest run that is meant by a prefix, if there is one.
+---@param prefix string may be empty
+---@param fits fun(run: tideate.Run): boolean
+---@return string? execution_id
+function M.found(prefix, fits)
+  for _, run in ipairs(require('tideate.state').runs()) do
+    if prefix ~= '' and vim.startswith(run.execution_id, prefix) or prefix == '' and fits(run) then
+      return run.execution_id
+    end
+  end
+end
+
+--- The run that is meant: by the beginning of its id, else the newest that fits.
+---@param prefix string may be empty
+---@param fits fun(run: tideate.Run): boolean
+---@param what string for the message when there is none
+---@return string? execution_id
+function M.pick(prefix, fits, what)
+  if #prefix == 32 then
+    return prefix -- perhaps of an earlier Neovim: the host knows
+  end
+  local id = M.found(prefix, fits)
+  if not id then
+    local which = prefix == '' and '' or (" with the id '%s'"):format(prefix)
+    local words = ('there is no %s%s; `:Workflow status` shows the runs'):format(what, which)
+    require('tideate.ui').notify(words, vim.log.levels.WARN)
+  end
+  return id
+end
+
+---@param run tideate.Run
+---@return string
+function M.status_line(run)
+  local step = ''
+  if run.total_steps > 0 then
+    step = ('%d/%d %s'):format(run.step, run.total_steps, require('tideate.state').place(run))
+  elseif run.step > 0 then
+    step = ('%d %s'):format(run.step, require('tideate.state').place(run))
+  end
+  return ('%s  %-12s %-10s %-20s %6.1f s %6d tokens  %s'):format(
+    run.execution_id:sub(1, SHORT),
+    run.name,
+    run.declined and 'declined' or require('tideate.state').word(run),
+    step,
+    run.elapsed_ms / 1000,
+    run.tokens,
+    (require('tideate.ui.text').fit(run.prompt:gsub('%s+', ' '), 40))
+  )
+end
+
+return M

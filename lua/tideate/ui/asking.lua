@@ -1,0 +1,36 @@
+--- A question that no run asks: before something that the person began is done.
+local M = {}
+
+local asked = 0
+
+---@class tideate.OwnQuestion
+---@field about string what it is about, for the title
+---@field doing string what is to be done, for the title
+---@field message string
+---@field details? string markdown
+---@field cautious? boolean <CR> is a no
+
+--- Ask; the person just pressed a key or gave a command, so that the next key answers.
+---@param question tideate.OwnQuestion
+---@param on_yes fun()
+function M.yes(question, on_yes)
+  asked = asked + 1
+  local ui = require('tideate.ui')
+  ui.confirm('own' .. asked, {
+    execution_id = '',
+    workflow = question.about,
+    step = question.doing,
+    kind = question.cautious and 'override' or 'gate',
+    message = question.message,
+    details = question.details,
+  }, function(answer)
+    if answer.accepted then
+      on_yes()
+    end
+  end, function(err)
+    ui.notify(err, vim.log.levels.ERROR)
+  end)
+  vim.schedule(ui.focus)
+end
+
+return M

@@ -1,0 +1,211 @@
+--- What a run's text says of checks, gates and a rollback; of a running check the last lines, as they come.
+local M = {}
+
+local SHOWN = 6 -- lines of a check that is running
+local LONGEST = 200 -- bytes of such a line
+local FRAME = 100 -- milliseconds between two drawings
+local NAMED = 20 -- files that are named
+
+---@class tideate.ui.LiveCheck
+---@field name string
+---@field command string
+---@field lines string[] the last ones
+---@field drawing? boolean whether it is to be drawn again
+
+---@param entry tideate.ui.Run
+---@param text string
+local function remark(entry, text)
+  require('tideate.ui.sections').remark(entry, text)
+end
+
+---@param live tideate.ui.LiveCheck
+---@return string[]
+local function drawn(live)
+  local lines = { '', ('    ▸ %s  %s'):format(live.name, live.command) }
+  for _, line in ipairs(live.lines) do
+    table.insert(lines, '    │ ' .. line)
+  end
+  return lines
+end
+
+--- Draw a running check, once in a frame.
+---@param entry tideate.ui.Run
+local function draw_soon(entry)
+  local live = entry.check
+  if not live or live.drawing then
+    return
+  end
+  live.drawing = true
+  vim.defer_fn(function()
+    live.drawing = nil
+    if entry.check == live then
+      entry.stream:set_tail(drawn(live))
+    end
+  end, FRAME)
+end
+
+---@type table<string, { [1]: string, [2]: string }> status → mark and word
+local STATUS = {
+  passed = { '✓', 'passed' },
+  failed = { '✗', 'failed' },
+  timed_out = { '✗', 'took too long' },
+  not_configured = { '✗', 'not configured' },
+  not_trusted = { '✗', 'not trusted' },
+  cancelled = { '⊘', 'cancelled' },
+}
+
+---@param count integer
+---@param word string
+---@return string
+local function counted(count, word)
+  return ('%d %s%s'):format(count, word, count == 1 and '' or 's')
+end
+
+--- The end of a check on a line.
+---@param data table<string, any>
+---@return string
+function M.ended_words(data)
+  local look = STATUS[data.status] or { '?', tostring(data.status) }
+  local parts = { ('%s **%s** %s'):format(look[1], data.check or '?', look[2]) }
+  if (tonumber(data.duration_ms) or 0) > 0 then
+    table.insert(parts, 'in ' .. require('tideate.ui.progress').duration(data.duration_ms))
+  end
+  local words = table.concat(parts, ' ')
+  -- of one that passed it only says where its command stands
+  if data.status ~= 'passed' and type(data.reason) == 'string' and data.reason ~= '' then
+    words = words .. ': ' .. data.reason
+  end
+  local failures = data.failures or {}
+  if #failures > 0 then
+    words = ('%s  \n%s in the quickfix list'):format(words, counted(#failures, 'failure'))
+  end
+  return words
+end
+
+---@param mark string
+---@param data table<string, any>
+---@param word string
+---@return string
+local function gate_words(mark, data, word)
+  local took = tonumber(data.duration_ms) and require('tideate.ui.progress').duration(data.duration_ms) or nil
+  local words = ('%s **gate %d, %s** %s%s'):format(mark, data.number, data.gate, word, took and ' in ' .. took or '')
+  if data.auto_fixed == true then
+    words = words .. ', with the fixes applied'
+  end
+  for _, issue in ipairs(data.issues or {}) do
+    words = ('%s\n- %s'):format(words, issue:gsub('\n', '\n  '))
+  end
+  return words
+end
+
+--- Names as people read them: so many, then a count.
+---@param names string[]
+---@return string
+local function listed(names)
+  local shown = vim.tbl_map(function(name)
+    return ('`%s`'):format(name)
+  end, vim.list_slice(names, 1, NAMED))
+  local more = #names > NAMED and (' and %d more'):format(#names - NAMED) or ''
+  return table.concat(shown, ', ') .. more
+end
+
+---@param value any
+---@return boolean
+local function given(value)
+  return value ~= nil and value ~= vim.NIL and value ~= ''
+end
+
+--- What a rollback did.
+---@param data {restored: string[], merged: string[], left: string[], snapshot?: string, error?: string}
+---@return string
+function M.rollback_words(data)
+  local restored, merged, left = data.restored or {}, data.merged or {}, data.left or {}
+  local lines = { '**Rolled back.**' }
+  if #restored + #merged + #left == 0 and not given(data.error) then
+    table.insert(lines, 'Nothing was written that had to be put back.')
+  end
+  if #restored > 0 then
+    table.insert(lines, ('Put back: %s.'):format(listed(restored)))
+  end
+  if #merged > 0 then
+    table.insert(lines, ('Taken out, your own edits kept: %s.'):format(listed(merged)))
+  end
+  if #left > 0 then
+    table.insert(lines, ('Left as it is, you changed what was written: %s.'):format(listed(left)))
+  end
+  if given(data.error) then
+    table.insert(lines, ('**Not all of it: %s**'):format(data.error))
+  end
+  if given(data.snapshot) then
+    local words = 'The files as they were before are snapshot `%s`: `:Workflow snapshot`.'
+    table.insert(lines, words:format(data.snapshot:sub(1, 8)))
+  end
+  return table.concat(lines, '  \n')
+end
+
+---@type table<string, fun(data: table<string, any>): string?>
+local WORDS = {
+  SD_EVENT_CHECK_ENDED = M.ended_words,
+  SD_EVENT_GATE_PASSED = function(data)
+    -- those without a number belong to a step, which tells of them itself
+    return data.number and gate_words('✓', data, 'passed') or nil
+  end,
+  SD_EVENT_GATE_FAILED = function(data)
+    return data.number and gate_words('✗', data, 'failed') or nil
+  end,
+  SD_EVENT_ROLLED_BACK = M.rollback_words,
+}
+
+--- What an event that was kept says, a line each, without Markdown's marks.
+---@param event {name: string, data: table<string, any>}
+---@return string[]
+function M.plain(event)
+  local words = (WORDS[event.name] or function() end)(event.data)
+  if not words then
+    return {}
+  end
+  return vim.split((words:gsub('%*%*', ''):gsub('  \n', '\n')), '\n', { plain = true })
+end
+
+---@param name string
+---@return tideate.ui.Writer
+local function writer(name)
+  return function(entry, data)
+    local words = WORDS[name](data)
+    if words then
+      remark(entry, words)
+    end
+  end
+end
+
+---@type table<string, tideate.ui.Writer>
+M.writers = {
+  SD_EVENT_CHECK_STARTED = function(entry, data)
+    entry.check = { name = data.check or '?', command = data.command or '', lines = {} }
+    entry.stream:set_tail(drawn(entry.check))
+  end,
+  SD_EVENT_CHECK_OUTPUT = function(entry, data)
+    local live = entry.check
+    if not live or live.name ~= data.check then
+      return
+    end
+    for _, line in ipairs(vim.list_slice(data.lines or {}, math.max(1, #(data.lines or {}) - SHOWN + 1))) do
+      -- a line may have more in it, and be cut in the middle of a character
+      table.insert(live.lines, require('tideate.ui.text').fit(line:sub(1, 4 * LONGEST), LONGEST))
+    end
+    live.lines = vim.list_slice(live.lines, math.max(1, #live.lines - SHOWN + 1))
+    draw_soon(entry)
+  end,
+  SD_EVENT_CHECK_ENDED = function(entry, data)
+    entry.check = nil
+    remark(entry, M.ended_words(data))
+  end,
+  SD_EVENT_GATE_PASSED = writer('SD_EVENT_GATE_PASSED'),
+  SD_EVENT_GATE_FAILED = writer('SD_EVENT_GATE_FAILED'),
+  SD_EVENT_ROLLED_BACK = function(entry, data)
+    entry.check = nil
+    remark(entry, M.rollback_words(data))
+  end,
+}
+
+return M

@@ -1,0 +1,272 @@
+--- A document that a person reads, may change, and says yes or no to: what they accept is what counts.
+local M = {}
+
+local UNTAKEN = 'your edits are not taken: e goes back to them, y again leaves them out'
+
+---@class tideate.DocumentPayload
+---@field text string Markdown
+---@field filetype? string
+---@field title? string
+---@field problems? string[] why what was accepted before could not be used
+
+---@class tideate.ui.Document
+---@field question tideate.Question
+---@field proposed string
+---@field text string as it is to be accepted
+---@field filetype string
+---@field problems string[]
+---@field message string?
+---@field editor tideate.TextEdit what is typed there is no answer until it is taken
+---@field dialog tideate.Dialog
+---@field respond fun(result: table<string, any>)
+---@field written? boolean whether the person wrote something that no answer holds yet
+local Document = {}
+Document.__index = Document
+
+---@param text string
+---@return string[]
+local function lines_of(text)
+  return vim.split((text:gsub('\n$', '')), '\n', { plain = true })
+end
+
+--- What was accepted last: it is shown again where it could not be used.
+---@type { identity: string, text: string }?
+local accepted
+
+---@param question tideate.Question
+---@return string
+local function identity(question)
+  return question.execution_id .. ' ' .. question.step
+end
+
+---@param width integer
+---@return tideate.Chunk[][]
+function Document:head(width)
+  local wrap = require('tideate.ui.text').wrap
+  local lines = {} ---@type tideate.Chunk[][]
+  local function say(said, group)
+    for _, line in ipairs(wrap(said, width - 2)) do
+      table.insert(lines, { { ' ' .. line, group } })
+    end
+  end
+  for _, problem in ipairs(self.problems) do
+    say('✗ ' .. problem, 'TideateFailed')
+  end
+  for _, line in ipairs(vim.split(self.question.message, '\n', { plain = true })) do
+    -- the engine says the problems in its question, too
+    if not vim.list_contains(self.problems, (line:gsub('%.$', ''))) then
+      say(line)
+    end
+  end
+  if self.message then
+    say(self.message, 'TideateWarning')
+  elseif self.text ~= self.proposed then
+    say('as you changed it; d shows the changes', 'TideateHint')
+  end
+  return lines
+end
+
+---@param width integer
+---@return tideate.Chunk[][]
+function Document:lines(width)
+  local lines = self:head(width)
+  table.insert(lines, { { (' %s'):format(('─'):rep(width - 2)), 'TideateBorder' } })
+  for _, line in ipairs(lines_of(self.text)) do
+    table.insert(lines, { { ' ' .. line } })
+  end
+  return lines
+end
+
+--- Draw again, from the top, where a message stands.
+---@param message string?
+function Document:redraw(message)
+  self.message = message
+  self.dialog:show()
+  vim.api.nvim_win_set_cursor(self.dialog.win, { 1, 0 })
+end
+
+--- The person wrote a text and hands it over.
+function Document:take()
+  local text = table.concat(self.editor:lines(), '\n')
+  self.text = self.proposed:sub(-1) == '\n' and text .. '\n' or text
+  self.written = self.text ~= self.proposed
+  self.editor:taken()
+  self:redraw()
+  self.dialog:focus()
+end
+
+function Document:edit()
+  if self.editor:visible() then
+    return vim.api.nvim_set_current_win(self.editor.win)
+  end
+  local lines = lines_of(self.text)
+  self.editor:fill(lines)
+  self.editor:open('edit: ' .. (self.question.payload.title or 'document'), #lines + 2)
+end
+
+--- The details, and what the person changed.
+function Document:details()
+  local parts = {} ---@type string[]
+  if (self.question.details or '') ~= '' then
+    table.insert(parts, self.question.details)
+  end
+  if self.text ~= self.proposed then
+    local changes = vim.diff(self.proposed, self.text, { ctxlen = 2 }) --[[@as string]]
+    table.insert(parts, ('What you changed:\n\n```diff\n%s```'):format(changes))
+  end
+  if #parts == 0 then
+    return self:redraw('there are no details; all of it stands here')
+  end
+  require('tideate.ui.preview').open('details', table.concat(parts, '\n\n---\n\n'), 'markdown')
+end
+
+function Document:accept()
+  if self.editor:unfinished() and self.message ~= UNTAKEN then
+    return self:redraw(UNTAKEN)
+  end
+  -- with problems also an unchanged text is the person's, not the one that was proposed at first
+  local changed = self.text ~= self.proposed or #self.problems > 0
+  self.written = false
+  accepted = { identity = identity(self.question), text = self.text }
+  self:close()
+  self.respond({ accepted = true, value = changed and { text = self.text } or nil })
+end
+
+---@param reason string?
+function Document:decline(reason)
+  self:close()
+  self.respond({ accepted = false, reason = reason })
+end
+
+function Document:focus()
+  if self.editor:visible() then
+    vim.api.nvim_set_current_win(self.editor.win)
+  else
+    self.dialog:focus()
+  end
+end
+
+---@return boolean
+function Document:focused()
+  return self.dialog:focused()
+end
+
+---@return boolean
+function Document:ready()
+  return self.dialog:ready()
+end
+
+--- Close it. What the person wrote and no answer holds is kept, in the window where they write it.
+function Document:close()
+  if not self.editor:unfinished() and not self.written then
+    self.editor:close()
+    return self.dialog:close()
+  end
+  if self.editor:visible() then
+    vim.api.nvim_win_set_config(self.editor.win, {
+      title = { { ' nobody waits for this text any more ', 'TideateWarning' } },
+      footer = { { ' it is kept in this buffer ', 'TideateHint' } },
+    })
+  end
+  self.dialog:close()
+  local name = require('tideate.ui.drafts').keep(identity(self.question), self.editor.buf)
+  require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(name), vim.log.levels.WARN)
+end
+
+---@return tideate.Key[]
+function Document:keys()
+  local function key(lhs, word, desc, run)
+    return { lhs = lhs, word = word, desc = desc, run = run }
+  end
+  local keys
+  keys = {
+    key({ 'y', '<CR>' }, 'yes', 'go on with the document as it stands here', function()
+      self:accept()
+    end),
+    key({ 'n', 'q', '<Esc>' }, 'no', 'decline it', function()
+      self:decline()
+    end),
+    key({ 'e' }, 'edit', 'edit the text', function()
+      self:edit()
+    end),
+    key({ 'd' }, 'details', 'the details, and what you changed', function()
+      self:details()
+    end),
+    key({ '<Space>' }, 'more', 'the next page', function()
+      vim.cmd('normal! ' .. vim.keycode('<C-f>'))
+    end),
+    key({ '?', 'g?' }, 'help', 'this help', function()
+      require('tideate.ui.keys').help('document', keys)
+    end),
+  }
+  return keys
+end
+
+---@param buf integer
+function Document:dress(buf)
+  vim.api.nvim_buf_call(buf, function()
+    -- silent: a Neovim without the markdown parser complains, from 0.12 on
+    vim.cmd('silent! setfiletype ' .. self.filetype)
+  end)
+  if self.filetype == 'markdown' then
+    pcall(vim.treesitter.start, buf, 'markdown')
+  end
+end
+
+--- Make the editor; what the person wrote before for the same question comes back in it.
+function Document:prepare()
+  local edit = require('tideate.ui.text_edit')
+  local function take()
+    self:take()
+  end
+  local draft = require('tideate.ui.drafts').take(identity(self.question))
+  if not draft then
+    self.editor = edit.new(edit.buffer('document', self.question.execution_id, take))
+    return self:dress(self.editor.buf)
+  end
+  edit.attach(draft, take)
+  self.editor = edit.new(draft)
+  self.editor.win = vim.fn.win_findbuf(draft)[1]
+  vim.bo[draft].modified = true
+  self.message = 'what you wrote before is kept: e shows it'
+end
+
+--- Let a person read a document and change it.
+---@param question tideate.Question payload: `tideate.DocumentPayload`
+---@param respond fun(result: table<string, any>) called once; `value` is `{ text }` where it was changed
+---@return tideate.Asked
+function M.open(question, respond)
+  local payload = question.payload ---@type tideate.DocumentPayload
+  local problems = payload.problems or {}
+  local before = accepted and accepted.identity == identity(question) and accepted.text or nil
+  local self = setmetatable({
+    question = question,
+    proposed = payload.text,
+    text = #problems > 0 and before or payload.text,
+    filetype = payload.filetype or 'markdown',
+    problems = problems,
+    respond = respond,
+  }, Document)
+  self:prepare()
+  self.dialog = require('tideate.ui.dialog').open({
+    title = function()
+      local title = require('tideate.ui.confirm').title(question)()
+      if payload.title and payload.title ~= '' then
+        table.insert(title, 2, { ('· %s '):format(payload.title), 'TideateHint' })
+      end
+      return title
+    end,
+    keys = self:keys(),
+    width = math.min(100, (require('tideate.ui.window').room()) - 4),
+    markdown = self.filetype == 'markdown',
+    lines = function(width)
+      return self:lines(width)
+    end,
+    on_closed = function()
+      self:decline('the document was closed')
+    end,
+  })
+  return self
+end
+
+return M

@@ -1,0 +1,56 @@
+--- What people wrote into questions that ended without it: kept in buffers, and given back when asked again.
+local M = {}
+
+local KEPT = 10 -- texts
+
+---@class tideate.Draft
+---@field buf integer
+---@field question string which one it was written for
+
+---@type tideate.Draft[] the oldest first
+local drafts = {}
+
+---@param draft tideate.Draft
+---@return boolean
+local function alive(draft)
+  return vim.api.nvim_buf_is_loaded(draft.buf)
+end
+
+--- Part with what is too much; a text that somebody sees stays.
+local function forget_old()
+  drafts = vim.tbl_filter(alive, drafts)
+  for index = #drafts - KEPT, 1, -1 do
+    local buf = table.remove(drafts, index).buf
+    if #vim.fn.win_findbuf(buf) == 0 then
+      vim.api.nvim_buf_delete(buf, { force = true })
+    end
+  end
+end
+
+--- Keep the buffer of a text edit.
+---@param question string
+---@param buf integer
+---@return string name of the buffer
+function M.keep(question, buf)
+  require('tideate.ui.text_edit').detach(buf)
+  table.insert(drafts, { buf = buf, question = question })
+  forget_old()
+  return vim.api.nvim_buf_get_name(buf)
+end
+
+--- The buffer that was written for a question before; it is the caller's now.
+---@param question string
+---@return integer? buf
+function M.take(question)
+  for index = #drafts, 1, -1 do
+    local draft = drafts[index]
+    if draft.question == question then
+      table.remove(drafts, index)
+      if alive(draft) then
+        return draft.buf
+      end
+    end
+  end
+end
+
+return M

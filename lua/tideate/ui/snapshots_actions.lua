@@ -1,0 +1,104 @@
+--- What a person can do with a snapshot.
+local M = {}
+
+---@param text string
+---@param level? integer of `vim.log.levels`
+local function say(text, level)
+  require('tideate.ui').notify(text, level or vim.log.levels.INFO)
+end
+
+local function words()
+  return require('tideate.ui.snapshots_text')
+end
+
+---@param method string
+---@param params table<string, any>
+---@param on_result fun(result: tideate.Result)
+local function ask(method, params, on_result)
+  require('tideate.stored').request(method, params, on_result)
+end
+
+--- Make one of the files as they are now.
+---@param name string
+---@param folder string
+---@param on_done fun()
+function M.create(name, folder, on_done)
+  ask('snapshot_create', { name = name, folder = folder }, function(result)
+    local one = result.snapshot ---@type tideate.Snapshot
+    local left = vim.tbl_keys(result.skipped or {})
+    table.sort(left)
+    local more = #left > 0 and ('; left out: %s'):format(table.concat(left, ', ', 1, math.min(#left, 5))) or ''
+    local more_left = #left > 5 and (' and %d more'):format(one.skipped - 5) or ''
+    local text = ('snapshot %s: %s%s%s'):format(words().name(one), words().counted(one.files, 'file'), more, more_left)
+    say(text, #left > 0 and vim.log.levels.WARN or nil)
+    on_done()
+  end)
+end
+
+---@param one tideate.Snapshot
+---@param delete_added boolean
+---@param folder string
+---@param on_done fun()
+local function restore(one, delete_added, folder, on_done)
+  local params = { snapshot_id = one.id, delete_added = delete_added, folder = folder }
+  ask('snapshot_restore', params, function(result)
+    local done = {} ---@type string[]
+    for _, part in ipairs({ { #result.written, 'brought back' }, { #result.deleted, 'deleted' } }) do
+      if part[1] > 0 then
+        table.insert(done, ('%s %s'):format(words().counted(part[1], 'file'), part[2]))
+      end
+    end
+    local text = #done == 0 and 'every file was as it was then' or table.concat(done, ', ')
+    if result.before then
+      text = ('%s; snapshot %s has them as they were until now'):format(text, result.before:sub(1, 8))
+    end
+    for path, why in pairs(result.left or {}) do
+      text = ('%s; left: %s: %s'):format(text, path, why)
+    end
+    say(text)
+    on_done()
+  end)
+end
+
+--- Go back to one, after the person saw what that changes.
+---@param one tideate.Snapshot
+---@param delete_added boolean also delete what was made since
+---@param folder string
+---@param on_done fun()
+function M.restore(one, delete_added, folder, on_done)
+  ask('snapshot_diff', { snapshot_id = one.id, changes = false, folder = folder }, function(result)
+    local message, details, anything = words().restore_words(result, delete_added)
+    if not anything then
+      return say(message == '' and 'every file is as it was then' or ('nothing to bring back; %s'):format(message))
+    end
+    require('tideate.ui.asking').yes({
+      about = 'snapshot',
+      doing = 'restore',
+      message = ('Restore %s? %s. What is there now is kept in a snapshot before.'):format(words().name(one), message),
+      details = details,
+    }, function()
+      restore(one, delete_added, folder, on_done)
+    end)
+  end)
+end
+
+--- Delete one, if the person means it.
+---@param one tideate.Snapshot
+---@param folder string
+---@param on_done fun()
+function M.delete(one, folder, on_done)
+  local needed = #one.pinned > 0 and (' The run %s still needs it to be taken back.'):format(one.pinned[1]:sub(1, 8)) or ''
+  require('tideate.ui.asking').yes({
+    about = 'snapshot',
+    doing = 'delete',
+    message = ('Delete %s?%s It cannot be brought back.'):format(words().name(one), needed),
+    cautious = true,
+  }, function()
+    ask('snapshot_delete', { snapshot_id = one.id, folder = folder }, function()
+      say(('deleted: %s'):format(words().name(one)))
+      on_done()
+    end)
+  end)
+end
+
+return M

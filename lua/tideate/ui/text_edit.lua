@@ -1,0 +1,121 @@
+--- A text of a question, edited in a float over it. What was typed stays until the question is answered.
+local M = {}
+
+local window = require('tideate.ui.window')
+
+---@class tideate.TextEdit
+---@field buf integer
+---@field win integer?
+---@field back integer?
+local TextEdit = {}
+TextEdit.__index = TextEdit
+M.TextEdit = TextEdit
+
+--- Let `:w` and `<CR>` hand a buffer's text over.
+---@param buf integer
+---@param accept fun()
+function M.attach(buf, accept)
+  vim.bo[buf].buftype = 'acwrite'
+  vim.bo[buf].bufhidden = 'hide'
+  vim.bo[buf].buflisted = false
+  vim.api.nvim_create_autocmd('BufWriteCmd', { buffer = buf, callback = accept })
+  vim.keymap.set('n', '<CR>', accept, { buffer = buf, nowait = true, desc = 'take this text' })
+end
+
+--- Let go of a buffer that nobody waits for any more: a listed one that keeps nobody from leaving Neovim.
+---@param buf integer
+function M.detach(buf)
+  vim.api.nvim_clear_autocmds({ buffer = buf, event = 'BufWriteCmd' })
+  vim.keymap.del('n', '<CR>', { buffer = buf })
+  vim.bo[buf].buftype = 'nofile'
+  vim.bo[buf].buflisted = true
+  vim.bo[buf].modified = false
+end
+
+--- A buffer to write in, which `:w` and `<CR>` hand over.
+---@param kind string the first part of its name
+---@param id string of the run
+---@param accept fun()
+---@return integer buf
+function M.buffer(kind, id, accept)
+  local buf = window.scratch(('tideate://%s/%s/%d'):format(kind, id:sub(1, 8), vim.uv.hrtime()))
+  M.attach(buf, accept)
+  return buf
+end
+
+---@param buf integer
+---@return tideate.TextEdit
+function M.new(buf)
+  return setmetatable({ buf = buf }, TextEdit)
+end
+
+--- Whether there is typed text that was not accepted.
+---@return boolean
+function TextEdit:unfinished()
+  return vim.api.nvim_buf_is_valid(self.buf) and vim.bo[self.buf].modified
+end
+
+---@return string[]
+function TextEdit:lines()
+  return vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
+end
+
+--- Put a text in, unless the person is not done with their own. That it was put in cannot be undone; what they
+--- changed in it can, also when they come back to it.
+---@param lines string[]
+function TextEdit:fill(lines)
+  if self:unfinished() or vim.deep_equal(self:lines(), lines) then
+    return
+  end
+  local levels = vim.bo[self.buf].undolevels
+  vim.bo[self.buf].undolevels = -1
+  vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
+  vim.bo[self.buf].undolevels = levels
+  vim.bo[self.buf].modified = false
+end
+
+--- Open the window over the question.
+---@param title string
+---@param height integer
+function TextEdit:open(title, height)
+  local columns, rows = window.room()
+  self.back = vim.api.nvim_get_current_win()
+  local keys = { { '<CR>', 'take it' }, { ':w', 'take it' }, { ':q', 'back' } }
+  self.win = window.over(
+    self.buf,
+    window.centered(math.min(100, columns - 4), math.min(math.max(height, 8), rows - 2), {
+      title = { { (' %s '):format(title), 'TideateTitle' } },
+      footer = require('tideate.ui.text').keys(keys, columns - 4),
+      zindex = 110,
+    })
+  )
+end
+
+---@return boolean
+function TextEdit:visible()
+  return window.visible(self.win)
+end
+
+--- The text is taken: nothing of it is unfinished.
+function TextEdit:taken()
+  vim.bo[self.buf].modified = false
+  vim.cmd.stopinsert()
+  self:hide()
+end
+
+function TextEdit:hide()
+  window.close(self.win)
+  self.win = nil
+  if window.visible(self.back) then
+    vim.api.nvim_set_current_win(self.back)
+  end
+end
+
+function TextEdit:close()
+  window.close(self.win)
+  if vim.api.nvim_buf_is_valid(self.buf) then
+    vim.api.nvim_buf_delete(self.buf, { force = true })
+  end
+end
+
+return M

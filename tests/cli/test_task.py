@@ -1,0 +1,190 @@
+"""A gated task in the shell's other commands: `show`, `gates`, `doctor`, `list`, `graph`, `rollback`."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import object_of
+from tests.support.tally import LINES, TASK, as_it_stands, make_project
+from tests.support.tasks import CODE, Model, edits
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+
+@pytest.fixture
+def model(shell: Shell, answering: ModelServer) -> Model:
+    (shell.project / "pyproject.toml").unlink()
+    make_project(shell.project)
+    assert shell.run("trust").returncode == 0
+    return Model(answering)
+
+
+def failing(model: Model) -> None:
+    """Have the executor write what fails a test, and the corrector give up."""
+    body = next(line.strip() for line in LINES.splitlines() if "return " in line and '"""' not in line)
+    model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(body, "return 0")}))
+    model.says("corrector", "I cannot.")
+
+
+def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: Model) -> None:
+    failing(model)
+    done = shell.run("run", "task", TASK, "--yes", "--json")
+    ended = object_of(done)
+    assert (done.returncode, ended["rollback_performed"], ended["attempts"]) == (1, True, 0), done.stderr
+    assert ended["path"][-1]["to"] == "failed"
+    assert "undo: tideate rollback" not in done.stderr
+    assert "rolled back: what the task wrote is taken back" in done.stderr
+    assert "tests: tests/test_lines.py:7" in done.stderr
+    assert "awaiting_audit_gate:" not in done.stderr, "a stage's object is no text to read"
+    shown = shell.run("show", ended["execution_id"])
+    for words in (
+        "## Objective",
+        "> The audit: approved.",
+        "✓ gate 1, plan  passed",
+        "✗ tests  failed after",
+        "tests/test_lines.py:7: test_lines: AssertionError",
+        "✗ gate 5, verification  failed",
+        "1. the corrector changed nothing",
+        "rolled back: what the task wrote is taken back",
+    ):
+        assert words in shown.stdout, shown.stdout + shown.stderr
+    gated = object_of(shell.run("show", ended["execution_id"], "--json"))["gated"]
+    assert [(gate["number"], gate["passed"]) for gate in gated["gates"]] == [
+        (1, True),
+        (2, True),
+        (3, True),
+        (4, True),
+        (5, False),
+    ]
+    assert {check["check"]: check["status"] for check in gated["checks"]}["tests"] == "failed"
+    assert gated["audit"]["approval"] == "approved"
+    assert len(gated["plan"]["steps"]) == 4
+    assert "src/tally/lines.py" in gated["rolled_back"]["restored"]
+
+
+def test_decisions_are_counted_by_gate(shell: Shell, model: Model) -> None:
+    none = shell.run("gates")
+    assert (none.returncode, none.stdout) == (0, ""), none.stdout
+    assert "no gate has decided" in none.stderr
+    failing(model)
+    assert shell.run("run", "task", TASK, "--yes").returncode == 1
+    rows = [line.split() for line in shell.run("gates").stdout.splitlines()]
+    assert [row[:5] for row in rows[1:]] == [
+        ["1", "plan", "1", "0", "0"],
+        ["2", "audit", "1", "0", "0"],
+        ["3", "execution", "1", "0", "0"],
+        ["4", "documentation", "1", "0", "0"],
+        ["5", "verification", "0", "1", "0"],
+    ]
+    counted = object_of(shell.run("gates", "--json", "--days", "1"))["gates"]
+    assert [(gate["name"], gate["passed"], gate["failed"]) for gate in counted][::4] == [
+        ("plan", 1, 0),
+        ("verification", 0, 1),
+    ]
+    assert shell.run("gates", "--days", "0").returncode != 0
+
+
+def test_a_task_that_was_done_says_how_to_undo_it_and_is_merged_with_what_came_after(
+    shell: Shell, model: Model
+) -> None:
+    ended = object_of(done := shell.run("run", "task", TASK, "--yes", "--json"))
+    assert (done.returncode, ended["rollback_performed"], model.asked("corrector")) == (0, False, 0)
+    assert f"undo: tideate rollback {ended['execution_id']}" in done.stderr
+    changelog = shell.project / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text() + "\nMine.\n")
+    assert "CHANGELOG.md (your edits kept)" in shell.run("rollback").stdout
+    (listed,) = object_of(shell.run("rollback", "--json"))["runs"]
+    assert (listed["merged"], listed["changed_since"]) == (["CHANGELOG.md"], [])
+    terminal = shell.open("rollback", ended["execution_id"][:8])
+    terminal.wait_for("would be restored, your edits kept: CHANGELOG.md")
+    terminal.wait_for("[y/N]")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3
+    assert "count_lines" in changelog.read_text()
+    back = shell.run("rollback", ended["execution_id"])
+    assert back.returncode == 0, back.stderr
+    assert "restored, your edits kept: CHANGELOG.md" in back.stderr
+    assert "restored: tools/count.sh" in back.stderr
+    assert "count_lines" not in changelog.read_text()
+    assert changelog.read_text().endswith("\nMine.\n")
+
+
+def test_doctor_says_of_each_check_whether_a_task_could_run_it(shell: Shell) -> None:
+    shell.write(".tideate/config.toml", '[verify]\nlint = "off"\ntests = ["make", "test"]\n')
+    found = {
+        one["name"]: one
+        for one in object_of(shell.run("doctor", "--json"))["checks"]
+        if one["name"].startswith("verify ")
+    }
+    assert len(found) == 5
+    assert not found["verify build"]["ok"]
+    assert "verify.build" in found["verify build"]["message"]
+    assert not found["verify tests"]["ok"], "the project's configuration is not trusted"
+    assert shell.run("trust").returncode == 0
+    checks = object_of(shell.run("doctor", "--json"))["checks"]
+    found = {one["name"]: one for one in checks}
+    assert found["verify tests"]["ok"]
+    assert "make test" in found["verify tests"]["message"]
+    assert found["verify lint"]["ok"]
+    assert "off" in found["verify lint"]["message"]
+
+
+def test_the_task_is_listed_and_drawn_like_any_machine(shell: Shell) -> None:
+    assert "task        machine, 13 states" in shell.run("list").stdout
+    drawn = shell.run("graph", "task", "--format", "mermaid").stdout
+    for words in ("awaiting_plan_gate", "self_correcting", "correction_exhausted"):
+        assert words in drawn
+
+
+@pytest.mark.crash
+def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> None:
+    began = shell.project / ".tideate" / "began"
+    os.mkfifo(began)
+    shell.write("scripts/wait.sh", f'echo $$ > "{began}"\nexec tail -f /dev/null\n')
+    config = shell.project / ".tideate" / "config.toml"
+    kept = [line for line in config.read_text().splitlines() if not line.startswith("tests = ")]
+    config.write_text("\n".join([*kept, 'tests = ["sh", "scripts/wait.sh"]']) + "\n")
+    assert shell.run("trust").returncode == 0
+    before = as_it_stands(shell.project)
+    process = shell.start("run", "task", TASK, "--yes")
+    check = int(began.read_text())  # blocks until it runs
+    assert as_it_stands(shell.project) != before
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130, told
+    assert "rolled back: what the task wrote is taken back" in told
+    assert "sh scripts/wait.sh" in told
+    assert as_it_stands(shell.project) == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(check, 0)
+    assert model.asked("corrector") == 0
+
+
+def test_what_stands_in_the_way_of_a_rollback_is_named_with_its_reason(shell: Shell, model: Model) -> None:
+    ended = object_of(shell.run("run", "task", TASK, "--yes", "--json"))
+    file = shell.project / "src" / "tally" / "lines.py"
+    file.write_text(file.read_text().replace("count_lines", "lines_of"))
+    after = as_it_stands(shell.project)
+    assert "nothing: src/tally/lines.py: " in shell.run("rollback").stdout
+    done = shell.run("rollback", ended["execution_id"])
+    assert (done.returncode, "src/tally/lines.py" in done.stderr) == (1, True), done.stderr
+    assert as_it_stands(shell.project) == after
+    assert model.asked("executor") == 1
+
+
+def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
+    shell: Shell, model: Model
+) -> None:
+    terminal = shell.open("run", "task", TASK, "--yes", rows=60, columns=80)
+    assert terminal.wait_exit() == 0, terminal.text
+    last = terminal.text.rpartition("task · fake")[2]
+    for words in ("✓ gate 1, plan", "✓ type_check", "✓ gate 5, verification", " • src/tally/lines.py"):
+        assert words in last, last
+    assert "undo: tideate rollback" in last
+    assert model.asked("planner") == 1

@@ -1,0 +1,254 @@
+"""Checks, gates and a rollback of a run: live in its output, in the quickfix list, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.events import Run
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory, FakeHost
+    from tests.support.editor import Editor
+
+
+def verifying(editor: Editor) -> Run:
+    run = Run(editor, "task", "verifying")
+    run.start(1)
+    return run
+
+
+def begin(run: Run, check: str = "tests", command: str = "python -m pytest -q") -> None:
+    run.event("CHECK_STARTED", step="verifying", check=check, command=command)
+
+
+def say(run: Run, *lines: str, check: str = "tests") -> None:
+    run.event("CHECK_OUTPUT", step="verifying", check=check, lines=list(lines))
+
+
+def end(run: Run, check: str = "tests", status: str = "passed", **more: Any) -> None:
+    data = {"step": "verifying", "reason": "", "duration_ms": 1200, "exit_code": 0, "failures": []}
+    run.event("CHECK_ENDED", **data | {"check": check, "status": status} | more)
+
+
+def failure(name: str, line: int, text: str = "wrong") -> dict[str, Any]:
+    return {"filename": name, "lnum": line, "col": 3, "text": text, "type": "E", "code": "", "tool": "pytest"}
+
+
+def quickfix(editor: Editor) -> dict[str, Any]:
+    found = editor.lua("return vim.fn.getqflist({ title = 1, items = 1, nr = '$', id = 0 })")
+    return dict(found)
+
+
+def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    run = verifying(editor)
+    begin(run)
+    editor.wait_screen("▸ tests  python -m pytest -q")
+    say(run, *(f"line {number}" for number in range(100)))
+    screen = editor.wait_screen("│ line 99")
+    assert sum("│ line" in line for line in screen) <= 6
+    end(run, reason="its command is configured")
+    editor.wait_screen("✓ **tests** passed in 1.2s")
+    text = run.text()
+    assert "▸" not in text
+    assert "line 99" not in text
+    assert "is configured" not in text
+
+
+def test_output_of_a_check_is_bounded_and_nothing_of_it_is_kept(editor: Editor) -> None:
+    run = verifying(editor)
+    begin(run)
+    for number in range(50):
+        say(run, "x" * 100_000, f"\x1b[31mline {number}")
+    editor.wait_for(lambda: "line 49" in run.text(), "the last line is shown")
+    assert len(run.text()) < 4_000
+    assert "\x1b" not in run.text()
+    end(run)
+    assert "line 49" not in run.text()
+
+
+def test_a_burst_of_output_is_drawn_a_frame_at_a_time(editor: Editor) -> None:
+    run = verifying(editor)
+    begin(run)
+    before = editor.lua("return vim.api.nvim_buf_get_changedtick(...)", run.buffer)
+    editor.lua(
+        """
+        local id = ...
+        for number = 1, 5000 do
+          require('tideate.events').dispatch({ name = 'SD_EVENT_CHECK_OUTPUT', execution_id = id, at = 0,
+            data = { step = 'verifying', check = 'tests', lines = { 'line ' .. number } } })
+        end
+        """,
+        run.id,
+    )
+    editor.wait_for(lambda: "│ line 5000" in run.text(), "the last line is shown")
+    assert editor.lua("return vim.api.nvim_buf_get_changedtick(...)", run.buffer) - before < 50
+
+
+def test_a_window_in_which_somebody_reads_is_not_moved(screen_editor: Editor) -> None:
+    editor = screen_editor
+    run = verifying(editor)
+    begin(run)
+    window = run.window()
+    editor.lua("vim.api.nvim_win_set_cursor(..., { 1, 0 })", window)
+    say(run, "one", "two")
+    editor.wait_for(lambda: "│ two" in run.text(), "the lines are shown")
+    assert editor.lua("return vim.api.nvim_win_get_cursor(...)", window) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("failed", "✗ **lint** failed in 1.2s: 2 errors"),
+        ("not_configured", "✗ **lint** not configured in 1.2s: 2 errors"),
+        ("timed_out", "✗ **lint** took too long"),
+        ("not_trusted", "✗ **lint** not trusted"),
+    ],
+)
+def test_how_a_check_ended_is_said(editor: Editor, status: str, words: str) -> None:
+    run = verifying(editor)
+    begin(run, "lint")
+    end(run, "lint", status, reason="2 errors")
+    assert words in run.text()
+
+
+def test_the_status_line_names_the_check_that_is_running(editor: Editor) -> None:
+    run = verifying(editor)
+    statusline = "return require('tideate').statusline()"
+    begin(run)
+    assert editor.lua(statusline) == "task 1/1 verifying (tests)"
+    assert editor.lua("return require('tideate').get_status(...).check", run.id) == "tests"
+    end(run)
+    assert editor.lua(statusline) == "task 1/1 verifying"
+
+
+def test_failures_fill_a_list_of_the_runs_own_and_the_persons_stay(editor: Editor) -> None:
+    editor.lua("vim.fn.setqflist({}, ' ', { title = 'mine', items = { { text = 'a' } } })")
+    editor.lua("vim.fn.setqflist({}, ' ', { title = 'mine too', items = { { text = 'b' } } })")
+    editor.command("colder")
+    editor.edit("src/a.py", "A = 1\nB = 2\n")
+    editor.edit("other.py", "")
+    run = verifying(editor)
+    end(run, status="failed", failures=[failure(str(editor.cwd / "src/a.py"), 2, "assert 1 == 2")])
+    end(run, "lint", "failed", failures=[failure(str(editor.cwd / "src/a.py"), 1), failure("", 0, "no file")])
+    titles = [
+        editor.lua("return vim.fn.getqflist({ nr = ..., title = 1 }).title", number) for number in (1, 2, 3)
+    ]
+    assert titles == ["mine", "mine too", f"tideate: tests, lint (run {run.id[:8]})"]
+    assert quickfix(editor)["nr"] == 3
+    assert [item["text"] for item in quickfix(editor)["items"]] == ["assert 1 == 2", "wrong", "no file"]
+    assert editor.lua("return vim.fn.getqflist({ winid = 0 }).winid") == 0
+    assert "2 failures in the quickfix list" in run.text()
+    editor.command("cfirst")
+    assert editor.lua("return vim.fn.expand('%:t')") == "a.py"
+    assert editor.lua("return vim.fn.line('.')") == 2
+
+
+def test_a_new_round_of_checks_takes_the_place_of_the_last(editor: Editor) -> None:
+    run = verifying(editor)
+    end(run, status="failed", failures=[failure("/a.py", 2)])
+    first = quickfix(editor)["id"]
+    end(run, status="failed", step="verifying#2", failures=[failure("/b.py", 3, "another")])
+    assert [item["text"] for item in quickfix(editor)["items"]] == ["another"]
+    end(run, step="verifying#3")
+    assert quickfix(editor)["items"] == []
+    assert quickfix(editor)["title"] == f"tideate: no failures (run {run.id[:8]})"
+    assert quickfix(editor)["id"] == first
+    other = verifying(editor)
+    end(other, status="failed", failures=[failure("/c.py", 1)])
+    assert quickfix(editor)["id"] != first
+
+
+def test_a_run_without_failures_makes_no_list(editor: Editor) -> None:
+    run = verifying(editor)
+    end(run)
+    assert editor.lua("return vim.fn.getqflist({ nr = '$' }).nr") == 0
+
+
+def gate(run: Run, name: str, number: int, *issues: str, **more: Any) -> None:
+    data = {"step": f"awaiting_{name}_gate", "gate": name, "number": number, "issues": list(issues)}
+    more = {"duration_ms": 20, "auto_fixed": False, "entries": []} | more
+    run.event("GATE_FAILED" if issues else "GATE_PASSED", **data | more)
+
+
+def test_gates_say_their_number_and_what_is_wrong(editor: Editor) -> None:
+    run = verifying(editor)
+    gate(run, "plan", 1)
+    gate(run, "audit", 2, auto_fixed=True)
+    gate(run, "execution", 3, "src/a.py:2:1: invalid syntax", entries=[failure("/x/src/a.py", 2, "invalid")])
+    text = run.text()
+    assert "✓ **gate 1, plan** passed" in text
+    assert "✓ **gate 2, audit** passed in 0.0s, with the fixes applied" in text
+    assert "✗ **gate 3, execution** failed in 0.0s\n> - src/a.py:2:1: invalid syntax" in text
+    assert quickfix(editor)["title"] == f"tideate: execution gate (run {run.id[:8]})"
+
+
+def test_the_fifth_gate_does_not_list_the_checks_failures_twice(editor: Editor) -> None:
+    run = verifying(editor)
+    entry = failure("/x/a.py", 2)
+    end(run, status="failed", failures=[entry])
+    gate(run, "verification", 5, "tests: failed", entries=[entry])
+    assert len(quickfix(editor)["items"]) == 1
+    assert quickfix(editor)["title"] == f"tideate: tests (run {run.id[:8]})"
+
+
+def test_gates_and_the_rollback_are_autocommands(editor: Editor) -> None:
+    editor.lua("""
+      _G.heard = {}
+      vim.api.nvim_create_autocmd('User', { pattern = 'Tideate*', callback = function(event)
+        table.insert(_G.heard, { event.match, event.data })
+      end })
+    """)
+    run = verifying(editor)
+    gate(run, "plan", 1)
+    gate(run, "audit", 2, "too vague")
+    say(run, "not told")
+    run.event("ROLLED_BACK", restored=["a.py"], merged=[], left=[], snapshot=None, error=None)
+    heard = dict(editor.lua("return _G.heard"))
+    assert heard["TideateGatePassed"]["number"] == 1
+    assert heard["TideateGateFailed"]["number"] == 2
+    assert heard["TideateGateFailed"]["issues"] == ["too vague"]
+    assert heard["TideateWorkflowRolledBack"]["restored"] == ["a.py"]
+    assert "TideateCheckOutput" not in heard
+
+
+def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
+    run = verifying(editor)
+    run.event(
+        "ROLLED_BACK",
+        restored=["src/a.py", "src/b.py"],
+        merged=["c.py"],
+        left=["d.py"],
+        snapshot="0123456789abcdef",
+        error="e.py: no room",
+    )
+    run.event("WORKFLOW_FAILED", error="the tests fail", error_code="GateFailed")
+    text = run.text()
+    assert "**Rolled back.**" in text
+    assert "Put back: `src/a.py`, `src/b.py`." in text
+    assert "Taken out, your own edits kept: `c.py`." in text
+    assert "Left as it is, you changed what was written: `d.py`." in text
+    assert "snapshot `01234567`" in text
+    assert "**Not all of it: e.py: no room**" in text
+    assert (
+        "task failed: the tests fail; 3 files put back; left, because you changed it: d.py"
+        in editor.messages()
+    )
+
+
+def test_a_rollback_of_nothing_says_so(editor: Editor) -> None:
+    run = verifying(editor)
+    nothing: list[str] = []
+    run.event("ROLLED_BACK", restored=nothing, merged=nothing, left=nothing, snapshot=None, error=None)
+    assert "Nothing was written that had to be put back." in run.text()
+
+
+def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeHost) -> None:
+    faked.lua("require('tideate').run('rolled_back', { prompt = 'x' }, function(r) _G.result = r end)")
+    result = faked.wait("_G.result")
+    assert result["rollback_performed"] is True
+    assert result["attempts"] == 3
+    assert fake_host.heard("run")
+    assert "rolled_back failed: no; 1 file put back" in faked.messages()

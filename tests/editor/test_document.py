@@ -1,0 +1,247 @@
+"""A document that is read, changed and accepted: what the person wrote is never lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.dialogs import answers, ask, gate, wait_focused
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+TEXT = "# Plan\n\nObjective: add a tally.\n\n" + "".join(
+    f"## Step {number}\n\n- type: modify\n- `src/part{number}.py`\n\n" for number in range(1, 13)
+)
+LAST = "src/part12.py"
+
+
+def document(editor: Editor, text: str = TEXT, *, details: str = "", problems: tuple[str, ...] = ()) -> str:
+    payload = {"text": text, "filetype": "markdown", "title": "the plan", "problems": list(problems)}
+    return ask(editor, "document", message="Go on with this plan?", details=details, payload=payload)
+
+
+def opened(editor: Editor, text: str = TEXT, **more: Any) -> str:
+    question = document(editor, text, **more)
+    wait_focused(editor)
+    return question
+
+
+def edited(editor: Editor, line: str = "- by me") -> None:
+    """Add a line at the beginning, without handing it over."""
+    editor.feed("e")
+    editor.feed(f"ggO{line}<Esc>")
+
+
+def kept(editor: Editor) -> list[str]:
+    """The text of the listed buffer that was written in."""
+    return list(
+        editor.lua("""
+          for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+            if vim.bo[buf].buflisted and vim.api.nvim_buf_get_name(buf):find('^tideate://document/') then
+              return vim.api.nvim_buf_get_lines(buf, 0, -1, true)
+            end
+          end
+          return {}
+        """)
+    )
+
+
+def withdraw(editor: Editor, question: str) -> None:
+    editor.lua("require('tideate.ui').withdraw(...)", question)
+
+
+@pytest.mark.parametrize(("key", "accepted"), [("y", True), ("<CR>", True), ("n", False), ("q", False)])
+def test_an_unchanged_document_is_answered_without_a_text(editor: Editor, key: str, accepted: bool) -> None:
+    opened(editor)
+    editor.feed(key)
+    (answer,) = answers(editor)
+    assert answer == {"accepted": accepted}
+    assert editor.lua("return #vim.api.nvim_list_wins()") == 1
+    assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
+
+
+def test_what_was_written_is_the_answer_to_the_byte(editor: Editor) -> None:
+    opened(editor)
+    edited(editor)
+    editor.feed(":w<CR>")
+    assert answers(editor) == []
+    editor.feed("y")
+    assert answers(editor) == [{"accepted": True, "value": {"text": f"- by me\n{TEXT}"}}]
+    assert editor.lua("return #vim.api.nvim_list_bufs()") == 1
+
+
+def test_a_text_without_a_last_line_end_keeps_none(editor: Editor) -> None:
+    opened(editor, "one\ntwo")
+    edited(editor)
+    editor.feed("<CR>y")
+    assert answers(editor)[0]["value"] == {"text": "- by me\none\ntwo"}
+
+
+def test_a_change_that_was_undone_is_none(editor: Editor) -> None:
+    opened(editor)
+    edited(editor)
+    editor.feed("u:w<CR>y")
+    assert answers(editor) == [{"accepted": True}]
+
+
+def test_undoing_never_goes_behind_the_text_that_was_given(editor: Editor) -> None:
+    opened(editor)
+    editor.feed("euuu:w<CR>y")
+    assert answers(editor) == [{"accepted": True}]
+
+
+def test_what_was_taken_over_can_be_undone_when_the_text_is_opened_again(editor: Editor) -> None:
+    opened(editor)
+    editor.feed("e:%d<CR>:w<CR>")
+    editor.feed("eu:w<CR>y")
+    assert answers(editor) == [{"accepted": True}], "the plan is gone"
+
+
+def test_a_question_that_was_left_says_what_leads_back(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    opened(editor)
+    editor.command("wincmd p")
+    screen = editor.wait_screen("waits for you: :Workflow leads back")
+    assert not any("<Esc>" in line for line in screen)
+    editor.command("Workflow")
+    wait_focused(editor)
+    editor.feed("y")
+    assert answers(editor) == [{"accepted": True}]
+
+
+def test_the_whole_document_is_read_on_a_small_screen(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    opened(editor)
+    screen = editor.wait_screen("y yes  n no  e edit  d details")
+    assert any("refactor · analyze · the plan" in line for line in screen)
+    assert any("# Plan" in line for line in screen)
+    assert not any(LAST in line for line in screen)
+    editor.feed("<Space><Space><Space>")
+    editor.wait_screen(LAST)
+    editor.feed("gg")
+    editor.wait_screen("Go on with this plan?")
+    assert editor.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
+
+
+def test_leaving_the_editor_without_writing_keeps_what_was_typed(screen_editor: Editor) -> None:
+    editor = screen_editor
+    opened(editor)
+    edited(editor)
+    editor.command("quit")
+    wait_focused(editor)
+    editor.feed("G")
+    editor.feed("y")
+    assert answers(editor) == []
+    editor.wait_screen("your edits are not taken: e goes back to them")
+    editor.feed("e")
+    assert editor.lines()[0] == "- by me"
+    editor.feed(":w<CR>y")
+    assert answers(editor)[0]["value"]["text"].startswith("- by me\n# Plan")
+
+
+def test_edits_that_are_left_out_are_kept_in_a_buffer(editor: Editor) -> None:
+    opened(editor)
+    edited(editor)
+    editor.command("quit")
+    wait_focused(editor)
+    editor.feed("y")
+    editor.feed("y")
+    assert answers(editor) == [{"accepted": True}]
+    assert kept(editor)[:2] == ["- by me", "# Plan"]
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_no_loses_nothing_that_was_written(editor: Editor, taken: bool) -> None:
+    opened(editor)
+    edited(editor)
+    editor.command("write" if taken else "quit")
+    wait_focused(editor)
+    editor.feed("n")
+    assert answers(editor) == [{"accepted": False}]
+    assert kept(editor)[0] == "- by me"
+    assert "what you wrote is kept in the buffer tideate://document/01234567" in editor.messages()
+
+
+def test_a_question_that_is_withdrawn_while_somebody_types_leaves_them_their_window(editor: Editor) -> None:
+    question = opened(editor)
+    editor.feed("eggO- half a")
+    withdraw(editor, question)
+    editor.feed(" line<Esc>")
+    assert editor.lines()[:2] == ["- half a line", "# Plan"]
+    assert kept(editor)[0] == "- half a line"
+    editor.command("quit")
+    left = (
+        "return vim.tbl_filter(function(w) return vim.w[w].tideate_over or vim.w[w].tideate_dialog end, ...)"
+    )
+    assert editor.lua(left, editor.lua("return vim.api.nvim_list_wins()")) == []
+
+
+def test_what_was_written_comes_back_when_the_question_does(editor: Editor) -> None:
+    question = opened(editor)
+    edited(editor)
+    withdraw(editor, question)
+    editor.command("quit")
+    opened(editor)
+    editor.feed("y")
+    assert answers(editor) == []
+    editor.feed("e")
+    assert editor.lines()[:2] == ["- by me", "# Plan"]
+    assert kept(editor) == []
+    editor.feed(":w<CR>y")
+    assert answers(editor) == [{"accepted": True, "value": {"text": f"- by me\n{TEXT}"}}]
+
+
+def test_a_text_that_was_kept_keeps_nobody_from_leaving(editor: Editor) -> None:
+    question = opened(editor)
+    edited(editor)
+    withdraw(editor, question)
+    editor.quit()
+    assert editor.process.returncode == 0
+
+
+def test_neovim_is_not_left_while_edits_wait(editor: Editor) -> None:
+    opened(editor)
+    edited(editor)
+    with pytest.raises(Exception, match=r"E37|E162"):
+        editor.command("qall")
+
+
+def test_a_second_question_waits_and_the_text_stays(editor: Editor) -> None:
+    opened(editor)
+    edited(editor)
+    gate(editor, "another")
+    assert editor.lines()[0] == "- by me"
+    editor.feed(":w<CR>y")
+    assert answers(editor)[0]["value"]["text"].startswith("- by me")
+    wait_focused(editor)
+    editor.feed("y")
+    assert len(answers(editor)) == 2
+
+
+def test_problems_stand_above_and_the_edited_text_is_kept(screen_editor: Editor) -> None:
+    editor = screen_editor
+    opened(editor)
+    edited(editor)
+    editor.feed(":w<CR>y")
+    opened(editor, problems=("line 1: a step has no type",))
+    screen = editor.wait_screen("✗ line 1: a step has no type")
+    assert any("- by me" in line for line in screen)
+    editor.feed("y")
+    # unchanged since, but it is not what was proposed
+    assert answers(editor)[-1]["value"]["text"].startswith("- by me\n# Plan")
+
+
+def test_details_show_what_was_changed(screen_editor: Editor) -> None:
+    editor = screen_editor
+    opened(editor, details="The audit approves.")
+    edited(editor, "- a line of mine")
+    editor.feed(":w<CR>")
+    editor.feed("d")
+    screen = editor.wait_screen("The audit approves.")
+    assert any("+- a line of mine" in line for line in screen)
+    editor.feed("q")
+    editor.feed("?")
+    editor.wait_screen("go on with the document as it stands here")

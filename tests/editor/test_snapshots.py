@@ -1,0 +1,214 @@
+"""`:Workflow snapshot`: listed, compared, restored after a look, made and deleted, from the editor."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.workspace import SnapshotManager
+from tideate_core.workspace.snapshots.restoring import Restoring
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+FOCUSED = "vim.api.nvim_buf_get_name(0) == '' and vim.bo.filetype == 'tideate-runs'"
+ASKED = "(require('tideate.ui').pending()[1] or {}).ready"
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory) -> Editor:
+    """A small screen, in a project of two files."""
+    editor = start_editor(ui=(80, 24))
+    (editor.cwd / ".tideate").mkdir()
+    (editor.cwd / "src").mkdir()
+    (editor.cwd / "src" / "a.py").write_text("A = 1\nB = 2\n")
+    (editor.cwd / "gone.txt").write_text("here\n")
+    return editor
+
+
+def made(editor: Editor, name: str = "before it") -> None:
+    editor.command(f"Workflow snapshot {name}")
+    editor.wait_screen(f"“{name}”: 2 files")
+
+
+def changed(editor: Editor) -> None:
+    (editor.cwd / "src" / "a.py").write_text("A = 1\nB = 3\n")
+    (editor.cwd / "gone.txt").unlink()
+    (editor.cwd / "new.txt").write_text("new\n")
+
+
+def listed(editor: Editor) -> list[str]:
+    """Open the list."""
+    editor.command("Workflow snapshot")
+    editor.wait(FOCUSED)
+    return editor.lines()
+
+
+def names(editor: Editor) -> list[str]:
+    return [one.name for one in asyncio.run(SnapshotManager(editor.cwd).list())]
+
+
+def test_without_any_the_list_says_how_to_make_one(nvim: Editor) -> None:
+    assert listed(nvim) == [" none yet: c makes one of the files as they are now"]
+    nvim.feed("c")
+    nvim.feed("by key<CR>")
+    nvim.wait_screen("“by key”: 2 files")
+    nvim.wait_for(lambda: "by key" in nvim.lines()[0], "the list shows it")
+    assert names(nvim) == ["by key"]
+
+
+def test_the_files_that_differ_are_shown_with_their_lines(nvim: Editor) -> None:
+    made(nvim)
+    changed(nvim)
+    assert "before it" in listed(nvim)[0]
+    nvim.wait_screen("<CR> diff  r restore  c create  x delete  q close")
+    nvim.feed("<CR>")
+    nvim.wait_screen("since snapshot")
+    lines = nvim.lines()
+    assert [line for line in lines if line.startswith((" -", " +", " ~"))] == [
+        " - gone.txt",
+        " + new.txt",
+        " ~ src/a.py",
+    ]
+    assert "   -B = 2" in lines
+    assert "   +B = 3" in lines
+    row = lines.index(" ~ src/a.py") + 2
+    assert nvim.lua("return vim.fn.foldclosed(...)", row) == row
+    nvim.feed(f"{row}G<CR>")
+    nvim.wait_screen("   +B = 3")
+    added = lines.index("   +B = 3")
+    groups = nvim.lua(
+        """
+        local row = ...
+        return vim.tbl_map(function(mark) return mark[4].hl_group end,
+          vim.api.nvim_buf_get_extmarks(0, -1, { row, 0 }, { row, -1 }, { details = true }))
+        """,
+        added,
+    )
+    assert groups == ["TideateAddSign"]
+    nvim.feed("q")
+    nvim.wait_screen("x delete")
+    nvim.feed("q")
+    assert nvim.lua("return vim.bo.filetype") == ""
+
+
+def test_a_restore_shows_first_what_it_changes(nvim: Editor) -> None:
+    made(nvim)
+    changed(nvim)
+    listed(nvim)
+    nvim.feed("r")
+    nvim.wait(ASKED)
+    screen = " ".join(line.strip(" │~") for line in nvim.wait_screen("snapshot · restore"))
+    assert "1 file written, 1 file brought back, 1 file left, made since" in screen
+    assert "write `src/a.py`" in screen
+    assert "new.txt" not in screen
+    nvim.feed("n")
+    assert (nvim.cwd / "src" / "a.py").read_text() == "A = 1\nB = 3\n"
+    nvim.lua("vim.cmd('Workflow snapshot')")
+    nvim.wait(FOCUSED)
+    nvim.feed("r")
+    nvim.wait(ASKED)
+    nvim.feed("y")
+    nvim.wait_screen("2 files brought back")
+    assert (nvim.cwd / "src" / "a.py").read_text() == "A = 1\nB = 2\n"
+    assert (nvim.cwd / "gone.txt").read_text() == "here\n"
+    assert (nvim.cwd / "new.txt").exists()
+    assert names(nvim) == ["before it", "before the restore of before it"]
+
+
+def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) -> None:
+    made(nvim)
+    changed(nvim)
+    listed(nvim)
+    nvim.feed("R")
+    nvim.wait(ASKED)
+    nvim.wait_screen("delete `new.txt`")
+    nvim.feed("y")
+    nvim.wait_screen("1 file deleted")
+    assert not (nvim.cwd / "new.txt").exists()
+
+
+def test_where_nothing_differs_nothing_is_asked(nvim: Editor) -> None:
+    made(nvim)
+    listed(nvim)
+    nvim.feed("r")
+    nvim.wait_screen("every file is as it was then")
+    assert nvim.lua("return require('tideate.ui').pending()") == []
+
+
+def test_unsaved_buffers_are_kept_and_loaded_ones_follow(nvim: Editor) -> None:
+    made(nvim)
+    changed(nvim)
+    buffer = nvim.edit("src/a.py")
+    nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 0, true, { '# mine' })")
+    listed(nvim)
+    nvim.feed("r")
+    nvim.wait(ASKED)
+    nvim.feed("y")
+    nvim.wait_screen("unsaved in the editor, so nothing was restored")
+    assert nvim.lines(buffer)[0] == "# mine"
+    assert not (nvim.cwd / "gone.txt").exists()
+    nvim.lua("vim.api.nvim_buf_call(..., function() vim.cmd('edit!') end)", buffer)
+    listed(nvim)
+    nvim.feed("r")
+    nvim.wait(ASKED)
+    nvim.feed("y")
+    nvim.wait_screen("2 files brought back")
+    nvim.wait_for(lambda: nvim.lines(buffer) == ["A = 1", "B = 2"], "the buffer follows its file")
+
+
+def test_one_is_deleted_after_a_question_that_return_declines(nvim: Editor) -> None:
+    made(nvim)
+    listed(nvim)
+    nvim.feed("x")
+    nvim.wait(ASKED)
+    nvim.feed("<CR>")
+    assert names(nvim) == ["before it"]
+    listed(nvim)
+    nvim.feed("x")
+    nvim.wait(ASKED)
+    nvim.feed("y")
+    nvim.wait_screen("deleted: ")
+    assert names(nvim) == []
+
+
+def test_outside_any_project_it_says_so(start_editor: EditorFactory) -> None:
+    editor = start_editor()
+    editor.command("Workflow snapshot")
+    editor.wait_for(lambda: "this folder is in no project" in editor.messages(), "it is said")
+
+
+def test_it_is_completed_and_no_workflow_may_be_called_so(editor: Editor) -> None:
+    assert editor.lua("return vim.fn.getcompletion('Workflow snap', 'cmdline')") == ["snapshot"]
+    ok, err = editor.lua("return { require('tideate').register('snapshot', { steps = { 'a' } }) }")
+    assert not ok
+    assert "'snapshot' is a subcommand" in err
+
+
+def test_a_restore_that_was_killed_is_put_back_when_the_project_is_opened(
+    start_editor: EditorFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = start_editor()
+    # what is in a journal is believed only with the key of the person that the editor has
+    monkeypatch.setenv("XDG_STATE_HOME", str(editor.home / "state"))
+    (editor.cwd / ".tideate").mkdir()
+    (editor.cwd / "a.py").write_text("then\n")
+
+    async def killed() -> None:
+        manager = SnapshotManager(editor.cwd)
+        snapshot = await manager.create("one")
+        (editor.cwd / "a.py").write_text("now\n")
+        monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)  # as if killed before the end
+        await manager.restore(snapshot)
+
+    asyncio.run(killed())
+    assert (editor.cwd / "a.py").read_text() == "then\n"
+    editor.command("Workflow list")
+    editor.wait_for(
+        lambda: "a restore of a snapshot that was interrupted was put back: a.py" in editor.messages(),
+        "it is said",
+    )
+    assert (editor.cwd / "a.py").read_text() == "now\n"

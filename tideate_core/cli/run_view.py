@@ -1,0 +1,114 @@
+"""A run as it stands: its steps in rows, what is below them, and the text that streams."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Group
+from rich.text import Text
+
+from tideate_core.cli.output import visible
+from tideate_core.cli.steprows import StepState, check_rows, step_row
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["RunView"]
+
+STREAM_LINES: Final = 10
+STREAM_CHARACTERS: Final = 4000
+"""How much of the streamed text is kept: more than the lines of it that are shown."""
+
+
+class RunView:
+    """What the live view of a run shows."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.title = ""
+        self.begun: float | None = None
+        """On the monotonic clock; None: not yet, or it has ended."""
+        self.steps: dict[str, StepState] = {}
+        """By name; of runs within the run with the names of the steps that they are."""
+        self.move = ""
+        """A machine's move whose target has not begun."""
+        self._stream = ""
+        self._streams: str | None = None
+        """Of the steps that are answered at once, the one whose text is shown."""
+
+    def step_of(self, label: str) -> StepState:
+        """Return a step; an item of a list has none of its own."""
+        found = self.steps.get(label) or self.steps.get(label.rpartition("[")[0])
+        # a machine's steps are known when they come
+        return found or self.steps.setdefault(label, StepState())
+
+    def entered(self, state: str) -> StepState | None:
+        """Return the step that runs, if it is a visit of this state."""
+        name, step = next(reversed(self.steps.items()), ("", StepState()))
+        return step if step.state == "running" and name.partition("#")[0] == state else None
+
+    def streams(self, label: str, text: str) -> None:
+        """A step's answer goes on."""
+        self.step_of(label).characters += len(text)
+        if self._streams is None:
+            self._streams, self._stream = label, ""
+        if self._streams == label:
+            self._stream = (self._stream + visible(text))[-STREAM_CHARACTERS:]
+
+    def streamed(self, label: str) -> None:
+        """A step's answer has ended."""
+        if self._streams == label:
+            self._streams, self._stream = None, ""
+
+    def end(self, unfinished: str) -> None:
+        """Nothing runs any more; what did is left in this state."""
+        self.begun = None  # how long it took is said by who says that it has ended
+        for step in self.steps.values():
+            step.check = None
+            if step.state == "running":
+                step.seconds, step.state = step.elapsed, unfinished
+
+    def whole(self) -> Group:
+        """Return all rows."""
+        return Group(*self._rows())
+
+    def latest(self) -> Group:
+        """Return as much as the terminal has room for."""
+        tail = self._tail()
+        # a machine may go on for ever: what is done scrolls out at the top
+        title, *rows = self._rows()
+        room = max(1, self._console.height - len(tail) - 2)
+        return Group(title, *rows[-room:], *tail)
+
+    def _rows(self) -> list[Text]:
+        rows = []
+        for name, step in self.steps.items():
+            if step.move:
+                rows.append(self._move_row(step.move))
+            rows += [step_row(name, step), *(note.copy() for note in step.notes)]
+            if step.check:
+                rows += check_rows(step.check)
+        if self.move:
+            rows.append(self._move_row(self.move))
+        title = Text(visible(self.title), style="bold")
+        if self.begun is not None:
+            title.append(f"  {time.monotonic() - self.begun:.0f} s", "not bold dim")
+        return [self._fitted(title), *map(self._fitted, rows)]
+
+    def _move_row(self, move: str) -> Text:
+        return Text(f"   {visible(move)}", style="dim")
+
+    def _fitted(self, row: Text) -> Text:
+        # a row is a line: the view erases as many as it has
+        row.truncate(self._console.width, overflow="ellipsis")
+        return row
+
+    def _tail(self) -> list[Text]:
+        # a typed answer streams as JSON, which is no reading matter
+        if not self._stream.strip() or self._stream.lstrip().startswith("{"):
+            return []
+        room = max(3, min(STREAM_LINES, self._console.height - len(self._rows()) - 2))
+        width = max(10, self._console.width - 4)
+        lines = Text(self._stream.strip("\n"), style="dim").wrap(self._console, width)[-room:]
+        return [Text("  │ ", style="dim").append_text(line) for line in lines]

@@ -1,0 +1,170 @@
+"""Snapshots in the editor: made, listed, compared, restored, deleted; interrupted restores are put back."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import InvalidInput, SnapshotNotFound, TideateError
+from tideate_core.project import private_place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.editor.projects import Projects
+    from tideate_core.workspace import Snapshot, SnapshotManager
+
+__all__ = ["Recovery", "Snapshots"]
+
+log = logging.getLogger(__name__)
+
+MOST: Final = 2_000
+"""Files of one answer."""
+LONGEST: Final = 2_000_000
+"""Characters of all changes of one answer."""
+WHOLE_ID: Final = 16
+NAMED: Final = 10
+"""Files that a notice names."""
+
+
+class Snapshots:
+    """Requests about the snapshots of a folder's project; ids may be the beginnings of them."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    async def list(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return the snapshots, the newest first, and why some cannot be read.
+
+        :raises ConfigError: the folder is in no project.
+        """
+        manager = self._manager(params)
+        found, damaged = (await manager.list())[::-1], await manager.damaged()
+        return {"ok": True, "snapshots": [_shape(one) for one in found], "damaged": damaged}
+
+    async def create(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Make a snapshot; `skipped` is what was left out, and why.
+
+        :raises WorkspaceError: it cannot be made.
+        """
+        manager = self._manager(params)
+        made = await manager.get(await manager.create(str(params.get("name") or "by hand")))
+        skipped = dict(list(made.skipped.items())[:MOST])
+        return {"ok": True, "snapshot": _shape(made), "skipped": skipped}
+
+    async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what differs from a snapshot; with `changes` also the lines that differ.
+
+        :raises SnapshotNotFound: there is none.
+        :raises WorkspaceError: it is damaged.
+        """
+        manager = self._manager(params)
+        chosen = await _chosen(manager, params)
+        found = await manager.diff(chosen, changes=bool(params.get("changes")))
+        files, room = [], LONGEST
+        for one in found[:MOST]:
+            room -= len(one.changes)
+            changes = one.changes if room >= 0 else "too much to show; `tideate snapshot diff --changes` does"
+            files.append({"path": one.path, "status": one.status, "changes": changes})
+        return {"ok": True, "files": files, "more": max(0, len(found) - MOST)}
+
+    async def restore(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Bring a snapshot back, all of it or nothing; see `SnapshotManager.restore`.
+
+        :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
+        :raises WorkspaceError: it cannot be restored; everything was put back.
+        """
+        manager = self._manager(params)
+        chosen = await _chosen(manager, params)
+        done = await manager.restore(chosen, delete_added=bool(params.get("delete_added")))
+        return {"ok": True, **asdict(done)}
+
+    async def delete(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Delete a snapshot, also a damaged one by its whole id.
+
+        :raises SnapshotNotFound: there is none.
+        :raises WorkspaceError: it cannot be deleted.
+        """
+        manager = self._manager(params)
+        chosen = await _chosen(manager, params)
+        await manager.delete(chosen)
+        return {"ok": True, "snapshot_id": chosen}
+
+    def _manager(self, params: dict[str, Any]) -> SnapshotManager:
+        return self._projects.snapshots(self._projects.root(params.get("folder")))
+
+
+class Recovery:
+    """Puts back, once for each project, what restores wrote whose process was killed.
+
+    :param manager: gives the snapshots of a project.
+    :param notify: is told what was put back.
+    """
+
+    def __init__(
+        self, manager: Callable[[Path], SnapshotManager], notify: Callable[[list[str]], None]
+    ) -> None:
+        self._manager = manager
+        self._notify = notify
+        self._seen: set[Path] = set()
+        self._working: set[asyncio.Task[None]] = set()
+
+    def look(self, root: Path | None) -> None:
+        """Look at a project that is worked in; returns at once."""
+        if root is not None and root not in self._seen:
+            self._seen.add(root)
+            task = asyncio.create_task(self._recover(root), name=f"recover the snapshots of {root}")
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
+
+    async def aclose(self) -> None:
+        """Wait for what is being put back."""
+        await asyncio.gather(*self._working)
+
+    async def _recover(self, root: Path) -> None:
+        if not await asyncio.to_thread(_interrupted, root):
+            return
+        try:
+            recovered = await self._manager(root).recover()
+        except TideateError as error:
+            log.warning("no recovery of the snapshots of %s: %s", root, error)
+            self._notify([f"a restore of a snapshot was interrupted and cannot be put back: {error}"])
+            return
+        if recovered is not None:
+            names = ", ".join(recovered.restored[:NAMED])
+            more = f" and {len(recovered.restored) - NAMED} more" if len(recovered.restored) > NAMED else ""
+            words = f"a restore of a snapshot that was interrupted was put back: {names}{more}"
+            self._notify(["; ".join([words, *recovered.left])])
+
+
+def _interrupted(root: Path) -> bool:
+    """Tell whether a restore may have been begun: without loading what snapshots need."""
+    return (private_place(root) / "snapshots" / "journal").is_dir()
+
+
+async def _chosen(manager: SnapshotManager, params: dict[str, Any]) -> str:
+    wanted = str(params.get("snapshot_id") or "")
+    if len(wanted) == WHOLE_ID:
+        return wanted
+    found = [one.id for one in await manager.list() if wanted and one.id.startswith(wanted)]
+    if len(found) > 1:
+        raise InvalidInput(f"several snapshots begin with {wanted!r}; give more digits")
+    if not found:
+        raise SnapshotNotFound(f"no snapshot has the id {wanted!r}; `:Workflow snapshot` lists them")
+    return found[0]
+
+
+def _shape(one: Snapshot) -> dict[str, Any]:
+    """Return a snapshot as Lua gets it. Times are milliseconds since the epoch."""
+    return {
+        "id": one.id,
+        "name": one.name,
+        "timestamp": one.timestamp,
+        "files": one.count,
+        "size": one.size,
+        "skipped": one.skipped_count,
+        "pinned": list(one.pinned),
+    }
