@@ -26,7 +26,7 @@ DATA = ROOT / ".cache" / "coverage"
 REPORT = DATA / "report.json"
 PACKAGE = "tideate_core"
 ROOMS = ("engine", "workflows", "store")
-TESTS = ("tests/engine", "tests/workflows", "tests/store")
+TESTS = ("tests/engine", "tests/task", "tests/workflows", "tests/store")
 LEAST = 95.0
 """Per cent of a room's branches that the tests have to take."""
 

@@ -85,6 +85,23 @@ async def test_what_goes_too_far_is_refused_and_asked_again(root: Path, bad: str
     assert said in step.asked[1].user
 
 
+async def test_where_nobody_reviews_only_the_tasks_own_files_are_corrected(root: Path) -> None:
+    gutted = block("def test_double():\n    pass", "tests/test_a.py")
+    step = StageStep(root, gutted, block(RIGHT, "src/a.py"))
+    done = await correct_task(
+        step,  # type: ignore[arg-type]
+        role("corrector"),
+        BRIEF,
+        PLAN,
+        FOUND,
+        ("src/a.py",),
+        beyond=False,
+    )
+    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert "tests/test_a.py" in step.asked[1].user, "it was not refused"
+    assert "tests/test_a.py as it is:" not in step.asked[0].user
+
+
 async def test_a_test_is_not_emptied(root: Path) -> None:
     step = StageStep(root, block("", "tests/test_a.py"), attempts=1)
     done = await corrected(step)

@@ -61,7 +61,9 @@ async def written_then_edited(
     executing(desk, well=well)
     desk.when("STEP_STARTED", "documenting", lambda: edit(desk, change, name))
     result = await desk.run()
-    assert (result.ok, result.rollback_performed) == (well, not well), result.error
+    left = [] if well else desk.front.data(EventName.ROLLED_BACK)[-1]["left"]
+    assert (result.ok, result.rollback_performed) == (well, not well and not left), result.error
+    assert well or result.files == left
     return result
 
 

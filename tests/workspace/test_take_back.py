@@ -264,6 +264,7 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
     root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await workspace.apply([edit(NAME, LONG, WANTED), GOOD], execution_id="run")
+    one = (root / "src/one.py").read_bytes()
     change_by_hand(long)
 
     def full(path: Path, *args: object, **named: object) -> None:
@@ -275,6 +276,7 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
         patch.setattr(restoring, "put", full)
         with pytest.raises(WorkspaceError, match="No space left"):
             await workspace.take_back("run")
+    assert (root / "src/one.py").read_bytes() != one, "one file that cannot be written kept another from it"
     assert await workspace.take_back("run") == TakenBack(["src/one.py"], [NAME], [])
     assert long.text == BY_HAND
 

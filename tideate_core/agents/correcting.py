@@ -52,16 +52,22 @@ async def correct_task(
     plan: ExecutionPlan,
     report: VerificationReport,
     files: Sequence[str],
+    *,
+    beyond: bool = True,
 ) -> Corrected:
     """Ask for edits that settle what the verification found. No file is deleted, moved or emptied.
 
     :param files: what the task wrote so far.
+    :param beyond: files that failures are in may be changed, too, though neither plan nor task has to do with
+        them; not where nobody reviews that: a test would be made to pass by changing the test.
     :raises StepFailed: the role's budget is used up.
     """
     async with asking(step, role, brief) as stage:
         overlay = Overlay()
         failing = await _failing_files(step.workspace, report)
-        candidates = real_names(step.workspace, [*files, *failing, *named_files(plan)])
+        own = real_names(step.workspace, [*files, *named_files(plan)])
+        first = [path for path in failing if beyond or path in own]
+        candidates = real_names(step.workspace, [*files, *first, *own])
         await overlay.load(stage, candidates)
         usable = [path for path in candidates if overlay.knows(path)]
         notes: list[str] = []

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.resuming import Past
     from tideate_core.store.reader import Reader
-    from tideate_core.store.records import RunRow
+    from tideate_core.store.records import EventRow, RunRow
 
 __all__ = [
     "CannotGoOn",
@@ -149,9 +149,14 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
         files=list(run.files),
         usage=Usage(tokens.input, tokens.output, tokens.cost),
         duration_ms=run.duration_ms or 0,
-        rollback_performed=(back is not None and back.data["error"] is None) if whole else None,
+        rollback_performed=_all_back(back) if whole else None,
         attempts=corrections(results) if whole else None,
     )
+
+
+def _all_back(event: EventRow | None) -> bool:
+    """Tell whether all that a run wrote was taken back."""
+    return event is not None and event.data["error"] is None and not event.data["left"]
 
 
 async def leave_summary(execution: Execution, ending: Ending, recorder: Recorder, private: Path) -> None:

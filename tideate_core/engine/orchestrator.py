@@ -53,7 +53,8 @@ class WorkflowOrchestrator:
     async def execute_task(self, task: Task | str) -> WorkflowResult:
         """Carry out a task to its end. Failures are results, not exceptions.
 
-        Of a task that broke off, `rollback_performed` says whether all that it wrote was taken back.
+        Of a task that broke off, `rollback_performed` says whether all that it wrote was taken back; not
+        what somebody changed since in the very lines, which is `files` then.
 
         :raises asyncio.CancelledError: the caller was cancelled; the task is, and it is taken back.
         """

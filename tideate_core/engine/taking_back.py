@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
-from tideate_core.errors import WorkspaceError
+from tideate_core.errors import TideateError, WorkspaceError
 from tideate_core.workspace.unwound import TakenBack
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from tideate_core.engine.work import Reversible
     from tideate_core.workspace import Workspace
 
-__all__ = ["TakingBack", "release_snapshots", "restored", "rolled_back"]
+__all__ = ["TakingBack", "release_snapshots", "restored", "rolled_back", "tell_strays"]
+
+MOST_TOLD: Final = 8
+"""Files that a notice names."""
 
 log = logging.getLogger(__name__)
 
@@ -56,12 +59,13 @@ class TakingBack:
             await self._memory.remember(RUN, TAKING_BACK, _end(event, result))
         done, failure = await restored(self._workspace, self._execution.id)
         self._recorder.event(EventName.ROLLED_BACK, rolled_back(done, reversible.snapshot, failure))
+        await tell_strays(self._recorder, self._workspace, self._execution.step, reversible.snapshot, done)
         reversible.break_off()
         if failure:
             return self._stuck(event, result, failure)
         await release_snapshots(self._workspace, self._execution.id)
         self._execution.files[:] = [*done.left]
-        return event, replace(result, files=[*done.left], rollback_performed=True)
+        return event, replace(result, files=[*done.left], rollback_performed=not done.left)
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be taken back."""
@@ -93,7 +97,7 @@ async def restored(workspace: Workspace, run: str) -> tuple[TakenBack, str]:
     """Take back what a run wrote; returns what came of it, and why it could not be done, else empty."""
     try:
         return await workspace.take_back(run), ""
-    except WorkspaceError as error:
+    except (TideateError, OSError) as error:  # an editor that is gone, too: the run has to end
         log.exception("what run %s wrote could not be taken back", run)
         return TakenBack([], [], []), str(error)
 
@@ -107,6 +111,35 @@ def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str
         "snapshot": snapshot,
         "error": failure or None,
     }
+
+
+async def tell_strays(
+    recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: TakenBack
+) -> None:
+    """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
+
+    A check may have, as one that formats files; or the person, whose text is never put back unasked.
+    """
+    if snapshot is None or workspace.root is None:
+        return
+    from tideate_core.workspace import SnapshotManager
+
+    try:
+        found = await SnapshotManager(workspace.root, private=workspace.private).diff(snapshot, changes=False)
+    except WorkspaceError:
+        log.warning("what differs from the snapshot %s is not known", snapshot, exc_info=True)
+        return
+    known = {*done.left, *done.merged}
+    strays = [file.path for file in found if file.path not in known]
+    if not strays:
+        return
+    more = f" and {len(strays) - MOST_TOLD} more" if len(strays) > MOST_TOLD else ""
+    message = (
+        f"not as before the task, and not written by it, but by you or by one of the checks: "
+        f"{', '.join(strays[:MOST_TOLD])}{more}; `tideate snapshot diff {snapshot}` shows how, "
+        f"`tideate snapshot restore {snapshot}` brings them back"
+    )
+    recorder.event(EventName.NOTICE, {"step": step, "message": message, "level": "warn"})
 
 
 async def release_snapshots(workspace: Workspace, run: str) -> None:

@@ -7,7 +7,7 @@ import errno
 import stat
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import OutsideRoot
+from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.workspace.files import put
 from tideate_core.workspace.journal import DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
 
@@ -25,13 +25,21 @@ __all__ = ["put_back"]
 def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) -> None:
     """Write what was found by `unwind`; directories and permissions go back, too, and nothing is left beside.
 
-    :raises OSError: something cannot be restored; doing it again goes on where it stopped.
+    One file that cannot be restored keeps no other from it.
+
+    :raises OSError: something cannot be restored; doing it again goes on with what is left.
     :raises EditConflict: a file was changed in the last moment.
     """
     _modes(root, records)  # a directory may have to be written into again
     _remake(root, records)
+    failure: OSError | EditConflict | None = None
     for file in files:
-        put(file.path, file.wanted, expected=file.expected, temp=file.temp)
+        try:
+            put(file.path, file.wanted, expected=file.expected, temp=file.temp)
+        except (OSError, EditConflict) as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
     _clean_up(root, records)
     _modes(root, records)  # of files that were written just now
 

@@ -139,6 +139,39 @@ async def test_a_rollback_that_fails_is_said(
     assert desk.changed() == {}
 
 
+async def test_a_run_ends_whatever_taking_it_back_fails_with(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> TakenBack:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(Workspace, "take_back", broken)
+    wrong(desk)
+    desk.model.says("corrector", "I cannot.")
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed) == (False, False)
+    assert "Input/output error" in str(result.error)
+    assert desk.front.names()[-1] == "WORKFLOW_FAILED"
+
+
+async def test_what_others_changed_meanwhile_is_named_and_stays(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", "I cannot.")
+    formatted = desk.root / "README.md"
+    desk.when("STEP_STARTED", "verifying", lambda: formatted.write_text("formatted\n"))
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed, formatted.read_text()) == (False, True, "formatted\n")
+    (said,) = [n["message"] for n in desk.front.data(EventName.NOTICE) if "not as before" in n["message"]]
+    assert "README.md; `tideate snapshot diff " in said
+
+
+async def test_a_task_that_left_nothing_says_nothing_of_it(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", "I cannot.")
+    await desk.run()
+    assert not [n for n in desk.front.data(EventName.NOTICE) if "not as before" in n["message"]]
+
+
 async def test_an_abandoned_task_that_is_cancelled_is_taken_back(desk: Desk) -> None:
     runner = await left(desk, "STEP_STARTED", "verifying")
     assert desk.changed() == DONE

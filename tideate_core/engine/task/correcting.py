@@ -39,7 +39,7 @@ async def correct(step: StepContext, record: TaskRecord, bench: Bench) -> dict[s
 
     brief = await bench.brief(step)
     role = bench.role(step, "corrector")
-    done = await correct_task(step, role, brief, record.agreed, report, record.written)
+    done = await correct_task(step, role, brief, record.agreed, report, record.written, beyond=bench.gated)
     for note in done.notes:
         step.notice(note)
     edit = diff_of(done.changes)
