@@ -1,10 +1,50 @@
 --- Buffers that have changes: which there are, and writing them to their files.
 local M = {}
 
+--- Whether a buffer's file is another one than was read. Neovim 0.10 would ask that when it writes, and wait for
+--- a key that nobody knows is wanted.
+---@param buf integer
+---@return boolean
+local function stale(buf)
+  if vim.fn.has('nvim-0.11') == 1 then
+    return false -- there the question answers itself, below
+  end
+  if vim.b[buf].tideate_stale then
+    return true
+  end
+  local found = false
+  local watching = vim.api.nvim_create_autocmd('FileChangedShell', {
+    buffer = buf,
+    callback = function()
+      found = true
+      vim.api.nvim_set_vvar('fcs_choice', '') -- neither read again nor asked about
+    end,
+  })
+  vim.cmd(('silent! checktime %d'):format(buf))
+  vim.api.nvim_del_autocmd(watching)
+  if found then
+    -- it is told once only
+    vim.b[buf].tideate_stale = true
+    vim.api.nvim_create_autocmd({ 'BufReadPost', 'BufWritePost' }, {
+      buffer = buf,
+      once = true,
+      callback = function()
+        vim.b[buf].tideate_stale = nil
+      end,
+    })
+  end
+  return found
+end
+
 --- Write one buffer to its file, whatever window or mode the person is in.
 ---@param buf integer
 ---@return string? err
 local function write(buf)
+  local label = require('tideate.edit').label(buf)
+  local other = ('%s was not saved: its file changed on disk since it was read'):format(label)
+  if stale(buf) then
+    return other
+  end
   local fix = vim.bo[buf].fixendofline
   vim.bo[buf].fixendofline = false -- a file without a last line end keeps to it
   local ok, err = pcall(vim.api.nvim_buf_call, buf, function()
@@ -16,10 +56,10 @@ local function write(buf)
   if ok and not vim.bo[buf].modified then
     return
   elseif ok then
-    return ('%s was not saved: its file changed on disk since it was read'):format(require('tideate.edit').label(buf))
+    return other
   end
   local why = tostring(err):match('E%d+:[^\n]*') or tostring(err)
-  return ('%s cannot be saved: %s'):format(require('tideate.edit').label(buf), why)
+  return ('%s cannot be saved: %s'):format(label, why)
 end
 
 --- Save buffers that have changes; the others stay as they are.

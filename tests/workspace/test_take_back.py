@@ -281,6 +281,29 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
     assert long.text == BY_HAND
 
 
+async def test_the_only_copy_of_a_moved_file_is_never_removed(
+    root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = FileChange(NAME, "move", LONG, LONG, move_to="other/long.py")
+    await workspace.apply([moved, GOOD], execution_id="run")
+    there = TextFile(root / "other/long.py")
+    change_by_hand(there)
+
+    def full(path: Path, *args: object, **named: object) -> None:
+        if path == long.path:
+            raise OSError(28, "No space left on device")
+        files.put(path, *args, **named)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(restoring, "put", full)
+        with pytest.raises(WorkspaceError, match="No space left"):
+            await workspace.take_back("run")
+    assert there.text == BY_HAND, "the person's lines are nowhere"
+    await workspace.take_back("run")
+    assert long.text == BY_HAND
+    assert not there.path.exists()
+
+
 # -- two runs in one file -------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
 from tideate_core.errors import TideateError, WorkspaceError
+from tideate_core.machines.task import WorkflowState
 from tideate_core.workspace.unwound import TakenBack
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TakingBack", "release_snapshots", "restored", "rolled_back", "tell_strays"]
 
+PATIENCE: Final = 3.0
+"""Seconds that are spent on finding what else differs."""
 MOST_TOLD: Final = 8
 """Files that a notice names."""
 
@@ -57,15 +61,27 @@ class TakingBack:
         if self._memory.recall(RUN, TAKING_BACK) is MISSING:
             # before the first file: a process that takes the run up must never go on with it
             await self._memory.remember(RUN, TAKING_BACK, _end(event, result))
-        done, failure = await restored(self._workspace, self._execution.id)
+        done, failure = await self._restored(reversible.snapshot)
         self._recorder.event(EventName.ROLLED_BACK, rolled_back(done, reversible.snapshot, failure))
-        await tell_strays(self._recorder, self._workspace, self._execution.step, reversible.snapshot, done)
+        path = self._execution.driver.path or ()
+        if not failure and any(move["to"] == WorkflowState.VERIFYING for move in path):
+            step, snapshot = self._execution.step, reversible.snapshot
+            await tell_strays(self._recorder, self._workspace, step, snapshot, done)
         reversible.break_off()
         if failure:
             return self._stuck(event, result, failure)
         await release_snapshots(self._workspace, self._execution.id)
         self._execution.files[:] = [*done.left]
         return event, replace(result, files=[*done.left], rollback_performed=not done.left)
+
+    async def _restored(self, snapshot: str | None) -> tuple[TakenBack, str]:
+        run, files = self._execution.id, self._execution.files
+        if files and not await asyncio.to_thread(self._workspace.has_journal, run):
+            return TakenBack([], [], []), (
+                f"the journal of what it wrote is gone, and {', '.join(files)} may be as it left them; "
+                f"`tideate snapshot diff {snapshot}` shows what differs from before"
+            )
+        return await restored(self._workspace, run)
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be taken back."""
@@ -118,15 +134,18 @@ async def tell_strays(
 ) -> None:
     """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
 
-    A check may have, as one that formats files; or the person, whose text is never put back unasked.
+    A check may have, as one that formats files; or the person, whose text is never put back unasked. The end
+    of the run does not wait for it long.
     """
     if snapshot is None or workspace.root is None:
         return
     from tideate_core.workspace import SnapshotManager
 
+    manager = SnapshotManager(workspace.root, private=workspace.private)
     try:
-        found = await SnapshotManager(workspace.root, private=workspace.private).diff(snapshot, changes=False)
-    except WorkspaceError:
+        async with asyncio.timeout(PATIENCE):
+            found = await manager.diff(snapshot, changes=False)
+    except (TideateError, OSError):  # a TimeoutError is one
         log.warning("what differs from the snapshot %s is not known", snapshot, exc_info=True)
         return
     known = {*done.left, *done.merged}

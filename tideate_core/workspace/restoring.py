@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.workspace.files import put
-from tideate_core.workspace.journal import DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
+from tideate_core.workspace.journal import DirectoryEntry, FileEntry, ModeEntry, MoveEntry, RemovedEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +25,8 @@ __all__ = ["put_back"]
 def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) -> None:
     """Write what was found by `unwind`; directories and permissions go back, too, and nothing is left beside.
 
-    One file that cannot be restored keeps no other from it.
+    One file that cannot be restored keeps no other from it, but for what was moved and for removals: what
+    stands there may be the only copy of what could not be written.
 
     :raises OSError: something cannot be restored; doing it again goes on with what is left.
     :raises EditConflict: a file was changed in the last moment.
@@ -33,7 +34,11 @@ def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) ->
     _modes(root, records)  # a directory may have to be written into again
     _remake(root, records)
     failure: OSError | EditConflict | None = None
-    for file in files:
+    moved = _moved(root, records)
+    # a text stands at its old place before it goes from the new one
+    for file in sorted(files, key=_is_removal):
+        if failure is not None and (_is_removal(file) or file.path in moved):
+            continue
         try:
             put(file.path, file.wanted, expected=file.expected, temp=file.temp)
         except (OSError, EditConflict) as error:
@@ -42,6 +47,26 @@ def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) ->
         raise failure
     _clean_up(root, records)
     _modes(root, records)  # of files that were written just now
+
+
+def _is_removal(file: Restore) -> bool:
+    return file.wanted.state.kind == "absent"
+
+
+def _moved(root: Root, records: Sequence[Record]) -> set[Path]:
+    """Return both paths of every file that was moved."""
+    names: set[str] = set()
+    for record in records:
+        for entry in record.manifest.entries:
+            if isinstance(entry, MoveEntry):
+                names |= {entry.old, entry.new}
+            elif isinstance(entry, FileEntry) and entry.moved_from is not None:
+                names |= {entry.path, entry.moved_from}
+    found: set[Path] = set()
+    for name in names:
+        with contextlib.suppress(OutsideRoot):
+            found.add(root.entry(name))
+    return found
 
 
 def _modes(root: Root, records: Sequence[Record]) -> None:

@@ -92,6 +92,10 @@ class Workspace:
         """Where the journal is kept; None for the project's own private directory."""
         return self._private
 
+    def has_journal(self, execution_id: str) -> bool:
+        """Tell whether what a run wrote is written down; blocking."""
+        return journal_of(self._private_dir(), execution_id).is_dir()
+
     @property
     def max_bytes(self) -> int:
         """Of a file that is read."""

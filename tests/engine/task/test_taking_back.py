@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -152,6 +153,18 @@ async def test_a_run_ends_whatever_taking_it_back_fails_with(
     assert (result.ok, result.rollback_performed) == (False, False)
     assert "Input/output error" in str(result.error)
     assert desk.front.names()[-1] == "WORKFLOW_FAILED"
+
+
+async def test_without_its_journal_it_is_not_said_that_a_task_was_taken_back(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", "I cannot.")
+    journal = desk.site.private / "journal"
+    desk.when("STEP_STARTED", "verifying", lambda: shutil.rmtree(journal))
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed) == (False, False)
+    assert "the journal of what it wrote is gone" in str(result.error)
+    assert "tideate snapshot diff" in str(result.error)
+    assert desk.changed(), "then why was it not said?"
 
 
 async def test_what_others_changed_meanwhile_is_named_and_stays(desk: Desk) -> None:
