@@ -11,7 +11,9 @@ from rich.console import Console
 from tideate_core.cli.progress import Progress
 from tideate_core.cli.run_view import RunView
 from tideate_core.cli.steprows import RunningCheck, StepState
+from tideate_core.cli.task_words import CORRECTIONS
 from tideate_core.engine import Event, EventName
+from tideate_core.gates.correction import MAX_ATTEMPTS
 
 RUN = "a" * 32
 FAILURE = {"filename": "tests/test_a.py", "lnum": 7, "col": 0, "text": "AssertionError:\n 1 != 2"}
@@ -193,3 +195,7 @@ def test_output_of_a_check_is_no_line_of_a_log() -> None:
     before = told.text
     told.event("CHECK_OUTPUT", step="verifying", check="tests", lines=["collected 3"])
     assert told.text == before
+
+
+def test_the_number_of_corrections_that_is_told_is_the_one_that_counts() -> None:
+    assert CORRECTIONS == MAX_ATTEMPTS

@@ -119,6 +119,25 @@ def test_a_restore_shows_first_what_it_changes(nvim: Editor) -> None:
     assert names(nvim) == ["before it", "before the restore of before it"]
 
 
+def test_a_key_typed_while_the_list_is_read_again_is_the_lists(nvim: Editor) -> None:
+    made(nvim)
+    listed(nvim)
+    nvim.lua(
+        """
+        local stored = require('tideate.stored')
+        local request = stored.request
+        stored.request = function(method, params, take)
+          return request(method, params, function(result)
+            vim.api.nvim_feedkeys('g?', 't', false)
+            take(result)
+          end)
+        end
+        """
+    )
+    nvim.command("Workflow snapshot")
+    nvim.wait_screen("bring back what differs")
+
+
 def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) -> None:
     made(nvim)
     changed(nvim)

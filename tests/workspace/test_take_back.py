@@ -260,15 +260,18 @@ async def test_a_file_that_is_saved_in_the_last_moment_is_looked_at_again(
     assert (long.text, len(saved)) == (BY_HAND, 2)
 
 
+@pytest.mark.parametrize("broken", [NAME, "src/one.py"])
 async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
-    root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
+    root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
+    one = TextFile(root / "src/one.py")
+    before = {NAME: BY_HAND, "src/one.py": one.text}
     await workspace.apply([edit(NAME, LONG, WANTED), GOOD], execution_id="run")
-    one = (root / "src/one.py").read_bytes()
     change_by_hand(long)
+    stuck = (root / broken).read_bytes()
 
     def full(path: Path, *args: object, **named: object) -> None:
-        if path == long.path:
+        if path == root / broken:
             raise OSError(28, "No space left on device")
         files.put(path, *args, **named)  # type: ignore[arg-type]
 
@@ -276,9 +279,11 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
         patch.setattr(restoring, "put", full)
         with pytest.raises(WorkspaceError, match="No space left"):
             await workspace.take_back("run")
-    assert (root / "src/one.py").read_bytes() != one, "one file that cannot be written kept another from it"
+    assert (root / broken).read_bytes() == stuck
+    (other,) = before.keys() - {broken}
+    assert (root / other).read_text() == before[other], "one file that cannot be written kept another from it"
     assert await workspace.take_back("run") == TakenBack(["src/one.py"], [NAME], [])
-    assert long.text == BY_HAND
+    assert {NAME: long.text, "src/one.py": one.text} == before
 
 
 async def test_the_only_copy_of_a_moved_file_is_never_removed(

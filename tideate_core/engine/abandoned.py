@@ -127,14 +127,14 @@ async def _take_back(
     :raises WorkspaceError: the journal is damaged, or a file cannot be written.
     """
     # here, because few runs are
-    from tideate_core.engine.taking_back import release_snapshots, rolled_back, tell_strays
+    from tideate_core.engine.taking_back import release_snapshots, rolled_back, take_back, tell_strays
 
     if past.broken_off is None:
         end = {"step": run.current_step, "reason": "cancelled", "message": "", "error": None}
         await log.remember(RUN, TAKING_BACK, {**end, "error_code": None})
-    back = await workspace.take_back(run.id)
     first = past.settled.get(WorkflowState.IDLE.value)
     snapshot = first.value["snapshot"] if first is not None and first.value else None
+    back = await take_back(workspace, run.id, past.files, snapshot)
     recorder.event(EventName.ROLLED_BACK, rolled_back(back, snapshot, ""))
     await tell_strays(recorder, workspace, run.current_step, snapshot, back)
     await release_snapshots(workspace, run.id)

@@ -14,13 +14,15 @@ from tideate_core.machines.task import WorkflowState
 from tideate_core.workspace.unwound import TakenBack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tideate_core.engine.execution import Execution, WorkflowResult
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.work import Reversible
     from tideate_core.workspace import Workspace
 
-__all__ = ["TakingBack", "release_snapshots", "restored", "rolled_back", "tell_strays"]
+__all__ = ["TakingBack", "release_snapshots", "rolled_back", "take_back", "tell_strays"]
 
 PATIENCE: Final = 3.0
 """Seconds that are spent on finding what else differs."""
@@ -75,20 +77,20 @@ class TakingBack:
         return event, replace(result, files=[*done.left], rollback_performed=not done.left)
 
     async def _restored(self, snapshot: str | None) -> tuple[TakenBack, str]:
-        run, files = self._execution.id, self._execution.files
-        if files and not await asyncio.to_thread(self._workspace.has_journal, run):
-            return TakenBack([], [], []), (
-                f"the journal of what it wrote is gone, and {', '.join(files)} may be as it left them; "
-                f"`tideate snapshot diff {snapshot}` shows what differs from before"
-            )
-        return await restored(self._workspace, run)
+        """Return what came of it, and why it could not be done, else empty."""
+        run = self._execution.id
+        try:
+            return await take_back(self._workspace, run, self._execution.files, snapshot), ""
+        except (TideateError, OSError) as error:  # an editor that is gone, too: the run has to end
+            log.exception("what run %s wrote could not be taken back", run)
+            return TakenBack([], [], []), str(error)
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be taken back."""
         why = result.error or event.data.get("message") or f"the run was {result.reason}"
         words = (
             f"{why}\nWhat it wrote could not be taken back: {failure}\n"
-            f"`tideate rollback {self._execution.id[:8]}` tries again"
+            f"Once that is mended, `tideate rollback {self._execution.id[:8]}` tries again"
         )
         code = result.error_code or WorkspaceError.__name__
         data = {
@@ -109,13 +111,18 @@ class TakingBack:
         return Event(EventName.WORKFLOW_FAILED, self._execution.id, data), failed
 
 
-async def restored(workspace: Workspace, run: str) -> tuple[TakenBack, str]:
-    """Take back what a run wrote; returns what came of it, and why it could not be done, else empty."""
-    try:
-        return await workspace.take_back(run), ""
-    except (TideateError, OSError) as error:  # an editor that is gone, too: the run has to end
-        log.exception("what run %s wrote could not be taken back", run)
-        return TakenBack([], [], []), str(error)
+async def take_back(workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None) -> TakenBack:
+    """Take back what a run wrote.
+
+    :param files: that it wrote, as its steps say.
+    :raises WorkspaceError: its journal is gone or damaged, or a file cannot be written.
+    """
+    if files and not await asyncio.to_thread(workspace.has_journal, run):
+        raise WorkspaceError(
+            f"the journal of what it wrote is gone, and {', '.join(files)} may be as it left them; "
+            f"`tideate snapshot diff {snapshot}` shows what differs from before"
+        )
+    return await workspace.take_back(run)
 
 
 def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str, Any]:

@@ -185,8 +185,15 @@ function M.run(name)
   end
   require('tideate.stored').request('snapshots', { folder = folder }, function(result)
     local page = require('tideate.ui.snapshots_text').list(result)
-    M.close()
-    open(folder, page)
+    if M.is_visible() then
+      -- the same window: with another in its place, keys that are typed just then would fall into a file
+      shown.folder, shown.one, shown.asked = folder, nil, shown.asked + 1
+      if require('tideate.ui.idle').plain_normal() then
+        vim.api.nvim_set_current_win(shown.window.win)
+      end
+    else
+      open(folder, page)
+    end
     draw(page)
   end)
 end

@@ -134,6 +134,10 @@ async def test_a_rollback_that_fails_is_said(
         assert words in str(result.error)
     (back,) = desk.front.data(EventName.ROLLED_BACK)
     assert back["error"] == "no space left on the disk"
+    notices = [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
+    assert not [words for words in notices if "not as before" in words], (
+        "its own files are said to be others'"
+    )
     assert desk.front.names()[-1] == "WORKFLOW_FAILED"
     monkeypatch.undo()
     await open_project(str(desk.root)).workspace.rollback(RUN)
@@ -198,6 +202,16 @@ async def test_an_abandoned_task_that_is_cancelled_is_taken_back(desk: Desk) -> 
     now = await asyncio.to_thread(store.reader().run, RUN)
     result = await asyncio.to_thread(result_of, store.reader(), now)
     assert (now.status, result.rollback_performed, result.files) == ("cancelled", True, [])
+
+
+async def test_an_abandoned_task_without_its_journal_is_not_ended_as_taken_back(desk: Desk) -> None:
+    runner = await left(desk, "STEP_STARTED", "verifying")
+    store = await runner.store()
+    run = await asyncio.to_thread(store.reader().run, RUN)
+    shutil.rmtree(desk.site.private / "journal")
+    with pytest.raises(WorkspaceError, match="the journal of what it wrote is gone"):
+        await give_up(store, run, open_project(str(desk.root)).workspace)
+    assert not (await asyncio.to_thread(store.reader().run, RUN)).ended
 
 
 async def test_a_completed_task_can_be_rolled_back(desk: Desk) -> None:
