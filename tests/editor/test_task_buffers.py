@@ -16,7 +16,7 @@ from tests.workspace.test_take_back import BY_HAND, LONG, NAME, WANTED, change_b
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.frontend import EditorBuffers
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace import FileChange, TakenBack, Workspace
+from tideate_core.workspace import FileChange, SnapshotManager, TakenBack, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -45,6 +45,7 @@ class Host:
         self._nvim = nvim
         self._asked: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._asker = Asker(self._asked.put)
+        self.private = private
         self.workspace = Workspace(nvim.cwd, buffers=EditorBuffers(self._asker), private=private)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
@@ -296,3 +297,19 @@ def test_a_rollback_in_the_editor_goes_through_the_host(editor: Editor, long: Te
     assert back["ok"], back
     assert (back["files"], back["merged"]) == ([NAME], [NAME])
     assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
+
+
+def test_what_a_check_made_of_a_saved_buffer_goes_back_with_it(
+    editor: Editor, number: int, host: Host, long: TextFile
+) -> None:
+    manager = SnapshotManager(editor.cwd, private=host.private)
+    host.run()
+    host.save(NAME)
+    before = asyncio.run(manager.create("before the checks"))
+    long.write(long.text + "# formatted\n")
+    since = asyncio.run(manager.since(before))
+    assert host.do(host.workspace.of_step("verifying").adopt(since, execution_id="run")) == [NAME]
+    assert text(editor, number).endswith("# formatted"), "the editor did not follow"
+    done = host.take_back()
+    assert (done.left, long.text) == ([], LONG + "\n")
+    assert (text(editor, number), modified(editor, number)) == (LONG, False)

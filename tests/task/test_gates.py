@@ -75,7 +75,7 @@ async def test_too_many_rejected_plans_end_at_gate_1(desk: Desk) -> None:
     desk.model.says("planner", plan("the first plan of it"), plan("the second plan of it"), PLAN)
     desk.model.says("auditor", rejected("not like this"))
     assert "rejected 2 plans" in await failed(desk, "plan")
-    assert asked(desk) == [3, 2, 0, 0]
+    assert asked(desk) == [2, 2, 0, 0], "a third plan was asked for, which gate 1 refuses whatever it is"
 
 
 async def test_the_fixes_of_a_conditional_audit_are_what_is_executed(desk: Desk) -> None:
@@ -165,3 +165,14 @@ async def test_a_project_that_is_not_trusted_is_said_before_any_model_is_asked(o
     assert (result.ok, result.cancelled) == (False, False)
     assert "trust" in str(result.error)
     assert (asked(other), other.kinds(), other.changed()) == ([0] * 4, [], {})
+
+
+async def test_with_all_checks_off_it_is_said_that_nothing_is_verified(desk: Desk) -> None:
+    checks = ("type_check", "lint", "tests", "build", "documentation")
+    config = desk.site.private / "config.toml"
+    config.write_text("\n".join(["[verify]", *(f'{check} = "off"' for check in checks), ""]))
+    desk.site.trust()
+    result = await desk.run()
+    assert result.ok, result.error
+    notices = [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
+    assert 'all five checks of [verify] are "off": nothing is going to be verified' in notices

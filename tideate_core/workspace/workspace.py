@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changing import Applied, Changing
     from tideate_core.workspace.edits import FileChange
+    from tideate_core.workspace.snapshots.since import Since
     from tideate_core.workspace.unwound import TakenBack
 
     _Changes = list[FileChange]
@@ -154,6 +155,18 @@ class Workspace:
         :raises WorkspaceError: a file cannot be written; everything was put back.
         """
         return await self._changing().apply(changes, execution_id)
+
+    async def adopt(self, since: Since, *, execution_id: str) -> _Names:
+        """Count as written by a run what something else changed, so that it is taken back with the run.
+
+        Nothing is written but the journal. The editor is told of it.
+
+        :param since: what differs from a snapshot that was made before.
+        :returns: the files, relative to the root.
+        :raises OutsideRoot: a path is one that no workflow touches.
+        :raises WorkspaceError: the journal cannot be written; nothing is counted.
+        """
+        return await self._changing().adopt(since, execution_id)
 
     async def revert(self, applied: Applied) -> None:
         """Undo one apply; what a person typed elsewhere in its buffers stays.

@@ -13,6 +13,7 @@ from tideate_core.config import Verify
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.engine.task.preparing import unready
 from tideate_core.errors import WorkspaceError
+from tideate_core.gates.readiness import readiness
 from tideate_core.store import Store
 from tideate_core.workflows import PromptLibrary
 from tideate_core.workspace import SnapshotManager, Workspace
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def test_everything_that_is_missing_is_said_at_once_with_what_to_do(tmp_path: Path) -> None:
-    words = "\n".join(unready(tmp_path, Verify(tests=["make", "test"], lint="off")))
+    words = "\n".join(unready(readiness(tmp_path, Verify(tests=["make", "test"], lint="off"))))
     for check in ("type_check", "build", "documentation"):
         assert f"verify.{check}" in words
         assert f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
@@ -40,7 +41,7 @@ def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(t
     config = tmp_path / ".tideate" / "config.toml"
     config.parent.mkdir()
     config.write_text('[verify]\ntests = ["make", "test"]\nbuild = "off"\n')
-    words = unready(tmp_path, Verify())
+    words = unready(readiness(tmp_path, Verify()))
     assert any(line.startswith("verify.tests, verify.build: set in .tideate/config.toml") for line in words)
     assert "tests = " not in "\n".join(words)
     assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
@@ -48,7 +49,7 @@ def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(t
 
 def test_a_project_without_any_check_is_ready_when_that_is_said(tmp_path: Path) -> None:
     off = Verify(type_check="off", lint="off", tests="off", build="off", documentation="off")
-    assert unready(tmp_path, off) == []
+    assert unready(readiness(tmp_path, off)) == []
 
 
 async def run_as(desk: Desk, *, accept: bool, workspace: Workspace | None = None) -> WorkflowResult:

@@ -14,12 +14,12 @@ from tideate_core.workflows.handler import MISSING
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from tideate_core.commands import Tool
-    from tideate_core.config import Verify
     from tideate_core.engine.task.bench import Bench
     from tideate_core.engine.task.record import TaskRecord
+    from tideate_core.gates.readiness import Readiness
     from tideate_core.workflows import StepContext
 
 __all__ = ["prepare", "unready"]
@@ -40,9 +40,12 @@ async def prepare(step: StepContext, _record: TaskRecord, bench: Bench) -> dict[
             "a task needs a project: a directory with a .git or a .tideate; nothing was asked or changed. "
             "Start it in one, or make this directory one with `git init`"
         )
-    problems = await asyncio.to_thread(unready, root_of(step.workspace), bench.config.verify)
+    checks = await asyncio.to_thread(readiness, root_of(step.workspace), bench.config.verify)
+    problems = unready(checks)
     if problems:
         raise InvalidInput("\n".join(problems))
+    if all(one.state == "off" for one in checks):
+        step.notice('all five checks of [verify] are "off": nothing is going to be verified', level="warn")
     unsaved = await step.workspace.unsaved_files()
     if unsaved:
         step.notice(
@@ -54,9 +57,8 @@ async def prepare(step: StepContext, _record: TaskRecord, bench: Bench) -> dict[
     return {"event": WorkflowEvent.START_TASK.value, "snapshot": snapshot}
 
 
-def unready(root: Path, config: Verify) -> list[str]:
+def unready(checks: Sequence[Readiness]) -> list[str]:
     """Say all that keeps the five checks from running, and what to do about it; empty if they can."""
-    checks = readiness(root, config)
     if all(one.ready for one in checks):
         return []
     missing, declared = (

@@ -24,9 +24,15 @@ MOST_NOTES: Final = 20
 
 
 async def plan(step: StepContext, record: TaskRecord, bench: Bench) -> dict[str, Any]:
-    """Have a plan made; anew, with what was said against the last one, where the audit rejected that."""
+    """Have a plan made; anew, with what was said against the last one, where the audit rejected that.
+
+    Where as many were rejected as may be, gate 1 refuses whatever comes: nobody is asked for another one.
+    """
     from tideate_core.agents.planning import plan_task
 
+    if record.plan is not None and record.rejected >= bench.config.limits.max_replans:
+        kept = record.plan.model_dump(mode="json")
+        return {"event": WorkflowEvent.PLANNING_COMPLETE.value, "plan": kept}
     brief = await bench.brief(step)
     made = await plan_task(
         step, bench.role(step, "planner"), brief, earlier=record.plan, issues=record.issues

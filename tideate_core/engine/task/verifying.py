@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.task.bench import root_of
+from tideate_core.engine.task.bystanders import Bystanders
 from tideate_core.engine.task.checks import Telling
 from tideate_core.engine.task.gating import enforcer, tell_gate
 from tideate_core.gates.verification import VerificationPipeline
@@ -26,12 +27,13 @@ KEPT_FAILURES: Final = 60
 async def verify(step: StepContext, record: TaskRecord, bench: Bench) -> dict[str, Any]:
     """Save what the task wrote in the editor, run all five checks, and decide.
 
-    :raises WorkspaceError: a buffer cannot be saved.
+    :raises WorkspaceError: a buffer cannot be saved, or what the checks changed cannot be written down.
     :raises ConfigError: what is trusted cannot be read.
     """
     saved = await step.workspace.save(record.written)
     if saved:
         step.notice(f"saved: {', '.join(saved)}")
+    bystanders = await Bystanders.before(step, bench)
     telling = Telling(step, bench)
     pipeline = VerificationPipeline(
         root_of(step.workspace),
@@ -45,12 +47,14 @@ async def verify(step: StepContext, record: TaskRecord, bench: Bench) -> dict[st
         decided = await enforcer(step, bench, _Bounded(pipeline)).enforce_gate5()
     finally:
         telling.close()
+    written = await bystanders.settle()
     report = decided.report
     assert report is not None  # noqa: S101 gate 5 always has one
     issues = tell_gate(step, bench, decided)
     event = WorkflowEvent.VERIFICATION_PASSED if decided.passed else WorkflowEvent.VERIFICATION_FAILED
     kept = {"report": report.model_dump(mode="json")}
-    return {"event": event.value, "gate": 5, "issues": [] if decided.passed else issues, **kept}
+    issues = [] if decided.passed else issues
+    return {"event": event.value, "gate": 5, "issues": issues, **kept, "written": written}
 
 
 class _Bounded:

@@ -7,5 +7,6 @@ from tideate_core.workspace.snapshots.limits import SnapshotLimits
 from tideate_core.workspace.snapshots.manager import SnapshotManager
 from tideate_core.workspace.snapshots.manifest import Snapshot
 from tideate_core.workspace.snapshots.results import Recovered, Restored
+from tideate_core.workspace.snapshots.since import Since
 
-__all__ = ["FileDiff", "Recovered", "Restored", "Snapshot", "SnapshotLimits", "SnapshotManager"]
+__all__ = ["FileDiff", "Recovered", "Restored", "Since", "Snapshot", "SnapshotLimits", "SnapshotManager"]

@@ -21,6 +21,7 @@ from tideate_core.workspace.snapshots.planning import wanted
 from tideate_core.workspace.snapshots.recent import Recent
 from tideate_core.workspace.snapshots.restoring import Restoring
 from tideate_core.workspace.snapshots.results import Recovered, restored
+from tideate_core.workspace.snapshots.since import Since, since
 from tideate_core.workspace.snapshots.telling import file_diffs
 
 if TYPE_CHECKING:
@@ -178,6 +179,24 @@ class SnapshotManager:
                 capture = Capture(self._place, lock, progress, self._recent)
                 target, tree = capture.look(stop, snapshot_id, store=False)
                 return file_diffs(self._root, compare(target, tree), capture.packs if changes else None)
+
+            return await in_thread(work)
+
+    async def since(self, snapshot_id: str) -> Since:
+        """Return what differs from a snapshot now, with what stood there then and what does.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged, or something cannot be read.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked() as lock:
+
+            def work(stop: threading.Event) -> Since:
+                capture = Capture(self._place, lock, _quiet, self._recent)
+                target, tree = capture.look(stop, snapshot_id, store=False)
+                found = compare(target, tree)
+                diffs = file_diffs(self._root, found, capture.packs)
+                return since(self._root, found, tree, capture.packs, diffs)
 
             return await in_thread(work)
 

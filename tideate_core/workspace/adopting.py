@@ -1,0 +1,59 @@
+"""Counting changes as a run's that something else made: a check that formats files, say."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING
+
+from tideate_core.workspace.journal import (
+    DirectoryEntry,
+    Entry,
+    FileEntry,
+    Images,
+    Journal,
+    ModeEntry,
+    RemovedEntry,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.workspace.paths import Root
+    from tideate_core.workspace.snapshots.since import Since
+
+__all__ = ["adopt"]
+
+
+def adopt(root: Root, journal: Journal, since: Since, run: str, step: str | None) -> list[Path]:
+    """Journal the changes as an apply of the run, which wrote them already; returns the files.
+
+    :raises OutsideRoot: a path is one that no workflow touches.
+    :raises WorkspaceError: it cannot be written.
+    """
+    none = Images()
+    entries: list[tuple[Entry, Images]] = []
+    paths: list[Path] = []
+
+    def name(path: str) -> str:
+        return root.relative(root.entry(path))
+
+    entries += [(DirectoryEntry(path=name(path)), none) for path in since.made]
+    for path, (before, after) in since.files.items():
+        if "other" in (before.state.kind, after.state.kind):
+            continue  # of a directory or a device there is no image
+        paths.append(root.entry(path))
+        temp = f".tideate-{secrets.token_hex(8)}.tmp"  # nothing has this name
+        entry = FileEntry(path=name(path), before=before.state, after=after.state, temp=temp)
+        kept = after.data if after.state.kind == "file" else None
+        entries.append((entry, Images(before.data, kept)))
+    # the journal goes back from the last one: outer directories are made again first
+    entries += [(RemovedEntry(path=name(path), mode=mode), none) for path, mode in since.removed.items()][
+        ::-1
+    ]
+    entries += [
+        (ModeEntry(path=name(path), before=then, after=now), none)
+        for path, (then, now) in since.modes.items()
+    ]
+    if entries:
+        journal.record(run, [entry for entry, _ in entries], [image for _, image in entries], step)
+    return paths
