@@ -8,6 +8,7 @@ local OLDEST = { 3, 11 }
 ---@type vim.SystemObj?
 local current
 local running = false
+local leaving = false -- Neovim ends: nothing more is started
 
 ---@return string
 local function log_path()
@@ -69,7 +70,10 @@ local function spawn(argv, on_line, on_exit)
   local ok, started = pcall(vim.system, argv, { text = true, stdout = take, stderr = take, stdin = false }, function(done)
     vim.schedule(function()
       current = nil
-      on_exit(done.code == 0, table.concat(output))
+      if not leaving then
+        -- what a signal ended has the code 0
+        on_exit(done.code == 0 and done.signal == 0, table.concat(output))
+      end
     end)
   end)
   if ok then
@@ -234,6 +238,7 @@ function M.run()
     group = vim.api.nvim_create_augroup('tideate.install', { clear = true }),
     desc = 'End an installation that is under way',
     callback = function()
+      leaving = true
       if current then
         current:kill('sigterm')
       end

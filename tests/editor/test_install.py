@@ -156,6 +156,13 @@ def test_a_failed_installation_says_where_its_log_is(start_editor: EditorFactory
     assert "no route to host" in log.read_text()
 
 
+def test_what_a_signal_ended_has_failed(start_editor: EditorFactory, pythons: Pythons) -> None:
+    pythons.add("python3", "3.12", pip="echo half way; kill -TERM $$")
+    editor = install(start_editor, pythons)
+    assert "could not be installed: half way" in editor.messages()
+    assert len([call for call in pythons.calls() if "pip install" in call]) == 1
+
+
 def test_neovim_takes_an_installation_with_it(start_editor: EditorFactory, pythons: Pythons) -> None:
     pythons.add("python3", "3.12", pip="exec sleep 60")
     editor = start_editor()
