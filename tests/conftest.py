@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.model_server import ModelServer
 from tests.support.processes import Brood
 
 if TYPE_CHECKING:
@@ -42,12 +43,26 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(config.stash[STATE], ignore_errors=True)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many workers again as cores: a good part of their time they wait for editors and servers."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores + cores // 2
+
+
 @pytest.fixture
 def brood() -> Iterator[Brood]:
     """All processes of a test; none outlives it."""
     brood = Brood()
     yield brood
     brood.kill()
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """A model that says what the test wants."""
+    with ModelServer() as server:
+        yield server
 
 
 @pytest.fixture

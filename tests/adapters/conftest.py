@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.retry import Backoff
 from tideate_core.adapters.sources import ServerSource
 from tideate_core.config import AdapterConfig
 
+if TYPE_CHECKING:
+    from tests.support.model_server import ModelServer
+
 MakeAdapter = Callable[..., ModelAdapter]
 
 LIMIT = 20.0
 """Seconds that any wait of these tests takes at most."""
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
 
 
 @pytest.fixture

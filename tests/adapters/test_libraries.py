@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.support.model_server import ModelServer
+from tideate_core.adapters.libraries import load_libraries
 
 PROGRAM = """
 import asyncio, sys
@@ -34,3 +36,9 @@ def test_the_library_prints_no_banner() -> None:
             check=True,
         )
     assert (done.stdout, done.stderr) == ("hello\n", "")
+
+
+async def test_what_the_library_defines_is_not_looked_through_for_garbage() -> None:
+    await load_libraries()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > 100_000

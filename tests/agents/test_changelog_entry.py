@@ -15,60 +15,45 @@ RELEASE = "## [1.0.0] - 2024-01-01\n\n### Added\n\n- Old."
 LINKS = "\n\n[1.0.0]: https://example.org/1"
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param(
-            HEAD + RELEASE,
-            HEAD + "## [Unreleased]\n\n### Fixed\n\n- New.\n\n" + RELEASE,
-            id="no Unreleased",
-        ),
-        pytest.param(
-            HEAD + "## [Unreleased]\n\n" + RELEASE,
-            HEAD + "## [Unreleased]\n\n### Fixed\n\n- New.\n\n" + RELEASE,
-            id="an empty Unreleased",
-        ),
-        pytest.param(
-            HEAD + "## [Unreleased]\n\n### Fixed\n\n- A.\n  More of it.\n\n" + RELEASE,
-            HEAD + "## [Unreleased]\n\n### Fixed\n\n- A.\n  More of it.\n- New.\n\n" + RELEASE,
-            id="behind other entries",
-        ),
-        pytest.param(
-            HEAD + "## Unreleased\n### fixed\n* A.\n### Security\n* B.\n" + RELEASE,
-            HEAD + "## Unreleased\n### fixed\n* A.\n* New.\n### Security\n* B.\n" + RELEASE,
-            id="another style",
-        ),
-        pytest.param(
-            HEAD + "## [Unreleased]\n\n### Added\n\n- A.\n\n### Security\n\n- B.\n\n" + RELEASE,
-            HEAD
-            + "## [Unreleased]\n\n### Added\n\n- A.\n\n### Fixed\n\n- New.\n\n### Security\n\n- B.\n\n"
-            + RELEASE,
-            id="a section in the standard's order",
-        ),
-        pytest.param(
-            HEAD + "## [Unreleased]\n\n### Added\n\n- A." + LINKS,
-            HEAD + "## [Unreleased]\n\n### Added\n\n- A.\n\n### Fixed\n\n- New." + LINKS,
-            id="above link references",
-        ),
-        pytest.param(
-            HEAD + "## [Unreleased]\n\n### Fixed\n\n" + RELEASE,
-            HEAD + "## [Unreleased]\n\n### Fixed\n\n- New.\n\n" + RELEASE,
-            id="an empty section",
-        ),
-        pytest.param(
-            "# Changelog" + LINKS,
-            "# Changelog\n\n## [Unreleased]\n\n### Fixed\n\n- New." + LINKS,
-            id="no version at all",
-        ),
-        pytest.param("", "# Changelog\n\n## [Unreleased]\n\n### Fixed\n\n- New.", id="empty"),
-        pytest.param(
-            HEAD + "```\n## [Unreleased]\n```\n\n" + RELEASE,
-            HEAD + "```\n## [Unreleased]\n```\n\n## [Unreleased]\n\n### Fixed\n\n- New.\n\n" + RELEASE,
-            id="an example is no heading",
-        ),
-    ],
-)
-def test_an_entry_stands_in_its_place(before: str, after: str) -> None:
+OURS = "## [Unreleased]\n\n"
+ENTRY = "### Fixed\n\n- New.\n\n"
+A = "### Added\n\n- A.\n\n"
+EXAMPLE = "```\n## [Unreleased]\n```\n\n"
+
+BEFORE_A_RELEASE = {
+    "no Unreleased": ("", OURS + ENTRY),
+    "an empty Unreleased": (OURS, OURS + ENTRY),
+    "behind other entries": (
+        OURS + "### Fixed\n\n- A.\n  More of it.\n\n",
+        OURS + "### Fixed\n\n- A.\n  More of it.\n- New.\n\n",
+    ),
+    "another style": (
+        "## Unreleased\n### fixed\n* A.\n### Security\n* B.\n",
+        "## Unreleased\n### fixed\n* A.\n* New.\n### Security\n* B.\n",
+    ),
+    "a section in the standard's order": (
+        OURS + A + "### Security\n\n- B.\n\n",
+        OURS + A + ENTRY + "### Security\n\n- B.\n\n",
+    ),
+    "an empty section": (OURS + "### Fixed\n\n", OURS + ENTRY),
+    "an example is no heading": (EXAMPLE, EXAMPLE + OURS + ENTRY),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), BEFORE_A_RELEASE.values(), ids=BEFORE_A_RELEASE)
+def test_an_entry_stands_in_its_place_above_a_release(before: str, after: str) -> None:
+    assert add_entry(HEAD + before + RELEASE, "Fixed", "New.") == HEAD + after + RELEASE
+
+
+TO_THE_END = {
+    "above link references": (HEAD + OURS + A.strip() + LINKS, HEAD + OURS + A + ENTRY.strip() + LINKS),
+    "no version at all": ("# Changelog" + LINKS, HEAD + OURS + ENTRY.strip() + LINKS),
+    "empty": ("", HEAD + OURS + ENTRY.strip()),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), TO_THE_END.values(), ids=TO_THE_END)
+def test_an_entry_stands_in_its_place_where_there_is_no_release(before: str, after: str) -> None:
     assert add_entry(before, "Fixed", "New.") == after
 
 

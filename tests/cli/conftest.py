@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tideate_core
-from tests.support.model_server import ModelServer
 from tests.support.processes import Brood
 from tests.support.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.support.model_server import ModelServer
 
 COMMAND = [sys.executable, "-m", "tideate_core.cli.main"]
 PYTHON_PATH = str(Path(tideate_core.__file__).parent.parent)
@@ -113,12 +114,6 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
     shell = Shell(tmp_path)
     yield shell
     shell.close()
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture

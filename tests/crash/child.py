@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from tests.crash.graph import register
 from tests.crash.kills import Kill, Killer
+from tests.support.resumed import go_on
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import Event, RunRequest, WorkflowRunner
-from tideate_core.engine.ending import result_of
-from tideate_core.errors import RunEnded, RunNotFound, StoreError
+from tideate_core.errors import StoreError
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary, StepContext, WorkflowRegistry
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tideate_core.engine import ConfirmationRequest, WorkflowResult
+    from tideate_core.engine import ConfirmationRequest
 
 __all__ = ["Line", "Order", "read_log"]
 
@@ -99,18 +99,6 @@ class World:
         self._sync(self._file)
 
 
-async def go_on(runner: WorkflowRunner, order: Order) -> WorkflowResult:
-    """Resume the run; begin it where no commit has it yet, and read how it ended where it has."""
-    request = RunRequest(name=order.workflow, prompt="go", execution_id=order.run)
-    try:
-        return await runner.resume_run(order.run)
-    except RunNotFound:
-        return await runner.run(request)
-    except RunEnded:
-        reader = (await runner.store()).reader()
-        return await asyncio.to_thread(lambda: result_of(reader, reader.run(order.run)))
-
-
 async def main(order: Order) -> None:
     if order.file_limit is not None:
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
@@ -127,12 +115,13 @@ async def main(order: Order) -> None:
         PromptLibrary(),
         lambda: Store.open(private),
     )
+    request = RunRequest(name=order.workflow, prompt="go", execution_id=order.run)
     killer = Killer(order.kill)
     killer.install()
     say("ready")
     begun = time.monotonic()
     try:
-        result = (await go_on(runner, order)).as_json()
+        result = (await go_on(runner, request)).as_json()
         await runner.aclose()
     except StoreError as error:
         result = {"ok": False, "error": str(error), "error_code": error.code}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.crash.site import Site, Unkilled
-from tests.engine.conftest import bench, server
+from tests.engine.conftest import bench
 
-__all__ = ["bench", "server", "unkilled"]
+__all__ = ["bench", "unkilled"]
 
 
 @pytest.fixture(scope="package")

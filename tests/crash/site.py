@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tests.crash.child import Order, read_log
 from tests.crash.graph import OUTER, lay_out
 from tests.crash.kills import Totals
+from tests.support.place import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,15 +51,12 @@ class Durable:
     running: frozenset[tuple[str, str]]
 
 
-class Site:
+class Site(Place):
     """A place for one run and all its processes."""
 
     def __init__(self, home: Path) -> None:
-        self.home = home
-        self.root = home / "project"
-        self.root.mkdir(parents=True)
+        super().__init__(home)
         lay_out(self.root)
-        self.private = self.root / ".tideate"
         self._log = home / "effects.jsonl"
 
     def go(
@@ -108,22 +103,6 @@ class Site:
             for path in sorted(self.root.rglob("*"))
             if path.is_file() and ".tideate" not in path.relative_to(self.root).parts
         }
-
-    def query(self, *statements: str) -> list[list[tuple[Any, ...]]]:
-        """Ask a copy of the database, as the last process left it: looking must not mend anything."""
-        copy = self.home / "copy"
-        shutil.rmtree(copy, ignore_errors=True)
-        copy.mkdir()
-        for name in ("tideate.db", "tideate.db-wal"):
-            if (self.private / name).exists():
-                shutil.copy(self.private / name, copy / name)
-        with closing(sqlite3.connect(copy / "tideate.db")) as connection:
-            return [connection.execute(statement).fetchall() for statement in statements]
-
-    def has_run(self) -> bool:
-        """Say whether a commit has made the run."""
-        tables, *_ = self.query("SELECT name FROM sqlite_master WHERE name = 'workflow_executions'")
-        return bool(tables) and bool(self.query("SELECT 1 FROM workflow_executions")[0])
 
     def durable(self) -> Durable:
         """Return what the commits have that were made."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
 from tideate_core.adapters import AdapterPool
 from tideate_core.config import Config
 from tideate_core.engine import (
@@ -38,6 +37,8 @@ from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.support.model_server import ModelServer
 
 Answer = Callable[[ConfirmationRequest], Decision]
 LIMIT = 60.0
@@ -191,12 +192,6 @@ class Bench:
             for path in sorted(self.root.rglob("*"))
             if path.is_file() and ".tideate" not in path.parts
         }
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tests.support.editor import Editor
 
-__all__ = ["answers", "ask", "focused", "gate", "plan", "ready", "wait_focused"]
+__all__ = ["answers", "ask", "focused", "gate", "hurry", "plan", "ready", "wait_focused"]
+
+HURRY = """
+local idle, guard = require('tideate.ui.idle'), require('tideate.ui.guard')
+_G.patience = _G.patience or { idle.limits, guard.limits }
+idle.limits, guard.limits = { quiet = 0, look = 10 }, { settle = 0 }
+return true
+"""
+
+CALM = "require('tideate.ui.idle').limits, require('tideate.ui.guard').limits = unpack(_G.patience)"
 
 ASK = """
 local kind, message, details, payload = ...
@@ -50,6 +59,13 @@ def ready(editor: Editor) -> bool:
     return bool(editor.lua("local p = require('tideate.ui').pending()[1] return p ~= nil and p.ready"))
 
 
+def hurry(editor: Editor) -> None:
+    """From now on a question comes as soon as no key is under way, not only when the person pauses."""
+    editor.wait_for(lambda: editor.lua(HURRY), "no key is waited for")
+
+
 def wait_focused(editor: Editor) -> None:
-    """Wait until the question has the focus, and keys count."""
+    """Wait until the question has the focus, and keys count; it is not the wait that is tested."""
+    hurry(editor)
     editor.wait_for(lambda: ready(editor), "the question has the focus, and keys count")
+    editor.lua(CALM)

@@ -52,6 +52,7 @@ class Editor:
         env: Mapping[str, str] | None = None,
         args: tuple[str, ...] = (),
         ui: tuple[int, int] | None = None,
+        python3: bool = False,
     ) -> None:
         """Start it.
 
@@ -59,6 +60,8 @@ class Editor:
         :param cwd: where Neovim starts; `home/project` by default.
         :param env: set on top of a bare environment; no key of the person's gets in.
         :param ui: columns and rows of an attached screen, None for no UI.
+        :param python3: whether it has Neovim's own provider of Python; the first Python file that it opens
+            makes it start every interpreter on the PATH to find one, which takes longer than most tests.
         """
         self.home = home
         self.cwd = cwd or home / "project"
@@ -69,7 +72,8 @@ class Editor:
         self.socket = Path(self._socket_dir.name) / "nvim"
         self._log = (home / "nvim.log").open("wb")
         command = [find_nvim(), "--headless", "-u", "NORC", "-i", "NONE", "-n"]
-        command += ["--cmd", f"set runtimepath^={REPOSITORY}", "--listen", str(self.socket), *args]
+        command += ["--cmd", f"set runtimepath^={REPOSITORY}", "--listen", str(self.socket)]
+        command += [*([] if python3 else ["--cmd", "let g:loaded_python3_provider = 0"]), *args]
         self.process = subprocess.Popen(
             command,
             cwd=self.cwd,

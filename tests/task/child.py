@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.crash.kills import Kill, Killer
+from tests.support.resumed import go_on
 from tideate_core.cli.wiring import build_catalog, open_project, open_runner
 from tideate_core.engine import RunRequest
-from tideate_core.engine.ending import result_of
-from tideate_core.errors import RunEnded, RunNotFound
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.engine import ConfirmationRequest, Event, WorkflowResult, WorkflowRunner
+    from tideate_core.engine import ConfirmationRequest, Event
 
 __all__ = ["Order", "Told", "perform"]
 
@@ -113,20 +112,10 @@ class World:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-async def _go_on(runner: WorkflowRunner, order: Order) -> WorkflowResult:
-    """Resume the task; begin it where no commit has it yet, and read how it ended where it has."""
-    try:
-        return await runner.resume_run(order.run)
-    except RunNotFound:
-        return await runner.run(RunRequest(name="task", prompt=order.prompt, execution_id=order.run))
-    except RunEnded:
-        reader = (await runner.store()).reader()
-        return await asyncio.to_thread(lambda: result_of(reader, reader.run(order.run)))
-
-
 async def _perform(order: Order) -> dict[str, Any]:
     fuse = Fuse(order.kill)
     world = World(order, fuse)
+    request = RunRequest(name="task", prompt=order.prompt, execution_id=order.run)
     project, catalog = open_project(order.root), build_catalog(Path(order.root))
     fuse.install()
     begun = time.monotonic()
@@ -134,7 +123,7 @@ async def _perform(order: Order) -> dict[str, Any]:
         threading.Timer(order.kill.at, os.kill, (os.getpid(), signal.SIGKILL)).start()
     async with open_runner(project, catalog, world) as runner:
         world.cancel = runner.cancel
-        result = await _go_on(runner, order)
+        result = await go_on(runner, request)
     return {"result": result.as_json(), "time": time.monotonic() - begun, **fuse.counts, "calls": world.calls}
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.conftest import server
 from tests.task.desk import Desk
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from tests.support.model_server import ModelServer
 
-__all__ = ["desk", "real_desk", "server"]
+__all__ = ["desk", "real_desk"]
 
 
 @pytest.fixture

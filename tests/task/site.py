@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.support.place import Place
 from tests.support.tally import TASK, as_it_stands, make_project
 from tests.task.child import Order
 from tideate_core.gates.trusting import trust_all
@@ -44,14 +43,11 @@ class Durable:
     """Steps that began, in that order."""
 
 
-class Site:
+class Site(Place):
     """A place for one task."""
 
     def __init__(self, home: Path, server: ModelServer, *, real: bool = False, leave_out: str = "") -> None:
-        self.home = home
-        self.root = home / "project"
-        self.root.mkdir(parents=True)
-        self.private = self.root / ".tideate"
+        super().__init__(home)
         make_project(self.root, real=real, leave_out=leave_out)
         self.before = as_it_stands(self.root)
         config = home / "config_home" / "tideate"
@@ -112,21 +108,9 @@ class Site:
         now = self.files()
         return {name: now.get(name) for name in now | self.before if now.get(name) != self.before.get(name)}
 
-    def query(self, *statements: str) -> list[list[tuple[Any, ...]]]:
-        """Ask a copy of the database, as the last process left it: looking must not mend anything."""
-        copy = self.home / "copy"
-        shutil.rmtree(copy, ignore_errors=True)
-        copy.mkdir()
-        for name in ("tideate.db", "tideate.db-wal"):
-            if (self.private / name).exists():
-                shutil.copy(self.private / name, copy / name)
-        with closing(sqlite3.connect(copy / "tideate.db")) as connection:
-            return [connection.execute(statement).fetchall() for statement in statements]
-
     def durable(self) -> Durable:
         """Return what the commits have that were made."""
-        tables = self.query("SELECT name FROM sqlite_master WHERE name = 'workflow_executions'")[0]
-        if not tables or not self.query("SELECT 1 FROM workflow_executions")[0]:
+        if not self.has_run():
             return Durable("", frozenset(), frozenset(), ())
         runs, steps, memos = self.query(
             f"SELECT status FROM workflow_executions WHERE id = '{RUN}'",

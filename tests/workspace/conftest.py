@@ -4,10 +4,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.nursery import Nursery
+from tests.workspace.killed import Killed
 from tests.workspace.project import Editor
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -44,3 +47,15 @@ def editor() -> Editor:
 def edited(root: Path, private: Path, editor: Editor) -> Workspace:
     """The workspace of a project that is open in an editor."""
     return Workspace(root, buffers=editor, private=private)
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery("tests.workspace.killed") as nursery:
+        yield nursery
+
+
+@pytest.fixture
+def killed(nursery: Nursery, root: Path, private: Path) -> Killed:
+    """Work on the project that is killed."""
+    return Killed(nursery, root, private)

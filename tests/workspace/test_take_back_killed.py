@@ -2,43 +2,20 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.workspace.killed import forget
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_apply import EVERYTHING
-from tests.workspace.test_crash import forget
 from tests.workspace.test_take_back import LONG, NAME, WANTED, change_by_hand, edit
 from tideate_core.workspace import FileChange, TakenBack, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-CHILD = """
-import asyncio, os, pathlib, signal, sys
-from tideate_core.workspace import Workspace
+    from tests.workspace.killed import Killed
 
-root, private, kill_at = sys.argv[1:]
-left = int(kill_at)
-
-def counted(real):
-    def call(*args, **named):
-        global left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args, **named)
-    return call
-
-workspace = Workspace(pathlib.Path(root), private=pathlib.Path(private))
-for name in ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod"):
-    setattr(os, name, counted(getattr(os, name)))
-asyncio.run(workspace.take_back("run"))
-"""
-REPOSITORY = Path(__file__).parents[2]
 MOVED = "src/moved.py"
 
 
@@ -52,13 +29,6 @@ async def written(root: Path, private: Path) -> None:
     change_by_hand(TextFile(root / NAME))
     change_by_hand(TextFile(root / "m.py"))
     TextFile(root / "src/one.py").write("mine\n")
-
-
-def killed(root: Path, private: Path, moment: int) -> bool:
-    command = [sys.executable, "-c", CHILD, str(root), str(private), str(moment)]
-    done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode != 0
 
 
 def rewritten(root: Path, original: dict[str, bytes]) -> None:
@@ -75,7 +45,9 @@ def moments(step: int) -> Iterator[int]:
         moment += step
 
 
-async def test_killed_at_any_moment_it_comes_to_the_same_end(root: Path, private: Path) -> None:
+async def test_killed_at_any_moment_it_comes_to_the_same_end(
+    root: Path, private: Path, killed: Killed
+) -> None:
     for name in (NAME, MOVED):
         TextFile(root / name).write(LONG + "\n")
     original = {name: content for name, (kind, _, content) in tree(root).items() if kind == "file"}
@@ -93,7 +65,7 @@ async def test_killed_at_any_moment_it_comes_to_the_same_end(root: Path, private
         forget(private)
         await written(root, private)
         assert tree(root) == begun
-        if not killed(root, private, moment):
+        if not killed.at(moment, "take back"):
             break
         half_done += tree(root) not in (begun, end)
         again = await Workspace(root, private=private).take_back("run")

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,37 +12,11 @@ from tideate_core.errors import EditConflict, RollbackConflict
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from pathlib import Path
 
+    from tests.workspace.killed import Killed
     from tests.workspace.project import Editor
 
-CHILD = """
-import asyncio, os, pathlib, signal, sys
-from tests.workspace.test_apply import EVERYTHING
-from tideate_core.workspace import Workspace
-
-work, root, private, kill_at = sys.argv[1:]
-left = int(kill_at)
-
-def counted(real):
-    def call(*args, **named):
-        global left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return real(*args, **named)
-    return call
-
-workspace = Workspace(pathlib.Path(root), private=pathlib.Path(private))
-for name in ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod"):
-    setattr(os, name, counted(getattr(os, name)))
-asyncio.run(
-    workspace.of_step("write").apply(EVERYTHING, execution_id="run")
-    if work == "apply"
-    else workspace.put_back_unfinished("run", [])
-)
-"""
-REPOSITORY = Path(__file__).parents[2]
 ONE = "src/one.py"
 
 
@@ -54,25 +24,12 @@ def change(before: str, after: str, *, buffer: int | None = None) -> FileChange:
     return FileChange(path=ONE, action="modify", before=before, after=after, buffer=buffer)
 
 
-def killed(work: str, root: Path, private: Path, *, step: int) -> Iterator[int]:
-    """Do the work again and again, killed ever later; ends with the first time that it comes through."""
-    moment = 1
-    while True:
-        command = [sys.executable, "-c", CHILD, work, str(root), str(private), str(moment)]
-        done = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True, text=True)
-        if done.returncode == 0:
-            return
-        assert done.returncode == -signal.SIGKILL, done.stderr
-        yield moment
-        moment += step
-
-
 async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
-    root: Path, private: Path
+    root: Path, private: Path, killed: Killed
 ) -> None:
     before = tree(root)
     half_done = 0
-    for _ in killed("apply", root, private, step=9):
+    for _ in killed.ever_later("apply as a step", step=9):
         half_done += tree(root) != before
         again = Workspace(root, private=private)
         await again.put_back_unfinished("run", [])
@@ -86,11 +43,11 @@ async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
 
 
 async def test_putting_back_killed_at_any_moment_goes_on_where_it_stopped(
-    root: Path, private: Path, workspace: Workspace
+    root: Path, workspace: Workspace, killed: Killed
 ) -> None:
     before = tree(root)
     await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
-    for _ in killed("put back", root, private, step=13):
+    for _ in killed.ever_later("put back", step=13):
         await workspace.put_back_unfinished("run", [])
         assert tree(root) == before
         await workspace.of_step("write").apply(EVERYTHING, execution_id="run")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tideate_core.engine.beginning import restore, start
 from tideate_core.engine.crew import Crew
 from tideate_core.engine.driving import Driving
 from tideate_core.engine.ending import conclude, end_as_before, ending_of, leave_summary, words_of
@@ -18,7 +19,7 @@ from tideate_core.engine.performing import Performer
 from tideate_core.engine.recording import Recorder
 from tideate_core.engine.step import StepRun
 from tideate_core.errors import RunLost, StoreError
-from tideate_core.machines import ExecutionEvent, ExecutionState
+from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -133,9 +134,12 @@ class LiveRun:
         """
         execution, past, front = self.execution, self._past, self._tools.front
         recorder, memory = self.recorder, self.memory
-        self._start() if past is None else self._restore(past)
-        if past is not None and past.broken_off is not None:
-            end_as_before(execution, past)
+        if past is None:
+            start(execution, recorder, self.adapter, self.parent)
+        else:
+            restore(execution, recorder, self.adapter, self.parent, past)
+            if past.broken_off is not None:
+                end_as_before(execution, past)
         executor = TaskExecutor(recorder, memory, self.crew, gated=self.gated)
         performer = Performer(execution, recorder, executor, self.context_of, front, past)
         concurrency = self._tools.config.limits.concurrency
@@ -234,39 +238,6 @@ class LiveRun:
         request = self.execution.request
         name = request.adapter or self._tools.config.adapter_for(self.execution.definition.name)
         return self._tools.adapters.get(name)
-
-    def _start(self) -> None:
-        machine = self.execution.machine
-        machine.require(ExecutionEvent.INITIATE_WORKFLOW)
-        machine.require(ExecutionEvent.WORKFLOW_PARSED)
-        machine.require(ExecutionEvent.WORKFLOW_VALID)
-        machine.require(ExecutionEvent.GRAPH_BUILT)
-        machine.require(ExecutionEvent.STEPS_SCHEDULED)
-        self._tell_start(EventName.WORKFLOW_STARTED, self._about())
-
-    def _restore(self, past: Past) -> None:
-        execution = self.execution
-        execution.usage = past.usage
-        execution.files = list(past.files)
-        execution.elapsed_before = past.elapsed_ms
-        execution.machine.require(ExecutionEvent.RESTORE_CHECKPOINT)
-        execution.machine.require(ExecutionEvent.CHECKPOINT_RESTORED)
-        self._tell_start(EventName.WORKFLOW_RESTORED, {**self._about(), "completed": list(past.settled)})
-
-    def _tell_start(self, name: EventName, data: dict[str, Any]) -> None:
-        self.recorder.status(ExecutionState.EXECUTING_STEPS, None)
-        self.emit(name, data)
-
-    def _about(self) -> dict[str, Any]:
-        adapter = self.adapter
-        return {
-            "name": self.execution.definition.name,
-            "adapter": adapter.name,
-            "demonstration": adapter.demonstration,
-            "prompt": self.execution.request.prompt,
-            **({"parent": self.parent[0], "parent_step": self.parent[1]} if self.parent else {}),
-            **self.execution.driver.outline(),
-        }
 
     def _heed(self, wish: Wish) -> None:
         """Do what another process asks."""

@@ -7,13 +7,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.children import Children
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.ending import CannotGoOn, result_of, words_of
+from tideate_core.engine.ending import CannotGoOn, words_of
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
-from tideate_core.engine.inputs import check_inputs, typed_inputs
+from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.live import LiveRun
-from tideate_core.engine.opening import LazyStore, Tools, inherited, let_go, outlast
+from tideate_core.engine.opening import LazyStore, Tools, let_go, outlast
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
 from tideate_core.engine.slow import Slow
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.steps import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import Store
-    from tideate_core.store.records import CheckpointRow, RunRow
+    from tideate_core.store.records import CheckpointRow
     from tideate_core.workflows import PromptLibrary, Registration
     from tideate_core.workspace import Workspace
 
@@ -66,6 +67,7 @@ class WorkflowRunner:
         self._tools = Tools(adapters, config, front, workspace, prompts, hooks)
         self._tool_caller = tools
         self._store = LazyStore(store)
+        self._children = Children(self._store, self._run, self._resume)
         self._running: dict[str, LiveRun] = {}
 
     @property
@@ -105,32 +107,6 @@ class WorkflowRunner:
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
         return await self._resume(execution_id, None, takeover_after, changed)
-
-    async def run_child(self, parent: LiveRun, step: str, request: RunRequest) -> WorkflowResult:
-        """Run a workflow as a step of another: begin it, take it up again, or return how it ended before.
-
-        What it takes counts to its parent, too; what the request leaves open is as in the parent.
-
-        :raises CannotGoOn: it has not ended, but does not go on now.
-        """
-        # it ends by itself when its parent is stopped, and so that its end is written down
-        with parent.crew.bounded(step.partition("[")[0]):
-            return await self._run_child(parent, step, request)
-
-    async def _run_child(self, parent: LiveRun, step: str, request: RunRequest) -> WorkflowResult:
-        known = await self._known_child(parent, request)
-        if known is None:
-            result = await self._run(inherited(request, parent.execution.request), (parent, step))
-        elif known.ended:
-            result = await asyncio.to_thread(result_of, (await self._store.get()).reader(), known)
-        else:
-            after = parent.execution.takeover_after
-            try:
-                result = await self._resume(known.id, (parent, step), after, "stored")
-            except TideateError as error:
-                raise CannotGoOn(str(error), error.code) from error
-        parent.spend(step, result)
-        return result
 
     def cancel(self, execution_id: str | None = None) -> list[str]:
         """Cancel a run, or all of them; returns the ids.
@@ -275,6 +251,8 @@ class WorkflowRunner:
         self._refuse_twice(request.execution_id)
         definition, config = registration.definition, self._tools.config
         check_inputs(definition, request, config.limits)
+        if past is None:
+            refuse_unknown(definition, request.inputs)
         inputs = typed_inputs(definition, request.inputs)
 
         def emit(name: EventName, data: dict[str, Any]) -> None:
@@ -284,7 +262,7 @@ class WorkflowRunner:
         services = Services(
             definition.name,
             emit,
-            lambda step, child: self.run_child(live, step, child),
+            lambda step, child: self._children.run(live, step, child),
             self.registry,
             self._tool_caller,
             lambda: live.gated,
@@ -300,16 +278,6 @@ class WorkflowRunner:
     def _refuse_twice(self, execution_id: str) -> None:
         if execution_id in self._running:
             raise InvalidInput(f"a run with the id {execution_id!r} is under way")
-
-    async def _known_child(self, parent: LiveRun, request: RunRequest) -> RunRow | None:
-        """Return what an earlier process made of a child."""
-        if not parent.resumed:
-            return None
-        try:
-            reader = (await self._store.get()).reader()
-            return await asyncio.to_thread(reader.run, request.execution_id)
-        except RunNotFound:
-            return None
 
     def _get(self, execution_id: str) -> LiveRun:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tests.cli.conftest import server
 from tests.task.conftest import desk
 
-__all__ = ["desk", "server"]
+__all__ = ["desk"]

@@ -1,0 +1,39 @@
+"""A place for one run, and what is durable of it while no process is there."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["Place"]
+
+
+class Place:
+    """A project in a home of its own."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.root = home / "project"
+        self.root.mkdir(parents=True)
+        self.private = self.root / ".tideate"
+
+    def query(self, *statements: str) -> list[list[tuple[Any, ...]]]:
+        """Ask a copy of the database, as the last process left it: looking must not mend anything."""
+        copy = self.home / "copy"
+        shutil.rmtree(copy, ignore_errors=True)
+        copy.mkdir()
+        for name in ("tideate.db", "tideate.db-wal"):
+            if (self.private / name).exists():
+                shutil.copy(self.private / name, copy / name)
+        with closing(sqlite3.connect(copy / "tideate.db")) as connection:
+            return [connection.execute(statement).fetchall() for statement in statements]
+
+    def has_run(self) -> bool:
+        """Say whether a commit has made the run."""
+        tables, *_ = self.query("SELECT name FROM sqlite_master WHERE name = 'workflow_executions'")
+        return bool(tables) and bool(self.query("SELECT 1 FROM workflow_executions")[0])

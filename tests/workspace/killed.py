@@ -1,0 +1,104 @@
+"""Work on a project's files that is killed before one of its calls of the system; and again, ever later."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tests.support.nursery import Nursery, load_rooms
+from tests.workspace.test_apply import EVERYTHING
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+
+__all__ = ["Killed", "forget"]
+
+Work = Literal["apply", "apply as a step", "put back", "roll back", "take back"]
+RUN: Final = "run"
+WORKS: Final[dict[Work, Callable[[Workspace], Awaitable[object]]]] = {
+    "apply": lambda workspace: workspace.apply(EVERYTHING, execution_id=RUN),
+    "apply as a step": lambda workspace: workspace.of_step("write").apply(EVERYTHING, execution_id=RUN),
+    "put back": lambda workspace: workspace.put_back_unfinished(RUN, []),
+    "roll back": lambda workspace: workspace.rollback(RUN),
+    "take back": lambda workspace: workspace.take_back(RUN),
+}
+CALLS: Final = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod")
+"""Calls of the system that files are written and journalled with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What one process is to do."""
+
+    work: Work
+    root: str
+    private: str
+    moment: int
+    """It is killed before the call of this number."""
+
+
+class Killed:
+    """Does work on a project in processes that are killed."""
+
+    def __init__(self, nursery: Nursery, root: Path, private: Path) -> None:
+        self._nursery = nursery
+        self._root = root
+        self._private = private
+        self._errors = root.parent / "errors"
+
+    def at(self, moment: int, work: Work) -> bool:
+        """Do it in a process that is killed before its call of that number; say whether it came so far."""
+        order = Order(work, str(self._root), str(self._private), moment)
+        status = self._nursery.bear(asdict(order), self._errors)
+        assert status in (0, -signal.SIGKILL), self._errors.read_text()
+        return status != 0
+
+    def ever_later(self, work: Work, *, step: int) -> Iterator[int]:
+        """Do the work again and again; ends with the first time that it comes through."""
+        moment = 1
+        while self.at(moment, work):
+            yield moment
+            moment += step
+
+
+def forget(private: Path) -> None:
+    """Remove the journals."""
+    for path in sorted((private / "journal").rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+# -- in the process -----------------------------------------------------------------------------------
+
+
+def load() -> None:
+    """Load what the work loads late."""
+    load_rooms("workspace")
+
+
+def perform(order: dict[str, Any]) -> None:
+    """Do the work until the call that is its last."""
+    workspace = Workspace(Path(order["root"]), private=Path(order["private"]))
+    left = order["moment"]
+
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any, **named: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return real(*values, **named)
+
+        return call
+
+    for name in CALLS:
+        setattr(os, name, counted(getattr(os, name)))
+
+    async def work() -> None:
+        await WORKS[order["work"]](workspace)
+
+    asyncio.run(work())
