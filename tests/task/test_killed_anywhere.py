@@ -20,6 +20,7 @@ from tests.support.tasks import CODE, Model, edits, plan
 from tests.task.nursery import Nursery
 from tests.task.site import RUN, Site
 from tests.task.test_correcting import BODY
+from tideate_core.engine.taking_back import momentary
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:
@@ -174,5 +175,6 @@ async def as_its_snapshot_says(site: Site) -> None:
     assert site.changed() == {}
     snapshots = SnapshotManager(site.root)
     assert await snapshots.damaged() == []
-    for made in await snapshots.list():
+    # one of a moment within is left by a run that has not come to its end
+    for made in [one for one in await snapshots.list() if momentary(RUN) not in one.pinned]:
         assert await snapshots.diff(made.id) == [], made.name

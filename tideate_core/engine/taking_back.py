@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.work import Reversible
     from tideate_core.workspace import Workspace
 
-__all__ = ["TakingBack", "release_snapshots", "rolled_back", "take_back", "tell_strays"]
+__all__ = ["TakingBack", "momentary", "release_snapshots", "rolled_back", "take_back", "tell_strays"]
 
 PATIENCE: Final = 3.0
 """Seconds that are spent on finding what else differs."""
@@ -168,14 +168,21 @@ async def tell_strays(
     recorder.event(EventName.NOTICE, {"step": step, "message": message, "level": "warn"})
 
 
+def momentary(run: str) -> str:
+    """Return the pin of a run's snapshots that are of no use after its end."""
+    return f"{run}/moment"
+
+
 async def release_snapshots(workspace: Workspace, run: str) -> None:
-    """Let the run's snapshots go when their time comes: it needs them no more."""
+    """Let the run's snapshots go when their time comes, and those of a moment at once."""
     if workspace.root is None:
         return
     from tideate_core.workspace import SnapshotManager
 
     try:
-        await SnapshotManager(workspace.root, private=workspace.private).release(run)
+        snapshots = SnapshotManager(workspace.root, private=workspace.private)
+        await snapshots.drop(momentary(run))
+        await snapshots.release(run)
     except WorkspaceError:
         # the run has ended as it has; the snapshot only stays longer
         log.warning("the snapshots of run %s stay pinned", run, exc_info=True)

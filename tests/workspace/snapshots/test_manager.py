@@ -259,6 +259,17 @@ async def test_a_cancelled_snapshot_lets_go_of_the_lock_and_leaves_nothing(
     assert [one.name for one in await snapshots.list()][-1] == "two"
 
 
+async def test_of_those_that_one_run_pinned_for_a_moment_only_its_own_are_dropped(root: Path) -> None:
+    snapshots = SnapshotManager(root)
+    kept = await snapshots.create("by hand")
+    shared = await snapshots.create("of two", pin="run1")
+    await snapshots.pin(shared, "run2")
+    await snapshots.create("of one", pin="run1")
+    await snapshots.drop("run1")
+    await snapshots.drop("unknown")
+    assert [one.id for one in await snapshots.list()] == [kept, shared]
+
+
 async def test_a_pinned_snapshot_is_not_tidied_away_until_it_is_released(root: Path) -> None:
     snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=2))
     pinned = await snapshots.create("of a task", pin="run1")

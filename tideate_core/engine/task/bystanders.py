@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.engine.taking_back import momentary
 from tideate_core.engine.task.bench import root_of
 from tideate_core.errors import SnapshotNotFound
 from tideate_core.workflows.handler import MISSING
@@ -55,7 +56,7 @@ class Bystanders:
         if known is not MISSING and any(one.id == known for one in await manager.list()):
             return cls(step, bench, manager, str(known))
         name = f"before the checks of task {step.execution_id[:8]}"
-        snapshot = await manager.create(name, pin=step.execution_id)
+        snapshot = await manager.create(name, pin=momentary(step.execution_id))
         await step.remember(BEFORE, snapshot)
         return cls(step, bench, manager, snapshot)
 

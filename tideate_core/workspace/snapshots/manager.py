@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tideate_core.errors import OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
 from tideate_core.project import inside, private_dir, private_place, real
 from tideate_core.workspace.commit import to_the_end
 from tideate_core.workspace.snapshots.capture import Capture, Place
@@ -164,6 +164,17 @@ class SnapshotManager:
         if any(by in header.pinned for header in found):
             async with self._locked():
                 await in_thread(lambda _stop: released(self._directory, by))
+
+    async def drop(self, by: str) -> None:
+        """Delete the snapshots that nobody but this one pins; nothing happens if there are none.
+
+        :raises WorkspaceError: one cannot be deleted.
+        """
+        found, _ = await asyncio.to_thread(headers, self._directory)
+        for header in found:
+            if header.pinned == (by,):
+                with suppress(SnapshotNotFound):  # somebody was faster
+                    await self.delete(header.id)
 
     async def diff(self, snapshot_id: str, *, changes: bool = True, progress: Progress = _quiet) -> _Diffs:
         """Return what differs from a snapshot now, sorted by path.
