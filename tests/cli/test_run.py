@@ -203,6 +203,8 @@ USAGE = {
     "a backward range": (["run", "summarize", "--file", "a.py:3-2"], "before it begins"),
     "an input without a key": (["run", "ask", "x", "-i", "novalue"], "KEY=VALUE"),
     "an input given twice": (["run", "ask", "x", "-i", "a=1", "-i", "a=2"], "twice"),
+    "an unknown input": (["run", "task", "x", "-i", "cheklist=a.md"], "did you mean 'checklist'?"),
+    "no input at all": (["run", "task", "x", "-i", "foo=1"], "task takes only: confirm, checklist"),
     "an unknown adapter": (["run", "ask", "x", "--adapter", "loca"], "did you mean 'local'?"),
     "a root that is none": (["run", "ask", "x", "--root", "gone"], "no such directory"),
     "both answers": (["run", "ask", "x", "--yes", "--no"], "--no"),

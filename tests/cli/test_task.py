@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,8 +16,11 @@ from tests.support.tally import LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
 
 if TYPE_CHECKING:
+    import subprocess
+
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
+    from tests.workspace.snapshots.trees import Node
 
 
 @pytest.fixture
@@ -142,11 +148,26 @@ def test_the_task_is_listed_and_drawn_like_any_machine(shell: Shell) -> None:
         assert words in drawn
 
 
-@pytest.mark.crash
-def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> None:
+@dataclass(frozen=True)
+class Held:
+    """A task whose tests run and never end."""
+
+    process: subprocess.Popen[str]
+    check: int
+    before: dict[str, Node]
+    """The project, without the task."""
+
+    def ends_check(self) -> bool:
+        stat = Path(f"/proc/{self.check}/stat")
+        # one that nobody asked how it ended is dead as well
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def held_in_a_check(shell: Shell, *, stubborn: bool = False) -> Held:
     began = shell.project / ".tideate" / "began"
     os.mkfifo(began)
-    shell.write("scripts/wait.sh", f'echo $$ > "{began}"\nexec tail -f /dev/null\n')
+    deaf = "trap '' INT TERM HUP\n" if stubborn else ""
+    shell.write("scripts/wait.sh", f'{deaf}echo $$ > "{began}"\nexec tail -f /dev/null\n')
     config = shell.project / ".tideate" / "config.toml"
     kept = [line for line in config.read_text().splitlines() if not line.startswith("tests = ")]
     config.write_text("\n".join([*kept, 'tests = ["sh", "scripts/wait.sh"]']) + "\n")
@@ -155,14 +176,42 @@ def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> N
     process = shell.start("run", "task", TASK, "--yes")
     check = int(began.read_text())  # blocks until it runs
     assert as_it_stands(shell.project) != before
+    return Held(process, check, before)
+
+
+@pytest.mark.crash
+def test_ctrl_c_ends_a_check_and_takes_all_back(shell: Shell, model: Model) -> None:
+    held = held_in_a_check(shell)
+    process = held.process
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 130, told
     assert "rolled back: what the task wrote is taken back" in told
     assert "sh scripts/wait.sh" in told
-    assert as_it_stands(shell.project) == before
-    with pytest.raises(ProcessLookupError):
-        os.kill(check, 0)
+    assert as_it_stands(shell.project) == held.before
+    assert held.ends_check()
+    assert model.asked("corrector") == 0
+
+
+@pytest.mark.crash
+def test_more_of_them_end_a_check_that_heeds_none_and_take_all_back_too(shell: Shell, model: Model) -> None:
+    held = held_in_a_check(shell, stubborn=True)
+    process = held.process
+    assert process.stderr is not None
+    for words in ("waits for what is under way", "already stopping"):
+        process.send_signal(signal.SIGINT)
+        while words not in (line := process.stderr.readline()):
+            assert line, words
+    for _ in range(20):
+        process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130, told
+    assert "Traceback" not in told
+    assert "rolled back: what the task wrote is taken back" in told
+    assert as_it_stands(shell.project) == held.before
+    assert held.ends_check()
+    (run,) = object_of(shell.run("history", "--json"))["runs"]
+    assert run["state"] == "cancelled"
     assert model.asked("corrector") == 0
 
 

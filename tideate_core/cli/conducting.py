@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -12,6 +11,7 @@ from rich.text import Text
 from tideate_core.cli.exits import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.interruption import Interruption
 from tideate_core.cli.output import messages, path_line, print_json, print_result, tell, visible
+from tideate_core.cli.stopping import Stopping
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.cli.wiring import open_runner
 from tideate_core.engine import PolicyFrontEnd
@@ -64,8 +64,11 @@ async def conduct(
     for notice in (*project.loaded.notices, *notices):
         tell(console, Text(f"note: {visible(notice)}", style="yellow"))
     with TerminalFrontEnd(console, None if manner.asks else PolicyFrontEnd(bool(manner.policy))) as front:
-        async with open_runner(project, catalog, front) as runner:
-            result, interrupted = await _interruptible(runner, start(runner))
+        stopping = Stopping(console)
+        with Interruption(stopping.cancel, stopping.told_again, stopping.leave) as interruption:
+            async with open_runner(project, catalog, front) as runner:
+                result = await stopping.outlast(runner, start(runner))
+    interrupted = interruption.happened
     if result is None:
         return INTERRUPTED
     _tell(result, manner, console)
@@ -73,25 +76,6 @@ async def conduct(
     if result.cancelled:
         return INTERRUPTED if interrupted else DECLINED
     return _status(result, began=front.began)
-
-
-async def _interruptible(
-    runner: WorkflowRunner, run: Coroutine[Any, Any, WorkflowResult]
-) -> tuple[WorkflowResult | None, bool]:
-    """Wait for a run; returns its result, None where it never went on, and whether a signal ended it."""
-    task = asyncio.create_task(run)
-
-    def stop() -> None:
-        if not runner.cancel():
-            task.cancel()  # at a question before the run is this process's
-
-    with Interruption(stop) as interruption:
-        try:
-            return await task, interruption.happened
-        except asyncio.CancelledError:
-            if not interruption.happened:
-                raise
-            return None, True
 
 
 def _tell(result: WorkflowResult, manner: Manner, console: Console) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Annotated, Literal
@@ -47,6 +48,9 @@ WITH_VALUE = frozenset(
     }
 )
 """Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
+GARBAGE = (50_000, 20, 20)
+"""When objects are looked through for garbage. Most that a command makes are classes and functions that it
+imports; to look through them as often as by default, and once more at the end, takes a third of it."""
 OTHER = Group("Other", sort_key=9)
 app["--help"].group = app["--version"].group = (OTHER,)
 app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")
@@ -229,12 +233,14 @@ def _open_closed() -> None:
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    gc.set_threshold(*GARBAGE)
     _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         try:
             app(_tokens(sys.argv[1:]))
         finally:
+            gc.freeze()
             sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from tideate_core.cli.output import markdown_source, results, visible
 from tideate_core.cli.task_words import check_text, failure_words, gate_issues, gate_text, rolled_back_lines
+from tideate_core.store.standing import last_given
 
 if TYPE_CHECKING:
     from tideate_core.store import EventRow, StepRow
@@ -29,8 +30,8 @@ def is_task(name: str, happened: list[EventRow]) -> bool:
 def task_json(steps: list[StepRow], happened: list[EventRow]) -> dict[str, Any]:
     """Return what tools get of a task beyond what they get of each run."""
     return {
-        "plan": _last(steps, "plan"),
-        "audit": _last(steps, "audit"),
+        "plan": last_given(steps, "plan"),
+        "audit": last_given(steps, "audit"),
         "gates": [_gate_json(row) for row in happened if _gate_of(row)],
         "checks": [{**row.data, "at": row.at} for row in happened if row.name == CHECK_ENDED],
         "corrections": [row.result for row in _corrections(steps)],
@@ -40,9 +41,9 @@ def task_json(steps: list[StepRow], happened: list[EventRow]) -> dict[str, Any]:
 
 def show_task(steps: list[StepRow], happened: list[EventRow]) -> None:
     """Print plan and audit, then gates and checks in the order in which they decided."""
-    plan = _last(steps, "plan")
+    plan = last_given(steps, "plan")
     if plan is not None:
-        _show_plan(plan, _last(steps, "audit"))
+        _show_plan(plan, last_given(steps, "audit"))
     if any(_gate_of(row) or row.name == CHECK_ENDED for row in happened):
         results().print(Text("\nGates and checks", style="bold"))
     visit = ""
@@ -101,13 +102,6 @@ def _show_corrections(steps: list[StepRow]) -> None:
 
 def _corrections(steps: list[StepRow]) -> list[StepRow]:
     return [row for row in steps if row.step.partition("#")[0] == CORRECTING and row.status != "pending"]
-
-
-def _last(steps: list[StepRow], key: str) -> dict[str, Any] | None:
-    """Return what the last step gave under a key: the plan as it was agreed on, not as it was first made."""
-    ended = sorted((row for row in steps if row.status == "completed"), key=lambda row: row.started_at or 0)
-    found = [row.result[key] for row in ended if isinstance(row.result, dict) and row.result.get(key)]
-    return found[-1] if found else None
 
 
 def _gate_of(row: EventRow) -> int | None:

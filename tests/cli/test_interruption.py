@@ -1,0 +1,61 @@
+"""What each further Ctrl-C does, in a process that does not end by itself."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+PROGRAM = """
+import asyncio, sys
+from tideate_core.cli import interruption
+
+interruption.PATIENCE = float(sys.argv[1])
+
+def say(words):
+    print(words, flush=True)
+
+async def main():
+    with interruption.Interruption(lambda: say("cancel"), lambda left: say("again"), lambda: say("leave")):
+        say("ready")
+        await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def started(patience: float) -> subprocess.Popen[str]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored here
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(patience)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def interrupted(process: subprocess.Popen[str], lines: int) -> list[str]:
+    assert process.stdout is not None
+    process.send_signal(signal.SIGINT)
+    return [process.stdout.readline().strip() for _ in range(lines)]
+
+
+def test_each_cancels_again_and_the_second_says_so() -> None:
+    with started(3600) as process:
+        assert interrupted(process, 1) == ["cancel"]
+        assert interrupted(process, 2) == ["again", "cancel"]
+        assert interrupted(process, 1) == ["cancel"]
+        process.kill()
+
+
+def test_one_that_comes_after_a_while_leaves_it_at_once() -> None:
+    with started(0) as process:
+        assert interrupted(process, 1) == ["cancel"]
+        assert interrupted(process, 1) == ["leave"]
+        assert (process.wait(10), process.stderr.read() if process.stderr else "") == (130, "")
