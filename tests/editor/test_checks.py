@@ -57,6 +57,21 @@ def test_a_running_check_shows_its_last_lines_and_then_how_it_ended(start_editor
     assert "is configured" not in text
 
 
+def test_a_check_that_says_nothing_stays_shown(editor: Editor) -> None:
+    """Its first line comes when the text before it has hardly been written."""
+    editor.lua("""
+      _G.stream = require('tideate.ui.stream').new('tideate://checks')
+      stream:write('verifying')
+      stream:set_tail({ 'a check' })
+      vim.defer_fn(function() _G.later = true end, 50)
+    """)
+    editor.wait("_G.later")
+    assert editor.lua("return vim.api.nvim_buf_get_lines(stream.buf, 0, -1, true)") == [
+        "verifying",
+        "a check",
+    ]
+
+
 def test_output_of_a_check_is_bounded_and_nothing_of_it_is_kept(editor: Editor) -> None:
     run = verifying(editor)
     begin(run)

@@ -26,13 +26,14 @@ LIST = "_G.result = nil require('tideate.client').request('list', {}, function(r
 
 def classic_editor(start_editor: EditorFactory) -> Editor:
     """An editor whose person ran `:UpdateRemotePlugins`."""
-    first = start_editor(env={"NVIM_RPLUGIN_MANIFEST": "rplugin.vim"})
+    first = start_editor(env={"NVIM_RPLUGIN_MANIFEST": "rplugin.vim"}, python3=True)
     first.lua("vim.g.python3_host_prog = ...", sys.executable)
     first.command("silent UpdateRemotePlugins")
     manifest = first.cwd / "rplugin.vim"
     return start_editor(
         args=("--cmd", f"let g:python3_host_prog = '{sys.executable}'"),
         env={"NVIM_RPLUGIN_MANIFEST": str(manifest)},
+        python3=True,
     )
 
 
@@ -72,7 +73,7 @@ def test_an_environment_of_its_own_comes_first(start_editor: EditorFactory) -> N
 
 
 def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFactory) -> None:
-    first = start_editor(env={"NVIM_RPLUGIN_MANIFEST": "rplugin.vim"})
+    first = start_editor(env={"NVIM_RPLUGIN_MANIFEST": "rplugin.vim"}, python3=True)
     first.lua("vim.g.python3_host_prog = ...", sys.executable)
     first.command("silent UpdateRemotePlugins")
     manifest = (first.cwd / "rplugin.vim").read_text()
@@ -82,6 +83,7 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
     second = start_editor(
         args=("--cmd", f"let g:python3_host_prog = '{sys.executable}'"),
         env={"NVIM_RPLUGIN_MANIFEST": str(first.home / "manifest.vim")},
+        python3=True,
     )
     second.lua(LISTEN)
     second.lua("vim.fn.TideateStart({ cwd = vim.fn.getcwd(), setup = vim.empty_dict() })")

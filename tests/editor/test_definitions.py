@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
-from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 WIDE = """\
 description: two at the same time
@@ -25,12 +21,6 @@ steps:
     task: say last
     dependencies: [left, right]
 """
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 def kept(editor: Editor, text: str, name: str = "wide.yaml") -> None:

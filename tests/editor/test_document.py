@@ -126,6 +126,27 @@ def test_the_whole_document_is_read_on_a_small_screen(start_editor: EditorFactor
     assert editor.lua("return vim.treesitter.highlighter.active[vim.api.nvim_get_current_buf()] ~= nil")
 
 
+def test_the_line_that_a_person_writes_stays_in_sight_until_they_come(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    editor.set_lines([f"line {number}" for number in range(1, 16)])
+    editor.feed("Gomine")
+    document(editor)
+    screen = editor.wait_screen("waits for you: press <Esc>, or :Workflow")
+    assert any("Go on with this plan?" in line for line in screen)
+    assert any("mine" in line for line in screen)
+    for number in range(12):
+        editor.feed(f"<CR>mine {number}")
+        screen = editor.wait_screen(f"mine {number}")
+        assert any("waits for you" in line for line in screen)
+    assert not any("## Step 1" in line for line in editor.screen())
+    editor.feed("<Esc>")
+    wait_focused(editor)
+    editor.wait_screen("## Step 1")
+    editor.feed("y")
+    assert answers(editor) == [{"accepted": True}]
+    assert editor.lines()[-1] == "mine 11"
+
+
 def test_leaving_the_editor_without_writing_keeps_what_was_typed(screen_editor: Editor) -> None:
     editor = screen_editor
     opened(editor)

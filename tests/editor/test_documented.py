@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.editor import REPOSITORY
-from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 README = REPOSITORY / "README.md"
 HELP = REPOSITORY / "doc" / "tideate.txt"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 def example() -> dict[str, str]:

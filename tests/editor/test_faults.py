@@ -8,24 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 CODE = "def f():\n    return  1\n\n\nprint(f())\n"
 TIDY = "```python\ndef f():\n    return 1\n```"
 LINES = {"selection": {"start": 1, "end": 2}}
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture

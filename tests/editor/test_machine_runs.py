@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.dialogs import wait_focused
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 TEXT = """\
 # Reviews a draft until it is good
@@ -33,12 +32,6 @@ check to *
 LONG = 30.0
 """Seconds for what takes a host, a run and a model: more than enough, also on a busy machine."""
 WRONG = "* to a\na too b\nb to *\n# ü \x01\n"
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.editor.conftest import FakeHost
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@selection", "@symbols", "@tree"]
 NAMES = "return require('tideate.mentions').complete('@')"
@@ -25,12 +23,6 @@ vim.diagnostic.set(ns, 0, {
   { lnum = 0, col = 0, severity = vim.diagnostic.severity.ERROR, message = 'bad\\nthing', source = 'lint' },
   { lnum = 0, col = 0, severity = vim.diagnostic.severity.WARN, message = 'caf\\233' },
 })"""
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 def complete(editor: Editor, line: str) -> list[str]:

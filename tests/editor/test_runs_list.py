@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_stored_runs import THREE, kill, paused_elsewhere, second, stored
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 WRITES = """
 steps:
@@ -27,12 +25,6 @@ steps:
     dependencies: [inner]
 """
 ACTIONS = {"resume", "pause", "roll back", "cancel"}
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture

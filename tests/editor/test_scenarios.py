@@ -7,20 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.dialogs import wait_focused
-from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
+    from tests.support.model_server import ModelServer
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.dialogs import wait_focused
 from tideate_core.workspace import SnapshotManager
 from tideate_core.workspace.snapshots.restoring import Restoring
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
 
 FOCUSED = "vim.api.nvim_buf_get_name(0) == '' and vim.bo.filetype == 'tideate-runs'"
-ASKED = "(require('tideate.ui').pending()[1] or {}).ready"
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_restore_shows_first_what_it_changes(nvim: Editor) -> None:
     changed(nvim)
     listed(nvim)
     nvim.feed("r")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     screen = " ".join(line.strip(" │~") for line in nvim.wait_screen("snapshot · restore"))
     assert "1 file written, 1 file brought back, 1 file left, made since" in screen
     assert "write `src/a.py`" in screen
@@ -110,7 +110,7 @@ def test_a_restore_shows_first_what_it_changes(nvim: Editor) -> None:
     nvim.lua("vim.cmd('Workflow snapshot')")
     nvim.wait(FOCUSED)
     nvim.feed("r")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     nvim.feed("y")
     nvim.wait_screen("2 files brought back")
     assert (nvim.cwd / "src" / "a.py").read_text() == "A = 1\nB = 2\n"
@@ -143,7 +143,7 @@ def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) ->
     changed(nvim)
     listed(nvim)
     nvim.feed("R")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     nvim.wait_screen("delete `new.txt`")
     nvim.feed("y")
     nvim.wait_screen("1 file deleted")
@@ -165,7 +165,7 @@ def test_unsaved_buffers_are_kept_and_loaded_ones_follow(nvim: Editor) -> None:
     nvim.lua("vim.api.nvim_buf_set_lines(0, 0, 0, true, { '# mine' })")
     listed(nvim)
     nvim.feed("r")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     nvim.feed("y")
     nvim.wait_screen("unsaved in the editor, so nothing was restored")
     assert nvim.lines(buffer)[0] == "# mine"
@@ -173,7 +173,7 @@ def test_unsaved_buffers_are_kept_and_loaded_ones_follow(nvim: Editor) -> None:
     nvim.lua("vim.api.nvim_buf_call(..., function() vim.cmd('edit!') end)", buffer)
     listed(nvim)
     nvim.feed("r")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     nvim.feed("y")
     nvim.wait_screen("2 files brought back")
     nvim.wait_for(lambda: nvim.lines(buffer) == ["A = 1", "B = 2"], "the buffer follows its file")
@@ -183,12 +183,12 @@ def test_one_is_deleted_after_a_question_that_return_declines(nvim: Editor) -> N
     made(nvim)
     listed(nvim)
     nvim.feed("x")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     nvim.feed("<CR>")
     assert names(nvim) == ["before it"]
     listed(nvim)
     nvim.feed("x")
-    nvim.wait(ASKED)
+    wait_focused(nvim)
     nvim.feed("y")
     nvim.wait_screen("deleted: ")
     assert names(nvim) == []

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
+from tests.support.dialogs import wait_focused
 from tests.support.runs import accept_all, configure, result, start
 from tideate_core.project import private_place
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 RESUME = """
 _G.done, _G.calls = nil, 0
@@ -45,12 +45,6 @@ steps:
     task: say two after {{ steps.one.result }}
     dependencies: [one]
 """
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
 
 
 @pytest.fixture
@@ -312,7 +306,7 @@ def test_a_run_of_another_person_is_not_offered_or_resumed_before_it_is_trusted(
     assert editor.lua("return {_G.answer.ok, _G.answer.error_code}") == [False, "StoreIsForeign"]
     assert len(server.requests) == asked
     editor.command(f"Workflow trust {editor.cwd}/.tideate/tideate.db")
-    editor.wait("(require('tideate.ui').pending()[1] or {}).ready")
+    wait_focused(editor)
     editor.feed("y")
     wait_message(editor, "resume goes on with its runs")
     editor.lua(RESUME, interrupted)

@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.model_server import ModelServer
+from tests.support.dialogs import hurry
 from tests.support.runs import configure
 from tests.support.tally import AFTER, LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 LIMIT = 60
 """Seconds for a stage."""
@@ -39,17 +38,12 @@ end
 
 
 @pytest.fixture
-def server() -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        yield server
-
-
-@pytest.fixture
 def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
     """A small screen in the small project, whose checks are trusted."""
     editor = start_editor(ui=(80, 24))
     make_project(editor.cwd)
     configure(editor, server)
+    hurry(editor)
     editor.lua(BEGIN)
     editor.command("Workflow trust")
     editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
@@ -154,6 +148,10 @@ def test_what_verification_finds_is_in_the_quickfix_list_and_all_is_taken_back(
     assert "     ✗ tests failed" in page
     assert "     ✗ gate 5, verification failed" in page
     assert "     Put back: " in page
+    # at 24 rows, what was decided is seen before the steps are
+    seen = "\n".join(nvim.wait_screen("Rolled back."))
+    for words in ("plan      count the lines of a text", "audit     approved", "✗ tests", "✗ verification"):
+        assert words in seen.replace("\u00a0", " "), seen
 
 
 def test_a_no_to_the_plan_writes_nothing(nvim: Editor, server: ModelServer) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.editor.test_stored_runs import THREE
+from tests.support.dialogs import wait_focused
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 
@@ -75,10 +76,10 @@ def test_a_database_from_elsewhere_is_trusted_only_after_a_look_at_what_it_holds
 ) -> None:
     with ModelServer() as server:
         database = interrupted(start_editor, server)
-        editor = start_editor(cwd=database.parents[1], ui=(80, 24))
+        editor = start_editor(cwd=database.parents[1], ui=(80, 40))
         configure(editor, server)
         editor.command(f"Workflow trust {database}")
-        editor.wait("(require('tideate.ui').pending()[1] or {}).ready")
+        wait_focused(editor)
         screen = " ".join(line.strip(" │~") for line in editor.wait_screen("trust · tideate.db"))
         assert "came from elsewhere. It holds the runs of" in screen
         assert "1 interrupted." in screen
@@ -88,7 +89,7 @@ def test_a_database_from_elsewhere_is_trusted_only_after_a_look_at_what_it_holds
         editor.command("Workflow resume")
         editor.wait_for(lambda: "tideate trust" in editor.messages(), "the run is not gone on with")
         editor.command(f"Workflow trust {database}")
-        editor.wait("(require('tideate.ui').pending()[1] or {}).ready")
+        wait_focused(editor)
         editor.feed("y")
         editor.wait_for(lambda: ":Workflow resume goes on with its runs" in editor.messages(), "trusted")
         asked = len(server.requests)

@@ -123,6 +123,59 @@ async def test_of_several_files_those_without_an_accepted_hunk_stay(bench: Bench
     assert sorted(bench.fingerprint()) == ["a.py", "lib/b.py", "m.py"]
 
 
+MALFORMED: dict[str, tuple[Any, str]] = {
+    "no object": ([0], "it: input should be"),
+    "no files": ({}, "files: field required"),
+    "no list": ({"files": {"a": 1}}, "files: input should be a valid list"),
+    "no verdict": ({"files": [0]}, "files.0: input should be"),
+    "no number": ({"files": [{"accepted": ["0"]}]}, "files.0.accepted.0: input should be a valid integer"),
+    "no accepted": ({"files": [{"path": "a.txt"}]}, "files.0.accepted: field required"),
+    "another file": ({"files": [{"path": "b.txt", "accepted": [0]}]}, "it names b.txt where a.txt was shown"),
+    "too many files": ({"files": [{"accepted": [0]}] * 2}, "it is about 2 files, and 1 were shown"),
+    "no such hunk": ({"files": [{"accepted": [0, 999]}]}, "a.txt has 2 hunks, and number 999 was accepted"),
+    "a negative one": ({"files": [{"accepted": [-1]}]}, "a.txt has 2 hunks, and number -1 was accepted"),
+}
+
+
+@pytest.mark.parametrize(("value", "why"), MALFORMED.values(), ids=MALFORMED)
+async def test_an_answer_that_is_none_to_the_review_is_asked_for_again(
+    bench: Bench, value: Any, why: str
+) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\n")
+    analyzed(bench, "```\nONE\ntwo\nTHREE\n```")
+    given = iter([value, {"files": [{"path": "a.txt", "accepted": [1]}]}])
+    bench.front.answer = lambda request: Decision(True, next(given) if request.kind == "review" else None)
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 3))
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\n"
+    first, again = [request.message for request in bench.front.requests if request.kind == "review"]
+    assert (why in again, again.endswith(first)) == (True, True), again
+
+
+async def test_a_front_end_that_never_gives_an_answer_to_the_review_fails_the_run(bench: Bench) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\n")
+    analyzed(bench, "```\nONE\ntwo\nTHREE\n```")
+    before = bench.fingerprint()
+    bench.front.answer = verdicts([999])
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 3))
+    assert (result.ok, result.error_code) == (False, "StepFailed")
+    assert "number 999 was accepted; nothing was written" in str(result.error)
+    assert bench.fingerprint() == before
+
+
+async def test_an_answer_that_is_no_plan_is_asked_for_again_with_the_one_before(bench: Bench) -> None:
+    planned(bench)
+    given = iter([[1], {"files": 1}, {"files": [{"path": 1}]}, None])
+    bench.front.answer = lambda request: (
+        Decision(True, next(given)) if request.kind == "plan" else Decision(True)
+    )
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    asked = [request for request in bench.front.requests if request.kind == "plan"]
+    assert [request.payload["files"] == PLAN["files"] for request in asked] == [True] * 4
+    assert all("the plan cannot be read" in request.message for request in asked[1:])
+
+
 async def test_a_plan_with_no_file_left_is_declined(bench: Bench) -> None:
     planned(bench)
     before = bench.fingerprint()

@@ -317,11 +317,13 @@ async def test_a_result_names_the_workflow_as_its_definition_does_however_it_end
     bench.runner.registry = Files({"./some/walk.workflow": definition})
     fine = await bench.run("./some/walk.workflow")
     refused = await bench.run("./some/walk.workflow", inputs={"confirm": "nowhere"})
+    stray = await bench.run("./some/walk.workflow", inputs={"confrim": "a"})
+    assert "walk has no input 'confrim'; did you mean 'confirm'?" in str(stray.error)
     unknown = await bench.run("./some/other.workflow")
     assert (fine.ok, refused.error_code, unknown.error_code) == (True, "InvalidInput", "UnknownWorkflow")
     assert [one.workflow for one in (fine, refused, unknown)] == ["walk", "walk", "./some/other.workflow"]
     failed = [data["name"] for data in bench.front.data(EventName.WORKFLOW_FAILED)]
-    assert failed == ["walk", "./some/other.workflow"]
+    assert failed == ["walk", "walk", "./some/other.workflow"]
 
 
 async def test_a_graph_has_steps_and_no_path_and_no_states_to_confirm(bench: Bench) -> None:

@@ -42,7 +42,9 @@ class EditorFrontEnd:
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         answer = await self._asker.ask("confirm", request.as_json())
-        return Decision(bool(answer["accepted"]), answer.get("value"), reason=answer.get("reason") or "")
+        if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), bool):
+            raise StepFailed(f"the editor gave no answer to the question {request.message!r}; try again")
+        return Decision(answer["accepted"], answer.get("value"), reason=answer.get("reason") or "")
 
     def emit(self, event: Event) -> None:
         message = event.as_json()

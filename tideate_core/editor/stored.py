@@ -12,7 +12,7 @@ from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
 from tideate_core.project import private_place
 from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
-from tideate_core.store.standing import resumable, state_of
+from tideate_core.store.standing import last_given, resumable, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -81,6 +81,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),
             "told": _told(reader, run),
+            "gist": _gist(steps) if run.kind == "machine" else {},
         }
 
     return {"ok": True, **await _read(root, read)}
@@ -194,6 +195,16 @@ def _told(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
         return []
     found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in TOLD]
     return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
+
+
+def _gist(steps: list[StepRow]) -> dict[str, str]:
+    """Return what a gated task was to reach, and what its audit said; other machines have neither."""
+    plan, audit = last_given(steps, "plan"), last_given(steps, "audit")
+    gist = {
+        "plan": plan.get("objective") if plan else None,
+        "audit": audit.get("approval") if audit else None,
+    }
+    return {key: value for key, value in gist.items() if isinstance(value, str)}
 
 
 def _run(run: RunRow) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from tideate_core.errors import InvalidInput, NotText, did_you_mean
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from tideate_core.config import Limits
     from tideate_core.engine.execution import RunRequest
     from tideate_core.workflows import BufferContext, MachineWorkflow
     from tideate_core.workflows.inputs import InputDefinition
 
-__all__ = ["check_inputs", "read_input", "typed_inputs"]
+__all__ = ["check_inputs", "read_input", "refuse_unknown", "typed_inputs"]
 
 USES_TEXT = frozenset({"text", "lines", "place"})
 """Needs of workflows that show a model something of the buffer also where nothing is selected."""
@@ -53,18 +53,14 @@ def typed_inputs(
 ) -> Mapping[str, Any]:
     """Return a run's inputs as the workflow declares them: of their types, with the defaults of the rest.
 
-    A workflow that declares none is given what it is given.
+    A workflow of steps that declares none is given what it is given.
 
     :raises InvalidInput: with every mistake: an input is missing, unknown, or of another type.
     """
     if not isinstance(definition, WorkflowDefinition) or not definition.inputs:
         return given
     declared = definition.inputs
-    mistakes = [
-        f"{definition.name} has no input {name!r}{did_you_mean(name, declared)}"
-        for name in given
-        if name not in declared
-    ]
+    mistakes = _unknown(definition.name, given, declared)
     values = {}
     for name, about in declared.items():
         if name not in given:
@@ -78,6 +74,25 @@ def typed_inputs(
     if mistakes:
         raise InvalidInput("\n".join(mistakes))
     return values
+
+
+def refuse_unknown(definition: WorkflowDefinition | MachineWorkflow, given: Iterable[str]) -> None:
+    """Refuse inputs of a machine that nothing would come of. One that is taken up again has what it has.
+
+    :raises InvalidInput: with each of them, and the nearest that there is.
+    """
+    if isinstance(definition, WorkflowDefinition):
+        return
+    mistakes = _unknown(definition.name, given, definition.takes)
+    if mistakes:
+        known = ", ".join(definition.takes)
+        raise InvalidInput("\n".join([*mistakes, f"{definition.name} takes only: {known}"]))
+
+
+def _unknown(workflow: str, given: Iterable[str], known: Collection[str]) -> list[str]:
+    return [
+        f"{workflow} has no input {name!r}{did_you_mean(name, known)}" for name in given if name not in known
+    ]
 
 
 def read_input(workflow: str, name: str, about: InputDefinition, given: Any) -> tuple[Any, str]:

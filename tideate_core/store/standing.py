@@ -5,13 +5,15 @@ Without the engine: lists are shown by commands that run nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 if TYPE_CHECKING:
-    from tideate_core.store.reader import Reader
-    from tideate_core.store.records import RunRow
+    from collections.abc import Iterable
 
-__all__ = ["MOST_UNFINISHED", "State", "resumable", "state_of"]
+    from tideate_core.store.reader import Reader
+    from tideate_core.store.records import RunRow, StepRow
+
+__all__ = ["MOST_UNFINISHED", "State", "last_given", "resumable", "state_of"]
 
 State = Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"]
 """Where a run stands, for a person: `interrupted` is one that its process did not bring to an end."""
@@ -35,3 +37,10 @@ def resumable(reader: Reader) -> list[RunRow]:
     :raises StoreError: the store cannot be read.
     """
     return [run for run in reader.runs(limit=MOST_UNFINISHED, unfinished=True) if run.resumable]
+
+
+def last_given(steps: Iterable[StepRow], key: str) -> dict[str, Any] | None:
+    """Return what the last step gave under a key: a task's plan as agreed on, not as it was first made."""
+    ended = sorted((row for row in steps if row.status == "completed"), key=lambda row: row.started_at or 0)
+    found = [row.result[key] for row in ended if isinstance(row.result, dict) and row.result.get(key)]
+    return found[-1] if found else None

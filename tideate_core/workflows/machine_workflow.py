@@ -24,6 +24,7 @@ class MachineWorkflow:
 
     :param path: the file it was read from.
     :param confirm: states before which the person is asked.
+    :param takes: the inputs that a run of it knows.
     :param obfuscator: given where `machine` has tokens in place of names.
     :raises InvalidDefinition: the name may not be taken, or `confirm` has what is no state.
     """
@@ -36,6 +37,7 @@ class MachineWorkflow:
     require_confirmation: bool = True
     needs: tuple[Needs, ...] = ()
     obfuscator: Obfuscator | None = field(default=None, repr=False)
+    takes: tuple[str, ...] = ("confirm",)
 
     def __post_init__(self) -> None:
         check_name(self.name)

@@ -54,6 +54,12 @@ local STATUS = {
   cancelled = { '⊘', 'cancelled' },
 }
 
+---@param status string of a check
+---@return string
+function M.mark(status)
+  return (STATUS[status] or { '?' })[1]
+end
+
 ---@param count integer
 ---@param word string
 ---@return string

@@ -4,6 +4,8 @@ local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.dialog')
 
+local ASIDE = 4 -- rows of text that a dialog has beside the line that the person writes
+
 ---@class tideate.DialogSpec
 ---@field title fun(): tideate.Chunk[]
 ---@field keys tideate.Key[]
@@ -24,6 +26,8 @@ local ns = vim.api.nvim_create_namespace('tideate.dialog')
 ---@field guard tideate.Guard
 ---@field closed boolean
 ---@field at_top boolean?
+---@field called boolean? the person has been here
+---@field aside boolean? it is small, beside the line that the person writes
 local Dialog = {}
 Dialog.__index = Dialog
 
@@ -65,6 +69,9 @@ function Dialog:watch()
       self:hold_cursor()
     end,
   })
+  on({ 'CursorMoved', 'CursorMovedI', 'WinScrolled' }, function()
+    self:step_aside()
+  end)
   on({ 'VimResized', 'TabEnter' }, vim.schedule_wrap(function()
     if not self.closed then
       self:show()
@@ -126,6 +133,43 @@ local function belongs_at_top(height, free)
   return line > free.rows - height - 2 and line <= free.rows and line > height + 3
 end
 
+--- The row of the screen, 0-based, in which the person's cursor is.
+---@return integer
+local function cursor_row()
+  return vim.fn.screenpos(0, vim.fn.line('.'), vim.fn.col('.')).row - 1
+end
+
+--- Whether a window lies over the line that the person may be writing.
+---@param row integer
+---@param height integer of the text
+---@return boolean
+local function covers(row, height)
+  local cursor = cursor_row()
+  return cursor >= row and cursor < row + height + 2
+end
+
+--- Where a small window leaves the person's line in sight, and the one next to it.
+---@param height integer that it would like
+---@return integer row, integer height
+local function beside_cursor(height)
+  local place, cursor = require('tideate.ui.place').whole(), cursor_row()
+  local bottom = place.row + place.rows
+  local above, below = cursor - 1 - place.row, bottom - cursor - 2
+  height = math.max(1, math.min(height, ASIDE, math.max(above, below) - 2))
+  return below >= above and bottom - height - 2 or place.row, height
+end
+
+--- Make room for what the person writes, as long as they have not come here.
+function Dialog:step_aside()
+  if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
+    return
+  end
+  local config = vim.api.nvim_win_get_config(self.win)
+  if not self:focused() and covers(config.row, config.height) then
+    self:show()
+  end
+end
+
 ---@return table<string, any> config, tideate.Chunk[][] lines
 function Dialog:layout()
   local place = require('tideate.ui.place')
@@ -144,11 +188,16 @@ function Dialog:layout()
   if not self.win then
     self.at_top = belongs_at_top(height, free)
   end
+  local row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2))
+  self.aside = not self.called and not self:focused() and (self.aside or covers(row, height))
+  if self.aside then
+    row, height = beside_cursor(height)
+  end
   return {
     relative = 'editor',
     width = width,
     height = height,
-    row = free.row + ((self.at_top or crowded) and 0 or math.max(0, free.rows - height - 2)),
+    row = row,
     col = free.col + math.max(0, math.floor((free.columns - width - 2) / 2)),
   },
     lines
@@ -178,7 +227,9 @@ function Dialog:show()
       breakindentopt = 'list:-1',
       smoothscroll = true,
     })
-    self:hold_cursor()
+    if not self.aside then
+      self:hold_cursor()
+    end
     if not self.stop_waiting then
       self:wait_for_quiet()
     end
@@ -222,7 +273,8 @@ function Dialog:focus(unasked)
     self.stop_waiting()
     self.stop_waiting = nil
   end
-  if not require('tideate.ui.window').visible(self.win) then
+  self.called = true
+  if self.aside or not require('tideate.ui.window').visible(self.win) then
     self:show()
   end
   local current = vim.api.nvim_get_current_win()

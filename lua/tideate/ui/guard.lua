@@ -1,7 +1,8 @@
 --- Keys that somebody was typing for something else when a question took the focus: they answer nothing.
 local M = {}
 
-local SETTLE = 500 -- milliseconds; about what a person needs to see that the window changed
+--- Milliseconds; about what a person needs to see that the window changed.
+M.limits = { settle = 500 }
 
 ---@class tideate.Guard
 ---@field until_ms integer? nil: keys count
@@ -24,13 +25,13 @@ end
 --- Let no key count for a while.
 function Guard:arm()
   vim.uv.update_time()
-  self.until_ms = vim.uv.now() + SETTLE
+  self.until_ms = vim.uv.now() + M.limits.settle
   local mine = self.until_ms
   vim.defer_fn(function()
     if self.until_ms == mine then
       self:release()
     end
-  end, SETTLE)
+  end, M.limits.settle)
 end
 
 --- Let keys count at once: the person came here by themselves, or waited.

@@ -1,8 +1,8 @@
 --- Whether a person is typing, so that no dialog ever takes keys meant for something else.
 local M = {}
 
-local QUIET = 700 -- milliseconds without a key
-local LOOK = 50 -- milliseconds between two looks
+--- Milliseconds: `quiet` without a key, `look` between two looks.
+M.limits = { quiet = 700, look = 50 }
 
 local ns = vim.api.nvim_create_namespace('tideate.idle')
 local watchers = 0
@@ -90,17 +90,17 @@ function M.when_quiet(callback)
   end
   local look = vim.schedule_wrap(function()
     vim.uv.update_time()
-    if not done and vim.uv.now() - last_key >= QUIET and M.plain_normal() then
+    if not done and vim.uv.now() - last_key >= M.limits.quiet and M.plain_normal() then
       finish()
       callback()
     end
   end)
-  timer:start(LOOK, LOOK, look)
+  timer:start(M.limits.look, M.limits.look, look)
   -- half a command may hold the timer's callbacks back for as long as it stands
   watching = vim.api.nvim_create_autocmd('ModeChanged', {
     callback = function()
       if not done then
-        timer:start(LOOK, LOOK, look)
+        timer:start(M.limits.look, M.limits.look, look)
       end
     end,
   })

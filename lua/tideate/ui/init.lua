@@ -174,13 +174,29 @@ local function undone_words(run)
   return left == 0 and words or ('%s; left, because you changed it: %s'):format(words, table.concat(undone.left, ', '))
 end
 
+local MOST_LINES = 3 -- of an error that is announced; the window of the run has all of it
+
+--- The beginning of a long error: what announces it must not cover what the person reads.
+---@param run tideate.Run
+---@param message string
+---@return string
+local function short_error(run, message)
+  local words = require('tideate.machines').brief(message)
+  local lines = vim.split(words, '\n', { plain = true })
+  if #lines <= MOST_LINES or run.step == 0 then
+    return words
+  end
+  local rest = ('… %d more lines, :Workflow show'):format(#lines - MOST_LINES + 1)
+  return table.concat(vim.list_extend(vim.list_slice(lines, 1, MOST_LINES - 1), { rest }), '\n')
+end
+
 ---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>
 local ENDINGS = {
   SD_EVENT_WORKFLOW_COMPLETED = function(run)
     return done_words(run), vim.log.levels.INFO
   end,
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
-    local words = ('%s failed: %s%s'):format(run.name, require('tideate.machines').brief(data.error), undone_words(run))
+    local words = ('%s failed: %s%s'):format(run.name, short_error(run, data.error), undone_words(run))
     return words, vim.log.levels.ERROR
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(run, data)

@@ -70,9 +70,13 @@ function M.help(title, keys)
   for _, key in ipairs(keys) do
     widest = math.max(widest, vim.fn.strdisplaywidth(table.concat(key.lhs, '  ')))
   end
+  local room = math.max(20, (window.room()) - 4 - widest - 4)
   for _, key in ipairs(keys) do
-    local lhs = text.pad(table.concat(key.lhs, '  '), widest)
-    table.insert(lines, { { ' ' .. lhs .. '  ', 'TideateKey' }, { key.desc .. ' ' } })
+    local lhs = table.concat(key.lhs, '  ')
+    for index, part in ipairs(text.wrap(key.desc, room)) do
+      local head = text.pad(index == 1 and lhs or '', widest)
+      table.insert(lines, { { ' ' .. head .. '  ', 'TideateKey' }, { part .. ' ' } })
+    end
   end
   local buf = window.scratch()
   text.render(buf, ns, lines)

@@ -91,6 +91,10 @@ local function put(place, page, folder)
   end
   shown.place = place
   window.draw(shown.window, page, row_of(place))
+  if place.view == 'show' then
+    -- it has all that was said of the run
+    require('tideate.ui.notify').close()
+  end
 end
 
 --- Ask the host for a page; only the last one that was asked for is shown.

@@ -125,7 +125,9 @@ end
 ---@param group? string
 local function fact(page, name, text, group)
   if text ~= '' then
-    table.insert(page.lines, { { (' %-10s'):format(name), 'TideateHint' }, { text, group } })
+    for index, line in ipairs(require('tideate.ui.text').wrap(text, require('tideate.ui.runs_window').columns() - 12)) do
+      table.insert(page.lines, { { (' %-10s'):format(index == 1 and name or ''), 'TideateHint' }, { line, group } })
+    end
   end
 end
 
@@ -138,7 +140,10 @@ local function tell(page, told, step)
     if event.data.step == step then
       for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
         local failed = line:find('^✗') or line:find('^%- ')
-        table.insert(page.lines, { { '     ' .. line, failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil } })
+        local group = failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil
+        for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.runs_window').columns() - 6)) do
+          table.insert(page.lines, { { '     ' .. part, group } })
+        end
       end
     end
   end
@@ -172,7 +177,7 @@ local function describe(page, step, told)
   end
 end
 
----@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, told: tideate.Event[]}
+---@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, told: tideate.Event[], gist: {plan?: string, audit?: string}}
 ---@return tideate.ui.RunsPage
 function M.show(result)
   local run = result.run
@@ -180,22 +185,27 @@ function M.show(result)
   local how = lasted(run.duration_ms)
   fact(page, 'state', word(run) .. (how ~= '' and ', ' .. how or ''), GROUPS[word(run)])
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
-  fact(page, 'steps', require('tideate.stored').steps(run) .. (run.failed_steps > 0 and (', %d failed'):format(run.failed_steps) or ''))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
-  fact(page, 'models', spent(run))
-  fact(page, 'files', table.concat(run.files, ', '))
-  fact(page, 'points', result.checkpoints > 0 and ('%d checkpoint%s'):format(result.checkpoints, result.checkpoints == 1 and '' or 's') or '')
-  fact(page, 'error', run.error and run.error:gsub('%s+', ' ') or '', 'TideateFailed')
-  table.insert(page.lines, {})
-  page.opens = #page.lines + 1
-  for _, step in ipairs(result.steps) do
-    describe(page, step, result.told)
+  local gated = require('tideate.ui.runs_task').facts(result)
+  for _, one in ipairs(gated) do
+    fact(page, unpack(one))
   end
+  fact(page, 'error', vim.trim(run.error or ''), 'TideateFailed')
   for _, event in ipairs(result.told) do
     if event.name == 'SD_EVENT_ROLLED_BACK' and not event.data.step then
-      table.insert(page.lines, {})
       tell(page, { event }, event.data.step)
     end
+  end
+  local failed, points = run.failed_steps, result.checkpoints
+  fact(page, 'steps', require('tideate.stored').steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
+  fact(page, 'models', spent(run))
+  fact(page, 'files', table.concat(run.files, ', '))
+  fact(page, 'points', points > 0 and ('%d checkpoint%s'):format(points, points == 1 and '' or 's') or '')
+  table.insert(page.lines, {})
+  -- of a task what was decided comes first, of others the steps
+  page.opens = #gated > 0 and 1 or #page.lines + 1
+  for _, step in ipairs(result.steps) do
+    describe(page, step, result.told)
   end
   return page
 end

@@ -3,6 +3,7 @@ local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.runs')
 local WIDEST = 120 -- columns
+local LOWEST = 18 -- rows, where the screen has them
 
 ---@class tideate.ui.RunsWindow
 ---@field buf integer
@@ -19,13 +20,18 @@ local function footer(it, columns)
   return require('tideate.ui.text').keys(require('tideate.ui.keys').words(it.keys()), columns - 6)
 end
 
+---@return integer columns that a page has
+function M.columns()
+  return math.min(WIDEST, (require('tideate.ui.window').room()) - 4)
+end
+
 ---@param it tideate.ui.RunsWindow
 ---@return table<string, any> config of the float
 local function place(it)
   local window = require('tideate.ui.window')
-  local columns, rows = window.room()
-  columns = math.min(WIDEST + 4, columns)
-  return window.centered(columns - 4, math.max(8, math.floor(rows * 0.7)), {
+  local _, rows = window.room()
+  local columns = M.columns() + 4
+  return window.centered(columns - 4, math.max(LOWEST, math.floor(rows * 0.7)), {
     title = { { (' %s '):format(require('tideate.ui.text').fit(it.page.title, columns - 8)), 'TideateTitle' } },
     footer = footer(it, columns),
     zindex = 55,

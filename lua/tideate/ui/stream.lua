@@ -152,7 +152,10 @@ function Stream:write(text)
   if not self.timer then
     self.timer = vim.defer_fn(function()
       self.timer = nil
-      self:show(AT_ONCE)
+      -- what was flushed meanwhile may have got its tail already
+      if #self.pending > 0 then
+        self:show(AT_ONCE)
+      end
     end, FRAME)
   end
 end

@@ -52,17 +52,30 @@ async def confirm(step: StepContext) -> dict[str, Any]:
         decision = await _ask_about(step, proposed, problems)
         if not decision.accepted:
             raise Declined(decision.reason)
-        proposed = decision.value or proposed
+        answer = decision.value or proposed
         try:
-            wanted = parse_plan(proposed, step.workspace)
+            wanted = parse_plan(answer, step.workspace)
         except InvalidInput as error:
             if decision.by != "user":
                 raise
-            problems = [str(error)]  # what the person edited is theirs: asked again, not thrown away
+            problems = [str(error)]
+            if _can_be_shown(answer):
+                proposed = answer  # what the person edited is theirs: asked again, not thrown away
             continue
         if not wanted:
             raise Declined("no file is left in the plan")
         return {"files": [file.model_dump(exclude_none=True) for file in wanted]}
+
+
+def _can_be_shown(answer: Any) -> bool:
+    """Tell an edited plan from what is none."""
+    files = answer.get("files") if isinstance(answer, dict) else None
+    if not isinstance(files, list):
+        return False
+    return all(
+        isinstance(file, dict) and all(isinstance(file.get(key), str) for key in ("path", "action"))
+        for file in files
+    )
 
 
 async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str]) -> Decision:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import StepFailed
+from pydantic import BaseModel, StrictInt, ValidationError
+
+from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import language_of, new_errors
 from tideate_core.workflows import Declined
 from tideate_core.workspace import apply_hunks
@@ -19,6 +21,10 @@ if TYPE_CHECKING:
     from tideate_core.workspace import FileChange
 
 __all__ = ["ask_for_review", "review_and_apply", "write_changes"]
+
+MOST_ASKED: Final = 3
+"""A front end whose answers cannot be used is asked no more often."""
+UNUSABLE: Final = "the answer to the review cannot be used"
 
 
 async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> list[FileChange]:
@@ -48,18 +54,27 @@ async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[F
 
 
 async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
-    decision = await step.confirm(
-        "review",
-        _question(wanted),
-        details="\n".join(f"- new syntax error: {problem}" for problem in problems),
-        payload={"files": [_shown(change) for change in wanted], "demonstration": step.demonstration},
-    )
-    if not decision.accepted:
-        raise Declined(decision.reason)
-    accepted = _accepted(wanted, decision.value)
-    if not accepted:
-        raise Declined("no change was accepted")
-    return accepted
+    message = _question(wanted)
+    for _ in range(MOST_ASKED):
+        decision = await step.confirm(
+            "review",
+            message,
+            details="\n".join(f"- new syntax error: {problem}" for problem in problems),
+            payload={"files": [_shown(change) for change in wanted], "demonstration": step.demonstration},
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason)
+        try:
+            accepted = _accepted(wanted, decision.value)
+        except InvalidInput as error:
+            # what a model made is not lost by a front end's mistake
+            unusable = str(error)
+            message = f"{unusable}.\n{_question(wanted)}"
+            continue
+        if not accepted:
+            raise Declined("no change was accepted")
+        return accepted
+    raise StepFailed(f"{unusable}; nothing was written")
 
 
 async def _override(step: StepContext, problems: list[str]) -> None:
@@ -90,15 +105,51 @@ async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
     step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes])
 
 
+class _Verdict(BaseModel):
+    """What was accepted of one file."""
+
+    path: str | None = None
+    accepted: list[StrictInt]
+
+
+class _Verdicts(BaseModel):
+    files: list[_Verdict]
+
+
 def _accepted(changes: list[FileChange], value: Any) -> list[FileChange]:
+    """Return the changes as they were accepted.
+
+    :raises InvalidInput: the answer is none to these changes.
+    """
     if value is None:
         return changes
-    verdicts = value["files"]
-    return [
-        kept
-        for change, verdict in zip(changes, verdicts, strict=True)
-        if (kept := _reduced(change, set(verdict["accepted"])))
-    ]
+    try:
+        verdicts = _Verdicts.model_validate(value).files
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{UNUSABLE}: {where or 'it'}: {first['msg'].lower()}") from error
+    if len(verdicts) != len(changes):
+        raise InvalidInput(f"{UNUSABLE}: it is about {len(verdicts)} files, and {len(changes)} were shown")
+    for change, verdict in zip(changes, verdicts, strict=True):
+        _check(change, verdict)
+    pairs = zip(changes, verdicts, strict=True)
+    return [kept for change, verdict in pairs if (kept := _reduced(change, set(verdict.accepted)))]
+
+
+def _check(change: FileChange, verdict: _Verdict) -> None:
+    """Refuse what is not about a change.
+
+    :raises InvalidInput: another file is named, or a hunk that is none of its.
+    """
+    name = change.path or "the buffer"
+    if verdict.path is not None and verdict.path != change.path:
+        raise InvalidInput(f"{UNUSABLE}: it names {verdict.path} where {name} was shown")
+    count = len(change.hunks) if change.action == "modify" else 1
+    unknown = [index for index in verdict.accepted if not 0 <= index < count]
+    if unknown:
+        hunks = f"hunk{'' if count == 1 else 's'}"
+        raise InvalidInput(f"{UNUSABLE}: {name} has {count} {hunks}, and number {unknown[0]} was accepted")
 
 
 def _reduced(change: FileChange, accepted: set[int]) -> FileChange | None:

@@ -61,6 +61,7 @@ def task_workflow() -> MachineWorkflow:
         cast("MachineDefinition", _Later()),
         description="Plan, audit, make, document and verify a change, or leave everything as it was",
         needs=("prompt",),
+        takes=("confirm", "checklist"),
     )
 
 

@@ -1,0 +1,60 @@
+--- What a gated task came to, in a few lines: what it was to reach, and who decided what.
+local M = {}
+
+local GLUE = '\194\160' -- a blank at which no line is broken
+
+---@type table<string, string> event → mark of a gate
+local DECIDED = { SD_EVENT_GATE_PASSED = '✓', SD_EVENT_GATE_FAILED = '✗' }
+
+---@param event tideate.Event
+---@return 'gates'|'checks'|nil kind, string? name, string? mark
+local function decided(event)
+  local data = event.data
+  if DECIDED[event.name] and data.number then
+    return 'gates', data.gate, DECIDED[event.name]
+  elseif event.name == 'SD_EVENT_CHECK_ENDED' then
+    return 'checks', data.check, require('tideate.ui.checks').mark(data.status)
+  end
+end
+
+--- What each gate, or each check, said last, in the order in which they were first heard.
+---@param told tideate.Event[]
+---@param wanted 'gates'|'checks'
+---@return string words, boolean failed
+local function last(told, wanted)
+  local order, marks, failed = {}, {}, false ---@type string[], table<string, string>, boolean
+  for _, event in ipairs(told) do
+    local kind, name, mark = decided(event)
+    if kind == wanted and name then
+      if not marks[name] then
+        table.insert(order, name)
+      end
+      marks[name] = mark
+    end
+  end
+  local words = vim.tbl_map(function(name)
+    failed = failed or marks[name] ~= '✓'
+    return marks[name] .. GLUE .. name
+  end, order)
+  return table.concat(words, ' '), failed
+end
+
+--- The facts of a task; none of a run that has no gates.
+---@param result {told: tideate.Event[], gist: {plan?: string, audit?: string}}
+---@return { [1]: string, [2]: string, [3]: string? }[] name, text, highlight group
+function M.facts(result)
+  local facts = {} ---@type { [1]: string, [2]: string, [3]: string? }[]
+  for _, kind in ipairs({ 'gates', 'checks' }) do
+    local words, failed = last(result.told, kind)
+    if words ~= '' then
+      table.insert(facts, { kind, words, failed and 'TideateFailed' or 'TideateDone' })
+    end
+  end
+  if #facts > 0 then
+    table.insert(facts, 1, { 'plan', result.gist.plan or '' })
+    table.insert(facts, 2, { 'audit', result.gist.audit or '' })
+  end
+  return facts
+end
+
+return M
