@@ -7,6 +7,7 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.ending import words_of
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
 from tideate_core.errors import TideateError, WorkspaceError
@@ -81,9 +82,9 @@ class TakingBack:
         run = self._execution.id
         try:
             return await take_back(self._workspace, run, self._execution.files, snapshot), ""
-        except (TideateError, OSError) as error:  # an editor that is gone, too: the run has to end
+        except Exception as error:  # an editor that is gone, too: whatever it is, the run has to end
             log.exception("what run %s wrote could not be taken back", run)
-            return TakenBack([], [], []), str(error)
+            return TakenBack([], [], []), words_of(error)["error"]
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be taken back."""

@@ -114,12 +114,20 @@ async def test_that_it_is_taken_back_is_written_down_before_the_first_file(
     assert memo["error"] == result.error
 
 
-@pytest.mark.parametrize("cancelled", [True, False])
+@pytest.mark.parametrize(
+    ("error", "said", "cancelled"),
+    [
+        (WorkspaceError("no space left on the disk"), "no space left on the disk", True),
+        (WorkspaceError("no space left on the disk"), "no space left on the disk", False),
+        (RuntimeError("nobody expects it"), "RuntimeError: nobody expects it", True),
+        (MemoryError(), "MemoryError: ", False),
+    ],
+)
 async def test_a_rollback_that_fails_is_said(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, cancelled: bool
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str, *, cancelled: bool
 ) -> None:
     async def full(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> TakenBack:
-        raise WorkspaceError("no space left on the disk")
+        raise error
 
     monkeypatch.setattr(Workspace, "take_back", full)
     runner = desk.runner()
@@ -130,10 +138,10 @@ async def test_a_rollback_that_fails_is_said(
         desk.model.says("corrector", "I cannot.")
     result = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
     assert (result.ok, result.cancelled, result.rollback_performed) == (False, False, False)
-    for words in ("no space left on the disk", f"tideate rollback {RUN[:8]}"):
+    for words in (said, f"tideate rollback {RUN[:8]}"):
         assert words in str(result.error)
     (back,) = desk.front.data(EventName.ROLLED_BACK)
-    assert back["error"] == "no space left on the disk"
+    assert back["error"] == said
     notices = [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
     assert not [words for words in notices if "not as before" in words], (
         "its own files are said to be others'"
