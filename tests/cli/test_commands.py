@@ -149,7 +149,7 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(shell: Shell, answeri
     shell.run("run", "ask", "hello")
     assert "project's hello" in str(answering.requests[-1])
     assert f"no longer trusted: {file}" in shell.run("trust", "--revoke").stderr
-    assert f"{file} is not trusted" in shell.run("doctor").stdout
+    assert f"! trust: {file} is not trusted; read it" in shell.run("doctor").stdout
 
 
 def test_the_commands_that_verify_a_project_are_trusted_with_it(shell: Shell) -> None:

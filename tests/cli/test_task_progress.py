@@ -137,7 +137,7 @@ def test_a_rollback_is_said_plainly() -> None:
 
 
 def test_a_rollback_of_nothing_and_one_that_failed_are_told_apart() -> None:
-    assert rolled_back()[0] == "rolled back: no file had been changed"
+    assert rolled_back()[0] == "nothing to take back: no file had been changed"
     assert rolled_back(error="disk full")[0] == "not all was taken back: disk full"
 
 

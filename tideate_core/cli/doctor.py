@@ -173,7 +173,8 @@ def _configuration(found: Path | None) -> Iterator[Check]:
 def _trust(root: Path) -> Iterator[Check]:
     for path in needs_trust(root):
         trusted = Trust().is_trusted(path, path.read_bytes())
-        yield Check("trust", True, f"{path} is {'trusted' if trusted else 'not trusted'}", needed=False)
+        words = "trusted" if trusted else "not trusted; read it, then `tideate trust` trusts it"
+        yield Check("trust", trusted, f"{path} is {words}", needed=False)
 
 
 def _verification(root: Path, config: Config) -> Iterator[Check]:

@@ -108,7 +108,7 @@ def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
     if data["error"]:
         lines.append(Text(f"not all was taken back: {visible(data['error'])}", style="bold red"))
     elif not any((data["restored"], data["merged"], data["left"])):
-        lines.append(Text("rolled back: no file had been changed", style="yellow"))
+        lines.append(Text("nothing to take back: no file had been changed", style="yellow"))
     else:
         lines.append(Text("rolled back: what the task wrote is taken back", style="yellow"))
     for words, names in (
