@@ -77,6 +77,15 @@ async def test_a_plan_that_lacks_something_is_told_what(
     assert issue in said
 
 
+async def test_nothing_can_be_below_a_file(gates: GateEnforcer, workspace: Workspace) -> None:
+    assert workspace.root is not None
+    (workspace.root / "taken.py").write_text("")
+    (workspace.root / "free").mkdir()
+    files = ["taken.py", "taken.py/deep/b.py", "free/deep/b.py"]
+    [said] = told(await gates.enforce_gate1(PLAN.model_copy(update={"files": files})))
+    assert said == "files: 'taken.py/deep/b.py' cannot be: taken.py is a file"
+
+
 async def test_all_that_a_plan_lacks_is_told_at_once(gates: GateEnforcer) -> None:
     result = await gates.enforce_gate1(ExecutionPlan())
     assert [issue.where for issue in result.issues] == ["objective", "steps", "rollback strategy"]

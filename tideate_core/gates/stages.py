@@ -63,12 +63,18 @@ def plan_issues(plan: ExecutionPlan, resolve: Callable[[str], Path] | None) -> l
 
 
 def _forbidden(files: Iterable[str], resolve: Callable[[str], Path] | None) -> list[GateIssue]:
+    if resolve is None:
+        return []
     issues = []
-    for file in files if resolve is not None else ():
+    for file in files:
         try:
-            resolve(file)  # type: ignore[misc]
+            above = next((one for one in resolve(file).parents if one.exists()), None)
         except OutsideRoot as error:
             issues.append(GateIssue(what=str(error), where="files", file=file))
+            continue
+        if above is not None and not above.is_dir():
+            what = f"{file!r} cannot be: {above.name} is a file"
+            issues.append(GateIssue(what=what, where="files", file=file))
     return issues
 
 
