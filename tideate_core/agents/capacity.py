@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tideate_core.agents.ranking import nearest_files
+
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
@@ -44,9 +46,12 @@ def clip(step: StepContext, text: str, budget: int | None = None) -> str:
     return kept
 
 
-async def listed_files(step: StepContext) -> tuple[list[str], int]:
-    """Return as many of the project's files as the model bears, and how many more there are."""
+async def listed_files(step: StepContext, about: str) -> tuple[list[str], int]:
+    """Return as many of the project's files as the model bears, and how many more there are.
+
+    :param about: what the question is about; where not all fit, the files nearest to it are returned.
+    """
     files = await step.workspace.list()
     budget = text_budget(step)
     limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
-    return files[:limit], max(0, len(files) - limit)
+    return nearest_files(files, about, limit), max(0, len(files) - limit)

@@ -76,7 +76,7 @@ async def plan_task(
     :raises StepFailed: the role's budget is used up.
     """
     async with asking(step, role, brief) as stage:
-        files, more = await listed_files(step)
+        files, more = await listed_files(step, brief.description)
         before = plan_as_markdown(earlier).strip() if earlier is not None else ""
         prompt = stage.render(
             "task_plan",

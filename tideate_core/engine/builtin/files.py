@@ -27,7 +27,7 @@ SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
 async def plan(step: StepContext) -> dict[str, Any]:
     """Ask for the files that have to change."""
-    files, more = await listed_files(step)
+    files, more = await listed_files(step, step.prompt)
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
