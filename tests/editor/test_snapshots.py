@@ -146,7 +146,7 @@ def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) ->
     wait_focused(nvim)
     nvim.wait_screen("delete `new.txt`")
     nvim.feed("y")
-    nvim.wait_screen("1 file deleted")
+    nvim.wait_screen("2 files brought back")
     assert not (nvim.cwd / "new.txt").exists()
 
 

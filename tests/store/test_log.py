@@ -16,7 +16,7 @@ from tideate_core.errors import (
     RunNotFound,
     StoreError,
 )
-from tideate_core.store import Graph, Store, Tokens
+from tideate_core.store import Graph, Store, Tokens, held
 from tideate_core.store.objects import DEEPEST
 
 if TYPE_CHECKING:
@@ -237,6 +237,24 @@ async def test_what_is_asked_within_the_process_is_heard(store: Store) -> None:
     await store.wish(run.id, "cancel")
     async with asyncio.timeout(5):
         assert [await heard.get(), await heard.get()] == ["pause", "cancel"]
+
+
+async def test_what_another_process_asks_for_is_heard_before_a_step_is_told_to_have_ended(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await store.begin(new_run())
+    await asyncio.sleep(2 * held.TICK)  # it looked, and does not again by itself
+    monkeypatch.setattr(held, "TICK", 3600)
+    await log.flush()
+    await asyncio.sleep(0.1)
+    heard: list[str] = []
+    log.on_wish = heard.append
+    another = Store.open(private)
+    await another.wish(log.run_id, "pause")
+    assert heard == []
+    await log.finished(outcome("a"))
+    assert heard == ["pause"]
+    another.close()
 
 
 async def test_a_run_that_nobody_has_can_be_asked_for_nothing(store: Store) -> None:

@@ -223,6 +223,9 @@ class Writer:
         abandoned = self._abandoned.copy()
         transaction = Transaction(self._connection, self._objects, self.owner, now_ms())
         begin(self._connection, LOCKED, self.held.hear)
+        # what was asked before a step's end is known before that end is told, and the next step starts
+        if self.held:
+            self.held.hear()
         try:
             # before the jobs: one of them may take such a run up again
             transaction.release(abandoned)
