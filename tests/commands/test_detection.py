@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.commands import Check, CommandTrust, Tool, detect, run
+from tideate_core.commands.detection import detect_clean
 from tideate_core.project import Trust
 
 if TYPE_CHECKING:
@@ -188,3 +189,36 @@ def test_a_script_that_changes_is_another_command(tmp_path: Path) -> None:
         make(tmp_path, {"package.json": f'{{"scripts": {scripts}}}'})
         meanings.add(detect(tmp_path, NOTHING)[Check.TESTS].meaning)
     assert len(meanings) == 3
+
+
+CMAKE = {"CMakeLists.txt": "", "build/CMakeCache.txt": "", "build/CTestTestfile.cmake": ""}
+
+
+def test_a_cmake_project_is_known_once_it_is_configured(tmp_path: Path) -> None:
+    make(tmp_path, {"CMakeLists.txt": ""})
+    assert commands(tmp_path) == {}
+    assert detect_clean(tmp_path, NOTHING) is None
+    make(tmp_path, CMAKE)
+    assert commands(tmp_path) == {
+        "tests": "ctest --test-dir build --output-on-failure --no-tests=error",
+        "build": "cmake --build build",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"package.json": '{"scripts": {"clean": "rm -rf dist"}}', "Makefile": "clean:\n"}, "npm run clean"),
+        ({"package.json": "{}", "Makefile": "clean:\n"}, "make clean"),
+        ({"Cargo.toml": "", "Makefile": "clean:\n"}, "cargo clean --color never"),
+        (CMAKE, "cmake --build build --target clean"),
+        ({"Makefile": "cleaner:\nclean := x\n"}, ""),
+        ({"go.mod": ""}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_a_build_made_is_removed_by_the_project_s_own_command(
+    tmp_path: Path, files: dict[str, str], command: str
+) -> None:
+    tool = detect_clean(make(tmp_path, files), NOTHING)
+    assert (" ".join(tool.argv) if tool else "") == command

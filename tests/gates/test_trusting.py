@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.commands import Check
+from tideate_core.commands import Check, CommandTrust
+from tideate_core.commands.detection import detect_clean
 from tideate_core.config import Verify, load
 from tideate_core.errors import ConfigError
 from tideate_core.gates import CheckStatus, VerificationPipeline
@@ -35,6 +36,15 @@ async def test_what_was_detected_and_what_is_configured_run_from_then_on(root: P
     assert await statuses(root, config) == {"lint": "passed", "tests": "passed"}
     assert revoke_commands(root)
     assert await statuses(root, config) == {"lint": "passed", "tests": "not_trusted"}
+
+
+def test_what_removes_a_build_is_trusted_with_what_makes_it(root: Path) -> None:
+    (root / "Makefile").write_text("build:\n\t@true\nclean:\n\t@true\n")
+    clean = detect_clean(root)
+    assert clean is not None
+    assert not CommandTrust(root).is_trusted(clean)
+    assert trust_all(root) == ["`make build` (build)", "`make clean` (build)"]
+    assert CommandTrust(root).is_trusted(clean)
 
 
 async def test_a_persons_own_command_runs_only_where_it_was_trusted(root: Path, home: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.commands import Check, Tool, run
+from tideate_core.commands.selection import tool_name
 from tideate_core.config import Verify, load
 from tideate_core.gates import (
     CheckResult,
@@ -23,7 +24,6 @@ from tideate_core.gates import (
     VerificationReport,
     select_tools,
 )
-from tideate_core.gates.selection import tool_name
 from tideate_core.project import Trust
 
 if TYPE_CHECKING:

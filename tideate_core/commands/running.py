@@ -71,6 +71,21 @@ class CommandResult:
             return f"was ended by {self.signal}"
         return f"ended with status {self.exit_code}"
 
+    @property
+    def told(self) -> str:
+        """How it ended, and what has to be known to judge its output, in words."""
+        said = [self.ending]
+        if self.left_behind:
+            said.append("processes that it left behind were ended")
+        if cut := self.stdout.cut + self.stderr.cut:
+            said.append(f"{cut:,} bytes in the middle of its output were left out")
+        return "; ".join(said)
+
+    @property
+    def printed(self) -> str:
+        """What is kept of both streams."""
+        return "\n".join(output.text for output in (self.stdout, self.stderr) if output.text)
+
 
 async def run(
     argv: Sequence[str],

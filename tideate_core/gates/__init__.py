@@ -9,6 +9,7 @@ from tideate_core.gates.syntax import SyntaxProblem, new_errors
 from tideate_core.workspace.languages import language_of
 
 if TYPE_CHECKING:
+    from tideate_core.commands.selection import ProjectTrust, select_tools
     from tideate_core.gates.correction import (
         Corrected,
         Correction,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     )
     from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
     from tideate_core.gates.results import GateIssue, GateResult, GateStats
-    from tideate_core.gates.selection import ProjectTrust, select_tools
     from tideate_core.gates.verification import VerificationPipeline
     from tideate_core.gates.views import DiskView, FilesView, StagedView
 
@@ -72,6 +72,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    ".commands.selection": "ProjectTrust select_tools",
     "correction": "Corrected Correction CorrectionAttempt CorrectionEnd SelfCorrectionLoop",
     "documents": "DocumentIssue DocumentValidator ValidationResult",
     "enforcer": "GateEnforcer",
@@ -79,7 +80,6 @@ _MODULES = {
     " Severity TaskResult",
     "report": "CheckResult CheckStatus VerificationReport",
     "results": "GateIssue GateResult GateStats",
-    "selection": "ProjectTrust select_tools",
     "verification": "VerificationPipeline",
     "views": "DiskView FilesView StagedView",
 }
@@ -89,5 +89,5 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     for module, names in _MODULES.items():
         if name in names.split():
-            return getattr(import_module(f"{__name__}.{module}"), name)
+            return getattr(import_module(f".{module}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

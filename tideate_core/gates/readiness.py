@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.commands import Check
-from tideate_core.gates.selection import ProjectTrust, declared_checks, select_tools, verification_environment
+from tideate_core.commands.selection import (
+    ProjectTrust,
+    declared_checks,
+    select_tools,
+    verification_environment,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,14 @@ import time
 from typing import TYPE_CHECKING, TypeAlias
 
 from tideate_core.commands import Check, Limits, parse_failures, run
+from tideate_core.commands.selection import (
+    ProjectTrust,
+    select_tools,
+    untrusted,
+    verification_environment,
+)
 from tideate_core.errors import CommandError
 from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
-from tideate_core.gates.selection import ProjectTrust, select_tools, verification_environment
 from tideate_core.project import private_dir
 
 if TYPE_CHECKING:
@@ -147,7 +152,7 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:
-    printed = "\n".join(output.text for output in (result.stdout, result.stderr) if output.text)
+    printed = result.printed
     failures = parse_failures(printed, root=root, tool=tool.name)
     status = CheckStatus.PASSED if result.ok else CheckStatus.FAILED
     return CheckResult(
@@ -190,12 +195,8 @@ def _turned_off(check: Check) -> CheckResult:
 
 
 def _not_trusted(tool: Tool) -> CheckResult:
-    reason = (
-        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "
-        "look at the project, then run `tideate trust` or `:Workflow trust`"
-    )
     return CheckResult(
-        check=tool.check, status=CheckStatus.NOT_TRUSTED, reason=reason, command=list(tool.argv)
+        check=tool.check, status=CheckStatus.NOT_TRUSTED, reason=untrusted(tool), command=list(tool.argv)
     )
 
 

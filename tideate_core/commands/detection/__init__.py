@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.commands.detection.files import ProjectFiles
 from tideate_core.commands.detection.node import NodeTools
-from tideate_core.commands.detection.others import CargoTools, GoTools, MakeTools
+from tideate_core.commands.detection.others import CargoTools, CMakeTools, GoTools, MakeTools
 from tideate_core.commands.detection.python import PythonTools
 from tideate_core.commands.detection.tools import Check, Tool
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Check", "Tool", "detect"]
+__all__ = ["Check", "Tool", "detect", "detect_clean"]
 
-_KINDS = (PythonTools, NodeTools, CargoTools, GoTools, MakeTools)
+_KINDS = (PythonTools, NodeTools, CargoTools, GoTools, CMakeTools, MakeTools)
 """In the order in which they are asked: the first that has a check runs it."""
 
 
@@ -34,3 +34,13 @@ def detect(root: Path, environment: Mapping[str, str] | None = None) -> dict[Che
             for tool in tools.find():
                 found.setdefault(tool.check, tool)
     return {check: found[check] for check in Check if check in found}
+
+
+def detect_clean(root: Path, environment: Mapping[str, str] | None = None) -> Tool | None:
+    """Return the command that removes what the project's build made, if it has one."""
+    files = ProjectFiles(root)
+    for kind in (NodeTools, CargoTools, CMakeTools, MakeTools):
+        tools = kind(files, os.environ if environment is None else environment)
+        if tools.applies() and (tool := tools.clean()):
+            return tool
+    return None

@@ -58,6 +58,10 @@ class NodeTools:
                     yield self._script(check, name)
         yield from self._programs()
 
+    def clean(self) -> Tool | None:
+        """Return what removes what the build made."""
+        return self._script(Check.BUILD, "clean") if "clean" in self._files.scripts else None
+
     def _script(self, check: Check, name: str) -> Tool:
         manager = self._manager()
         # what runs before and after a script is run with it

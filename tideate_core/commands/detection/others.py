@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tideate_core.commands.detection.files import ProjectFiles
 
-__all__ = ["CargoTools", "GoTools", "MakeTools"]
+__all__ = ["CMakeTools", "CargoTools", "GoTools", "MakeTools"]
 
 _TARGETS: Final[Mapping[Check, tuple[str, ...]]] = {
     Check.TYPE_CHECK: ("typecheck", "type-check", "type_check", "types", "mypy"),
@@ -22,6 +22,9 @@ _TARGETS: Final[Mapping[Check, tuple[str, ...]]] = {
     Check.BUILD: ("build", "all"),
     Check.DOCUMENTATION: ("docs", "doc", "html"),
 }
+
+_BUILDS: Final = ("build", "_build", "out", "cmake-build-debug", "cmake-build-release")
+"""Where CMake is told to build, by habit."""
 
 _MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them."""
@@ -46,6 +49,10 @@ class CargoTools:
         yield self._tool(Check.TESTS, "test")
         yield self._tool(Check.BUILD, "build")
         yield self._tool(Check.DOCUMENTATION, "doc", "--no-deps")
+
+    def clean(self) -> Tool:
+        """Return what removes what the build made."""
+        return self._tool(Check.BUILD, "clean")
 
     def _tool(self, check: Check, verb: str, *options: str) -> Tool:
         return Tool(check, "cargo", ("cargo", verb, "--color", "never", *options), "there is Cargo.toml")
@@ -73,6 +80,32 @@ class GoTools:
         yield Tool(Check.BUILD, "go", ("go", "build", "-o", "/dev/null", "./..."), reason)
 
 
+class CMakeTools:
+    """Detects the tools of a CMake project, where it has been configured: only then is there a build."""
+
+    def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
+        del environment
+        self._files = files
+        self._folder = next((name for name in _BUILDS if files.has(f"{name}/CMakeCache.txt")), "")
+
+    def applies(self) -> bool:
+        """Tell whether this is a configured project of CMake."""
+        return bool(self._files.has("CMakeLists.txt") and self._folder)
+
+    def find(self) -> Iterator[Tool]:
+        """Yield the tools."""
+        if self._files.has(f"{self._folder}/CTestTestfile.cmake"):
+            argv = ("ctest", "--test-dir", self._folder, "--output-on-failure", "--no-tests=error")
+            yield Tool(Check.TESTS, "ctest", argv, f"there is {self._folder}/CTestTestfile.cmake")
+        reason = f"there is CMakeLists.txt and {self._folder}/CMakeCache.txt"
+        yield Tool(Check.BUILD, "cmake", ("cmake", "--build", self._folder), reason)
+
+    def clean(self) -> Tool:
+        """Return what removes what the build made."""
+        argv = ("cmake", "--build", self._folder, "--target", "clean")
+        return Tool(Check.BUILD, "cmake", argv, f"there is {self._folder}/CMakeCache.txt")
+
+
 class MakeTools:
     """Detects the targets of a Makefile, for what nothing else in the project does."""
 
@@ -87,9 +120,17 @@ class MakeTools:
 
     def find(self) -> Iterator[Tool]:
         """Yield the tools."""
+        for check, names in _TARGETS.items():
+            if tool := self._tool(check, names):
+                yield tool
+
+    def clean(self) -> Tool | None:
+        """Return what removes what the build made."""
+        return self._tool(Check.BUILD, ("clean",))
+
+    def _tool(self, check: Check, names: tuple[str, ...]) -> Tool | None:
         text = self._files.text(self._name)
         targets = set(re.findall(r"^([A-Za-z0-9_.-]{1,60})[ \t]{0,20}:(?![=:]?=)", text, re.MULTILINE))
-        for check, names in _TARGETS.items():
-            if target := next((name for name in names if name in targets), ""):
-                reason = f"{self._name} has the target {target!r}"
-                yield Tool(check, "make", ("make", target), reason, recipe=text)
+        target = next((name for name in names if name in targets), "")
+        reason = f"{self._name} has the target {target!r}"
+        return Tool(check, "make", ("make", target), reason, recipe=text) if target else None

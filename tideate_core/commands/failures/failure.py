@@ -32,6 +32,8 @@ class Failure:
     """The tool's name for this kind: a rule, an exception, a warning's option."""
     severity: Severity = "error"
     tool: str = ""
+    test: str = ""
+    """The test that failed, whose name the message then begins with, where it is one."""
 
     def __str__(self) -> str:
         where = ":".join(str(part) for part in (self.file, self.line, self.column) if part)

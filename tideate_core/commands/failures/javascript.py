@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.commands.failures.failure import Failure
     from tideate_core.commands.failures.printed import Printed
 
-__all__ = ["eslint", "eslint_json", "test_runners"]
+__all__ = ["eslint", "eslint_json", "own_frame", "test_runners"]
 
 _ROW: Final = re.compile(
     r"[ \t]{1,12}(?P<line>\d{1,7}):(?P<column>\d{1,5})[ \t]{1,8}(?P<word>error|warning)[ \t]{1,8}"
@@ -71,23 +71,32 @@ def _of_eslint(file: str, entry: Any) -> Failure:
     return replace(failure, line=line, column=column, severity=severity)
 
 
+def own_frame(stack: str) -> re.Match[str] | None:
+    """Return the innermost place of a stack that is in no package: `file`, `line` and `column`."""
+    for line in stack.split("\n"):
+        frame = _FRAME.match(line[:2_000])
+        if frame and "node_modules" not in frame["file"] and not frame["file"].startswith("node:"):
+            return frame
+    return None
+
+
 def test_runners(printed: Printed) -> Iterator[Failure]:
     """Parse the failed tests of jest and vitest: a name, what was said, the first frame outside packages."""
     name, said, file = "", "", ""
     for line in printed.lines:
         if head := _VITEST_HEAD.match(line):
             if name:
-                yield found(None, f"{name}: {said or 'failed'}", file=file)
+                yield found(None, said or "failed", file=file, test=name)
             file, name, said = head["file"], head["name"] or "", ""
         elif bullet := _BULLET.match(line):
             if name:
-                yield found(None, f"{name}: {said or 'failed'}", file=file)
+                yield found(None, said or "failed", file=file, test=name)
             name, said = bullet["name"], ""
         elif name and (frame := _FRAME.match(line)):
             if "node_modules" not in frame["file"] and not frame["file"].startswith("node:"):
-                yield found(frame, f"{name}: {said or 'failed'}")
+                yield found(frame, said or "failed", test=name)
                 name = ""
         elif name and not said and line.strip():
             said = line.strip()
     if name:
-        yield found(None, f"{name}: {said or 'failed'}", file=file)
+        yield found(None, said or "failed", file=file, test=name)

@@ -65,6 +65,7 @@ def found(
     severity: Severity = "error",
     file: str = "",
     line: str = "",
+    test: str = "",
 ) -> Failure:
     """Make a failure of what an expression with `AT` matched, or of what is given."""
     groups = place.groupdict() if place is not None else {}
@@ -73,9 +74,10 @@ def found(
         file=(groups.get("file") or file).strip(),
         line=int(number) if number else None,
         column=int(column) if column else None,
-        message=message.strip()[:_MESSAGE],
+        message=(f"{test}: {message}" if test else message).strip()[:_MESSAGE],
         code=code,
         severity=severity,
+        test=test,
     )
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tideate_core.commands.failures.failure import Failure
     from tideate_core.commands.failures.printed import Printed
 
-__all__ = ["pytest", "tracebacks", "unittest"]
+__all__ = ["pytest", "python_failure", "tracebacks", "unittest"]
 
 _HEAD: Final = re.compile(r"_{2,200} (?P<name>\S.{0,400}?) _{2,200}$")
 _PLACE: Final = re.compile(r"(?P<file>[^\s:<>][^:\n]{0,300}):(?P<line>\d{1,7}): ?(?P<rest>.*)")
@@ -51,8 +51,7 @@ class _Block:
             code = "AssertionError"
         own = [place for place in self.places if _is_own(place["file"], root)]
         places = own or self.places
-        text = f"{self.name}: {message}" if self.name else message
-        return found(places[-1] if places else None, text, code=code)
+        return found(places[-1] if places else None, message, code=code, test=self.name)
 
 
 def _exception(text: str) -> re.Match[str] | None:
@@ -86,6 +85,14 @@ def pytest(printed: Printed) -> Iterator[Failure]:
     yield from _of_summary(printed, told)
 
 
+def python_failure(text: str, root: Path) -> Failure:
+    """Return what pytest's text about one failed test says; its file is as it was printed."""
+    block = _Block("")
+    for line in text.split("\n"):
+        _add_line(block, line[:2_000].rstrip())
+    return block.failure(root)
+
+
 def _add_line(block: _Block, line: str) -> None:
     block.over = block.over or line.startswith("-----")
     if block.over:
@@ -115,7 +122,7 @@ def _of_summary(printed: Printed, told: set[str]) -> Iterator[Failure]:
         if name in told or not (colons or file.endswith(".py")):
             continue
         said = match["said"] or ("failed" if match["kind"] == "FAILED" else "error")
-        yield found(None, f"{name}: {said}", file=file)
+        yield found(None, said, file=file, test=name)
 
 
 def unittest(printed: Printed) -> Iterator[Failure]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.commands import Check, CommandTrust, Tool, detect, make_environment, of_project
+from tideate_core.commands.detection import Check, Tool, detect
+from tideate_core.commands.environment import make_environment, of_project
+from tideate_core.commands.trust import CommandTrust
 from tideate_core.project import Trust
 
 if TYPE_CHECKING:
@@ -14,7 +17,14 @@ if TYPE_CHECKING:
 
     from tideate_core.config import Verify
 
-__all__ = ["ProjectTrust", "declared_checks", "select_tools", "tool_name", "verification_environment"]
+__all__ = [
+    "ProjectTrust",
+    "declared_checks",
+    "select_tools",
+    "tool_name",
+    "untrusted",
+    "verification_environment",
+]
 
 _RUNNERS = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "npx": 0, "bunx": 0}
 """Programs that run another one, and how many words of their own (`run`) stand before its name."""
@@ -90,6 +100,14 @@ class ProjectTrust:
         content, verify = _declared(self._root)
         declared = verify.get(tool.check.value)
         return declared == list(tool.argv) and self._trust.is_trusted(_config_file(self._root), content)
+
+
+def untrusted(tool: Tool) -> str:
+    """Say that a command may not run, and what a person can do about it."""
+    return (
+        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "
+        "look at the project, then run `tideate trust` or `:Workflow trust`"
+    )
 
 
 def declared_checks(root: Path) -> frozenset[str]:

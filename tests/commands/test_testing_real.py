@@ -1,0 +1,91 @@
+"""Real runners are told what to run and are understood. Those that are not installed are left out."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.commands import Check, Tool, make_environment, run
+from tideate_core.commands.detection import detect
+from tideate_core.commands.testing.execution import run_tests
+from tideate_core.commands.testing.runners import Wanted, command_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.commands.results.models import TestResults
+
+LIB = """pub fn add(a: i32, b: i32) -> i32 { a + b }
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn wrong() { assert_eq!(super::add(1, 2), 4); }
+    #[test]
+    #[ignore]
+    fn slow() {}
+}
+"""
+LISTS = """cmake_minimum_required(VERSION 3.10)
+project(small NONE)
+enable_testing()
+add_test(NAME fine COMMAND true)
+add_test(NAME broken COMMAND sh -c "echo main.c:3:5: error: none; exit 1")
+add_test(NAME gone COMMAND ./nowhere)
+"""
+
+
+def write(root: Path, **files: str) -> None:
+    for name, text in files.items():
+        path = root / name.replace("__", "/").replace("_", ".")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+async def run_some(root: Path, *files: str, pattern: str = "") -> TestResults:
+    tool: Tool = detect(root)[Check.TESTS]
+    wanted = Wanted(files, pattern)
+    ran = await run_tests(
+        command_for(tool, wanted), wanted, root=root, environment=make_environment(), timeout_ms=100_000
+    )
+    return ran.results
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    missing = [name for name in programs if shutil.which(name) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
+
+
+@needs("cargo", "cc")
+async def test_cargo(tmp_path: Path) -> None:
+    package = '[package]\nname = "small"\nversion = "0.1.0"\nedition = "2021"\n[lib]\ndoctest = false\n'
+    outer = "#[test]\nfn outer() { assert_eq!(small::add(2, 2), 4); }\n"
+    write(tmp_path, Cargo_toml=package, src__lib_rs=LIB, tests__outer_rs=outer)
+    everything = await run_some(tmp_path)
+    some = await run_some(tmp_path, "tests/outer.rs", pattern="out")
+    assert (everything.status, everything.passed, everything.failed, everything.skipped) == (
+        "failed",
+        1,
+        1,
+        1,
+    )
+    [failure] = everything.failures
+    assert (failure.name, failure.file, failure.line) == ("tests::wrong", "src/lib.rs", 5)
+    assert (some.status, some.passed) == ("passed", 1)
+
+
+@needs("cmake", "ctest")
+async def test_ctest(tmp_path: Path) -> None:
+    write(tmp_path, CMakeLists_txt=LISTS)
+    assert (await run(["cmake", "-S", ".", "-B", "build"], cwd=tmp_path)).ok
+    everything = await run_some(tmp_path)
+    some = await run_some(tmp_path, pattern="^fi")
+    none = await run_some(tmp_path, pattern="zzz")
+    assert (everything.status, everything.passed, everything.failed, everything.errors) == ("failed", 1, 1, 1)
+    assert [(one.name, one.file, one.line) for one in everything.failures] == [
+        ("broken", "main.c", 3),
+        ("gone", "", None),
+    ]
+    assert (some.status, some.passed) == ("passed", 1)
+    assert (none.status, none.passed) == ("no_tests", 0)
