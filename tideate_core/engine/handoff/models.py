@@ -1,0 +1,153 @@
+"""What the files of the handoff hold; keys in camelCase, as document 4 has them.
+
+Other programs write and read these files: keys that are not ours are left alone, what is ours has to fit.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+__all__ = [
+    "ExecutionState",
+    "PlanFile",
+    "PlannedStep",
+    "StateCounts",
+    "StepKind",
+    "StepState",
+    "TestManifest",
+]
+
+StepKind = Literal["planning", "coding", "testing", "review"]
+Status = Literal["pending", "running", "completed", "failed"]
+Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Prose = Annotated[str, StringConstraints(max_length=20_000)]
+FileName = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00-\x1f\x7f]+$")]
+MOST = 1_000
+"""Most files, and most steps, of a plan."""
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class PlannedStep(_Shape):
+    """One thing that the planner wants done."""
+
+    id: Word
+    name: Word
+    type: StepKind
+    agent: Word = "coder"
+    description: Prose = ""
+    dependencies: list[Word] = Field(default_factory=list, max_length=MOST)
+    """Ids of steps that come before."""
+    expected_outputs: list[FileName] = Field(default_factory=list, max_length=MOST)
+    """Files that it writes, relative to the root."""
+
+
+class PlanFile(_Shape):
+    """`planner/output/plan_v1.json`: what is wanted."""
+
+    plan_id: Word
+    objective: Prose = ""
+    """By default the names of the steps."""
+    steps: list[PlannedStep] = Field(min_length=1, max_length=MOST)
+    rollback_strategy: Prose = ""
+
+    @field_validator("steps")
+    @classmethod
+    def _once(cls, steps: list[PlannedStep]) -> list[PlannedStep]:
+        before: set[str] = set()
+        for step in steps:
+            if step.id in before:
+                raise PydanticCustomError(
+                    "step_twice", "the step {id} is listed twice", {"id": repr(step.id)}
+                )
+            before.add(step.id)
+        return steps
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        known = {step.id for step in self.steps}
+        for step in self.steps:
+            for missing in [one for one in step.dependencies if one not in known]:
+                raise PydanticCustomError(
+                    "unknown_step",
+                    "the step {id} depends on {missing}, which is no step of this plan",
+                    {"id": repr(step.id), "missing": repr(missing)},
+                )
+        if not self.coding:
+            raise PydanticCustomError(
+                "nothing_to_code", "no step is of the type 'coding': there is nothing to do"
+            )
+        return self
+
+    @property
+    def coding(self) -> list[PlannedStep]:
+        """The steps that change files."""
+        return [step for step in self.steps if step.type == "coding"]
+
+    @property
+    def title(self) -> str:
+        """The objective in a line."""
+        first = next((line.strip() for line in self.objective.splitlines() if line.strip()), "")
+        return first or ", ".join(step.name for step in self.coding)
+
+
+class StepState(PlannedStep):
+    """A step and how far it is."""
+
+    status: Status = "pending"
+    started_at: str | None = None
+    completed_at: str | None = None
+    error: str | None = None
+
+
+class StateCounts(_Shape):
+    """How far the run is."""
+
+    total_steps: int = Field(ge=0)
+    completed_steps: int = Field(ge=0)
+    failed_steps: int = Field(ge=0)
+
+
+class ExecutionState(_Shape):
+    """`workflow/state.json`: the plan's steps and how far they are; written anew as the run goes on."""
+
+    workflow_id: Word
+    """The run's id."""
+    plan_id: Word
+    steps: list[StepState]
+    current_step_index: int = Field(ge=0)
+    """0-based; of the first step that has not ended, as many as there are once all have."""
+    status: Literal["pending", "running", "completed", "failed", "paused"]
+    started_at: str
+    """ISO 8601, UTC, as all times here."""
+    completed_at: str | None = None
+    artifacts: list[FileName] = Field(default_factory=list)
+    """Files that were changed, relative to the root, and the patch set."""
+    metadata: StateCounts
+
+
+class TestManifest(_Shape):
+    """`qa/input/test_manifest.json`: what to test, which files were changed, in which commit."""
+
+    __test__ = False  # no test of pytest's
+
+    workflow_id: Word
+    plan_id: Word
+    objective: Prose
+    commit_hash: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
+    branch: Word
+    patchset: FileName
+    """Relative to the folder of the handoff (`.tideate/`)."""
+    changed_files: list[FileName]
+    """Relative to the root."""
+    tests: list[FileName]
+    """Files to run; none: all tests of the project."""
+    checks: list[Prose] = Field(default_factory=list)
+    """What the plan's steps of the types `testing` and `review` want looked at, in words."""
+    timestamp: str
