@@ -25,8 +25,9 @@ test: install ## every check: ruff, mypy, import-linter, Lua, pytest
 test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own
 	@$(python) -m scripts.neovims
 
-test-mcp: install ## the MCP server against the official conformance suite and the MCP inspector
+test-mcp: install ## MCP against the official conformance suite, the MCP inspector and a server of others
 	@$(python) -m scripts.conformance
+	@$(python) -m scripts.third_party
 
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
@@ -39,10 +40,12 @@ bench: install ## what the plugin costs the editor, machines, runs and edits bes
 	@sh scripts/restic.sh
 	@$(python) -m benchmarks.snapshots $(ARGS)
 	@$(python) -m benchmarks.edits $(ARGS)
+	@$(python) -m benchmarks.mcp $(ARGS)
 
-fuzz: install ## the property tests with many more examples, then atheris on the language (EXAMPLES=5000 SECONDS=60)
+fuzz: install ## the property tests with many more examples, hostile values for the MCP servers, then atheris on the language (EXAMPLES=5000 SECONDS=60)
 	@sh scripts/group.sh fuzz
 	@TIDEATE_EXAMPLES=$(EXAMPLES) $(python) -m pytest -m hypothesis --hypothesis-profile fuzz -n auto --timeout 1800
+	@TIDEATE_HOSTILE=all $(python) -m pytest tests/mcp/test_fuzz.py -n auto
 	@$(python) -m scripts.fuzz_language $(SECONDS)
 
 crash: install ## the tests that kill, cut and fill things up (KILLS=200 of one run's processes)

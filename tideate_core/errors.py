@@ -23,6 +23,17 @@
     │   ├── InvalidCommand           what was given is no command
     │   ├── ProgramMissing           it is not installed, or not where it was said to be
     │   └── ProgramNotExecutable     it is there and the system does not run it
+    ├── ToolError                    a tool of an MCP server
+    │   ├── UnknownServer            no MCP server is configured under this name
+    │   ├── ServerNotTrusted         a project's file names the server, and the file is not trusted
+    │   ├── ServerUnavailable        it cannot be started or reached                        (retryable)
+    │   ├── UnknownTool              the server has no tool of this name
+    │   ├── InvalidArguments         the arguments do not fit the tool's schema
+    │   ├── ToolNotPermitted         the person did not allow the call, or nobody could be asked
+    │   ├── ToolFailed               the tool reported an error                             (retryable)
+    │   ├── ToolTimedOut             it took longer than it may                             (retryable)
+    │   ├── ToolInterrupted          the server died during the call, which may be done     (retryable)
+    │   └── InvalidAnswer            what the server answered is not MCP, or is too large
     ├── WorkflowError                a run cannot start or go on
     │   ├── UnknownWorkflow          no workflow has this name
     │   ├── InvalidDefinition        a definition or registration is wrong
@@ -70,6 +81,8 @@ __all__ = [
     "DefinitionChanged",
     "EditConflict",
     "FrontEndGone",
+    "InvalidAnswer",
+    "InvalidArguments",
     "InvalidCommand",
     "InvalidDefinition",
     "InvalidDefinitionFile",
@@ -93,6 +106,8 @@ __all__ = [
     "RunLost",
     "RunNotActive",
     "RunNotFound",
+    "ServerNotTrusted",
+    "ServerUnavailable",
     "SnapshotNotFound",
     "StepFailed",
     "StepTimedOut",
@@ -100,8 +115,15 @@ __all__ = [
     "StoreIsForeign",
     "StoreIsNewer",
     "TideateError",
+    "ToolError",
+    "ToolFailed",
+    "ToolInterrupted",
+    "ToolNotPermitted",
+    "ToolTimedOut",
     "UnknownAdapter",
+    "UnknownServer",
     "UnknownToken",
+    "UnknownTool",
     "UnknownWorkflow",
     "UnusableAnswer",
     "WorkflowError",
@@ -223,6 +245,64 @@ class ProgramMissing(CommandError):
 
 class ProgramNotExecutable(CommandError):
     """It is there and the system does not run it."""
+
+
+class ToolError(TideateError):
+    """A tool of an MCP server; what the server itself said is kept in the message, bounded."""
+
+
+class UnknownServer(ToolError):
+    """No MCP server is configured under this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(
+            f"no MCP server is called {name!r}{did_you_mean(name, known)} "
+            f"(known: {', '.join(known) or 'none'}); `[mcp.servers.NAME]` in config.toml configures one"
+        )
+
+
+class ServerNotTrusted(ToolError):
+    """A project's own file names the server, and nobody trusted that file."""
+
+
+class ServerUnavailable(ToolError):
+    """It cannot be started or reached; the message has the last lines that it wrote. Retryable."""
+
+
+class UnknownTool(ToolError):
+    """The server has no tool of this name."""
+
+    def __init__(self, server: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(
+            f"the MCP server {server!r} has no tool {name!r}{did_you_mean(name, known)} "
+            f"(known: {', '.join(known) or 'none'})"
+        )
+
+
+class InvalidArguments(ToolError):
+    """The arguments do not fit the tool's schema; nothing was sent."""
+
+
+class ToolNotPermitted(ToolError):
+    """The person did not allow the call, or nobody could be asked."""
+
+
+class ToolFailed(ToolError):
+    """The tool reported an error. Retryable."""
+
+
+class ToolTimedOut(ToolError):
+    """The call took longer than it may; it was cancelled, and may be done all the same. Retryable."""
+
+
+class ToolInterrupted(ToolError):
+    """The server died during the call, which may be done or not. Retryable."""
+
+
+class InvalidAnswer(ToolError):
+    """What the server answered is not MCP, does not fit its own schema, or is too large."""
 
 
 class WorkflowError(TideateError):

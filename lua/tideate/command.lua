@@ -2,7 +2,7 @@
 local M = {}
 
 --- Names that later versions use for subcommands; no workflow may take them.
-M.later = { 'review', 'retry', 'tools' }
+M.later = { 'review', 'retry' }
 
 --- What `:Workflow` manages itself; everything else is a workflow.
 ---@type tideate.Subcommand[]

@@ -25,7 +25,12 @@ local function guarded(fn, ...)
 end
 
 ---@type table<string, string|false>
-local patterns = { SD_EVENT_TOKEN = false, SD_EVENT_CHECK_OUTPUT = false, SD_EVENT_ROLLED_BACK = 'TideateWorkflowRolledBack' }
+local patterns = {
+  SD_EVENT_TOKEN = false,
+  SD_EVENT_CHECK_OUTPUT = false,
+  SD_EVENT_TOOL_PROGRESS = false,
+  SD_EVENT_ROLLED_BACK = 'TideateWorkflowRolledBack',
+}
 
 --- `SD_EVENT_STEP_STARTED` → `TideateStepStarted`; false for what comes too often for an autocmd.
 ---@param name string

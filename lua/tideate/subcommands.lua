@@ -179,6 +179,15 @@ return {
     end,
   },
   {
+    name = 'tools',
+    args = '',
+    help = "Show the project's MCP servers and their tools",
+    menu = true,
+    run = function()
+      require('tideate.ui.tools').show()
+    end,
+  },
+  {
     name = 'snapshot',
     args = '[name]',
     help = "Show the project's snapshots, to compare with and go back to; with a name, make one",

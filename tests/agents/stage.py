@@ -12,7 +12,7 @@ from tideate_core.workflows import Decision, PromptLibrary, RunContext
 from tideate_core.workspace import BufferText, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -83,6 +83,7 @@ class StageStep:
         self.context = RunContext()
         self.asked: list[Prompt] = []
         self.adapters: list[str | None] = []
+        self.tools: list[tuple[str, ...]] = []
         self.notices: list[str] = []
         self.questions: list[str] = []
 
@@ -98,8 +99,10 @@ class StageStep:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        tools: Sequence[str] = (),
     ) -> Reply:
         assert quiet
+        self.tools.append(tuple(tools))
         self.asked.append(prompt)
         self.adapters.append(adapter)
         assert self._answers, f"asked once too often: {prompt.user[-400:]}"

@@ -20,7 +20,7 @@ from tideate_core.config import AdapterConfig
 from tideate_core.errors import StepFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
     from pydantic import BaseModel
@@ -56,6 +56,7 @@ class WiredStep(StageStep):
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        tools: Sequence[str] = (),
     ) -> Reply:
         return await self.adapter.ask(prompt, schema=schema)
 

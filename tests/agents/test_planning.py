@@ -12,7 +12,7 @@ from tests.agents.stage import BRIEF, StageStep, role, write_files
 from tideate_core.adapters import Usage
 from tideate_core.agents.brief import TaskBrief
 from tideate_core.agents.planning import plan_task
-from tideate_core.errors import ConfigError, StepFailed, StepTimedOut
+from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.gates import ExecutionPlan, PlanStep
 
 if TYPE_CHECKING:
@@ -87,11 +87,10 @@ async def test_what_was_left_out_of_a_role_is_told(tmp_path: Path) -> None:
     assert step.notices == ["left out adapter"]
 
 
-async def test_a_role_with_tools_is_an_error_when_it_is_used(tmp_path: Path) -> None:
-    step = StageStep(tmp_path)
-    with pytest.raises(ConfigError, match=r"'planner' names tools \(git\), and no role can use tools yet"):
-        await planned(step, replace(role("planner"), tools=("git",)))
-    assert step.asked == []
+async def test_a_roles_tools_are_offered_with_each_of_its_questions(tmp_path: Path) -> None:
+    step = StageStep(tmp_path, ANSWER)
+    await planned(step, replace(role("planner"), tools=("git/git_log",)))
+    assert step.tools == [("git/git_log",)]
 
 
 async def test_too_many_tokens_fail_the_stage(tmp_path: Path) -> None:

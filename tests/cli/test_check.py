@@ -145,10 +145,12 @@ def test_a_files_words_do_not_steer_the_terminal(shell: Shell) -> None:
 
 def test_the_documented_definitions_have_no_mistakes(shell: Shell) -> None:
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
     help_text = (REPOSITORY / "doc" / "tideate.txt").read_text(encoding="utf-8")
-    (quoted,) = re.findall(r">yaml\n\n(.*?)^<$", help_text, re.MULTILINE | re.DOTALL)
-    shell.write("guide.yaml", block)
-    shell.write("help.yaml", dedent(quoted))
-    done = shell.run("check", "guide.yaml", "help.yaml")
+    blocks += map(dedent, re.findall(r">yaml\n\n(.*?)^<$", help_text, re.MULTILINE | re.DOTALL))
+    names = [f"documented{number}.yaml" for number in range(len(blocks))]
+    for name, block in zip(names, blocks, strict=True):
+        shell.write(name, block)
+    assert len(names) >= 4
+    done = shell.run("check", *names)
     assert (done.returncode, done.stdout) == (0, "no mistakes\n")

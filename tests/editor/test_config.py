@@ -151,8 +151,8 @@ def test_the_schema_is_the_one_of_the_files(editor: Editor) -> None:
     plain = {key: default for key, default in ours.items() if "*" not in key}
     assert plain == _plain_keys(Config().model_dump())
     named = Config.model_json_schema()["$defs"]
-    for section in ("adapters", "workflows"):
-        keys = {key.split(".*.")[1] for key in ours if key.startswith(f"{section}.*.")}
+    for section in ("adapters", "workflows", "mcp.servers"):
+        keys = {key.split(".*.")[1].removesuffix(".*") for key in ours if key.startswith(f"{section}.*.")}
         assert any(keys == set(model["properties"]) for model in named.values()), (section, keys)
 
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HARBOUR = Path(__file__).parent / "fixtures" / "harbour.workflow"
-SERVE = [sys.executable, "-m", "tideate_core.cli.main", "mcp", "serve", "transitions"]
+COMMAND = [sys.executable, "-m", "tideate_core.cli", "mcp", "serve"]
+SERVE = [*COMMAND, "transitions"]
+TOKEN = "tests-know-it-0123456789"
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
@@ -41,6 +44,7 @@ class Home:
             "XDG_CONFIG_HOME": str(directory / "config"),
             "XDG_STATE_HOME": str(self.state),
             "LANG": "C.UTF-8",
+            "TIDEATE_MCP_TOKEN": TOKEN,
             "PYTHONPATH": str(Path(tideate_core.__file__).parent.parent),
             **self.brood.environment(),
         }
@@ -51,6 +55,15 @@ class Home:
 
     def start(self, *options: str, workflow: str = str(HARBOUR)) -> Served:
         served = Served(self.command(*options, workflow=workflow), self.environment, self.project)
+        self._served.append(served)
+        return served
+
+    def project_command(self, name: str, *options: str) -> list[str]:
+        """The command of a server that works in the project."""
+        return [*COMMAND, name, "--root", str(self.project), *options]
+
+    def serve(self, name: str, *options: str) -> Served:
+        served = Served(self.project_command(name, *options), self.environment, self.project)
         self._served.append(served)
         return served
 
@@ -68,4 +81,12 @@ class Home:
 def home(tmp_path: Path) -> Iterator[Home]:
     home = Home(tmp_path)
     yield home
+    home.close()
+
+
+@pytest.fixture(scope="module")
+def shared_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a WebSocket server that the tests of a module share."""
+    home = Home(tmp_path_factory.mktemp("shared"))
+    yield home.start("--transport", "websocket", "--port", "0").url()
     home.close()

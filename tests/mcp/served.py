@@ -82,6 +82,17 @@ class Served:
             if message.get("id") == number:
                 return message
 
+    def answers(self, numbers: set[int]) -> dict[int, dict[str, Any]]:
+        """Wait for the answers to several requests."""
+        found: dict[int, dict[str, Any]] = {}
+        while found.keys() < numbers:
+            line = self._lines.get(timeout=WITHIN)
+            assert line, f"the server ended: {self.rest()}"
+            message = json.loads(line)
+            if message.get("id") in numbers:
+                found[message["id"]] = message
+        return found
+
     def shake_hands(self) -> dict[str, Any]:
         """Open a session of the older protocol."""
         answer = self.request("initialize", HANDSHAKE)
@@ -94,13 +105,18 @@ class Served:
         result: dict[str, Any] = answer["result"]
         return result
 
-    def url(self) -> str:
-        """Wait for the address that an HTTP server announces."""
+    def error_line(self) -> str:
+        """Wait for the next line on stderr."""
         line = self._errors.get(timeout=WITHIN)
         self.err += line
-        found = re.search(rb"http://127\.0\.0\.1:\d+/mcp", line)
+        return line.decode()
+
+    def url(self) -> str:
+        """Wait for the address that a server announces."""
+        line = self.error_line()
+        found = re.search(r"(http|ws)://127\.0\.0\.1:\d+/mcp", line)
         assert found, f"no address: {line!r} {self.rest()}"
-        return found[0].decode()
+        return found[0]
 
     def hang_up(self) -> None:
         """Close the server's stdin."""

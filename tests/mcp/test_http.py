@@ -11,20 +11,25 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-from mcp import Client
 
-from tests.mcp.conftest import HARBOUR
+from tests.mcp.conftest import AUTHORIZED, HARBOUR, TOKEN
 from tests.mcp.served import HANDSHAKE
-from tests.mcp.walker import call, structured, walk
+from tests.mcp.walker import at, call, structured, walk
 from tideate_core.machines.language import Workflow
+from tideate_core.mcp.admission import Door, Token
 from tideate_core.mcp.servers.transitions import transitions_server
-from tideate_core.mcp.serving import MAX_SESSIONS, http_app
+from tideate_core.mcp.serving_http import MAX_SESSIONS, http_app
+from tideate_core.mcp.web import Admission
 
 if TYPE_CHECKING:
     from tests.mcp.conftest import Home
 
 MOVE = {"current_state": "*", "next_state": "approaching_quay"}
-HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+HEADERS = {
+    "Content-Type": "application/json",
+    "Accept": "application/json, text/event-stream",
+    **AUTHORIZED,
+}
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HANDSHAKE}
 MODERN = "2026-07-28"
 
@@ -45,14 +50,14 @@ def modern_headers(method: str, name: str | None = None) -> dict[str, str]:
 
 async def test_clients_walk_to_the_end_without_seeing_each_other(home: Home) -> None:
     url = home.http()
-    async with Client(url, mode="legacy") as one, Client(url, mode="legacy") as other:
+    async with at(url, TOKEN, mode="legacy") as one, at(url, TOKEN, mode="legacy") as other:
         await structured(one, "transition", **MOVE)
         assert (await structured(one, "current_guidance"))["current_state"] == "approaching_quay"
         assert (await structured(other, "current_guidance"))["current_state"] == "*"
         paths = await asyncio.gather(walk(one), walk(other))
         assert paths[0] == paths[1]
         assert [move["target"] for move in (await structured(other, "path"))["moves"]] == paths[1][1:]
-    async with Client(url) as newest:
+    async with at(url, TOKEN) as newest:
         assert newest.protocol_version == MODERN
         assert await walk(newest) == paths[0]
         assert (await call(newest, "current_guidance")).is_error
@@ -60,7 +65,7 @@ async def test_clients_walk_to_the_end_without_seeing_each_other(home: Home) -> 
 
 async def test_a_shared_position_is_shared_by_all_protocols(home: Home) -> None:
     url = home.http("--shared-position")
-    async with Client(url, mode="legacy") as one, Client(url) as other:
+    async with at(url, TOKEN, mode="legacy") as one, at(url, TOKEN) as other:
         await structured(one, "transition", **MOVE)
         assert (await structured(other, "current_guidance"))["current_state"] == "approaching_quay"
         late = await call(other, "transition", **MOVE)
@@ -71,7 +76,7 @@ async def test_a_shared_position_is_shared_by_all_protocols(home: Home) -> None:
 async def test_no_original_name_leaves_an_obfuscated_server(home: Home) -> None:
     served = home.start("--transport", "http", "--port", "0", "--obfuscate")
     url = served.url()
-    async with Client(url) as client:
+    async with at(url, TOKEN) as client:
         path = await walk(client)
     left = b""
     async with httpx2.AsyncClient() as web:
@@ -113,7 +118,7 @@ async def test_other_hosts_and_other_sites_are_refused(home: Home) -> None:
             headers = modern_headers("tools/list") | extra
             got = await web.post(url, json=modern("tools/list"), headers=headers)
             assert got.status_code == status, extra
-            got = await web.get(url, headers={"Accept": "text/event-stream"} | extra)
+            got = await web.get(url, headers={"Accept": "text/event-stream", **AUTHORIZED} | extra)
             assert got.status_code in (400, status), extra
         upper = {"Host": f"LOCALHOST:{port}", "Origin": f"http://LocalHost:{port}"}
         for origin in ({}, {"Origin": f"http://{good}"}, {"Origin": f"http://localhost:{port}"}, upper):
@@ -122,8 +127,48 @@ async def test_other_hosts_and_other_sites_are_refused(home: Home) -> None:
         assert "access-control-allow-origin" not in got.headers
 
 
+async def test_without_the_token_nothing_is_answered(home: Home) -> None:
+    served = home.start("--transport", "http", "--port", "0")
+    url = served.url()
+    secret = "sesame-but-the-wrong-one"
+    wrong: list[Any] = [
+        {},
+        {"Authorization": ""},
+        {"Authorization": TOKEN},
+        {"Authorization": "Bearer"},
+        {"Authorization": f"Bearer {TOKEN[:-1]}"},
+        {"Authorization": f"Bearer {TOKEN}x"},
+        {"Authorization": f"Bearer {TOKEN.upper()}"},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Authorization": f"Bearer {secret}"},
+        {"Authorization": b"Bearer \xff\xfe"},
+        [("Authorization", f"Bearer {secret}"), ("Authorization", f"Bearer {TOKEN}")],
+    ]
+    plain = {name: value for name, value in HEADERS.items() if name != "Authorization"}
+    async with httpx2.AsyncClient() as web:
+        for headers in wrong:
+            given = [*plain.items(), *(headers.items() if isinstance(headers, dict) else headers)]
+            for got in [
+                await web.post(url, json=INITIALIZE, headers=given),
+                await web.get(url, headers=given),
+                await web.delete(url, headers=given),
+                await web.get(url.replace("/mcp", "/nothing"), headers=given),
+            ]:
+                assert got.status_code == 401, headers
+                assert got.headers["www-authenticate"].startswith("Bearer")
+                assert "mcp-session-id" not in got.headers
+        lower = {**plain, "Authorization": f"bearer  {TOKEN}"}
+        assert (await web.post(url, json=INITIALIZE, headers=lower)).status_code == 200
+    served.process.send_signal(signal.SIGTERM)
+    assert served.ended() == 0
+    logs = b"".join(path.read_bytes() for path in home.state.rglob("*") if path.is_file())
+    said = served.out + served.err + logs
+    assert TOKEN.encode() not in said
+    assert secret.encode() not in said
+
+
 async def test_a_server_on_port_80_is_named_without_the_port(harbour: Workflow) -> None:
-    app = http_app(transitions_server(harbour), 80)
+    app = http_app(transitions_server(harbour), Door(Token(TOKEN), 80))
     sent = modern("tools/list")
     async with (
         app.router.lifespan_context(app),
@@ -179,7 +224,7 @@ async def test_after_broken_requests_the_next_one_works(home: Home) -> None:
         b"\xff\xfe",
         b"x" * 5_000_000,
     ]
-    async with httpx2.AsyncClient() as web:
+    async with httpx2.AsyncClient(headers=AUTHORIZED) as web:
         for body in bodies:
             for headers in (HEADERS, modern_headers("tools/list"), {"Content-Type": "text/plain"}):
                 got = await web.post(url, content=body, headers=headers)
@@ -196,7 +241,7 @@ async def test_after_broken_requests_the_next_one_works(home: Home) -> None:
     ):
         with socket.create_connection(address) as dropped:
             dropped.sendall(words)
-    async with Client(url) as client:
+    async with at(url, TOKEN) as client:
         assert (await structured(client, "transition", **MOVE))["status"] == "success"
     served.process.send_signal(signal.SIGTERM)
     assert served.ended() == 0
@@ -212,7 +257,11 @@ async def test_a_signal_ends_it_though_a_stream_is_open(
     url = served.url()
     async with httpx2.AsyncClient() as web:
         opened = await web.post(url, json=INITIALIZE, headers=HEADERS)
-        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], "Accept": "text/event-stream"}
+        session = {
+            "Mcp-Session-Id": opened.headers["mcp-session-id"],
+            "Accept": "text/event-stream",
+            **AUTHORIZED,
+        }
         async with web.stream("GET", url, headers=session) as stream:
             assert stream.status_code == 200
             served.process.send_signal(number)
@@ -239,3 +288,19 @@ def test_a_port_in_use_is_told(home: Home) -> None:
         f"error: cannot listen on port {port}: another program has it; "
         "choose another with --port, 0 takes a free one\n"
     )
+
+
+async def test_what_is_behind_the_door_does_not_see_the_token() -> None:
+    seen: list[str] = []
+
+    async def inside(scope: Any, _receive: Any, send: Any) -> None:
+        seen.extend(name.decode() for name, _ in scope["headers"])
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    app = Admission(inside, Door(Token(TOKEN), 8000))
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as web:
+        got = await web.get("http://127.0.0.1:8000/mcp", headers=AUTHORIZED)
+    assert got.status_code == 204
+    assert "host" in seen
+    assert "authorization" not in seen

@@ -7,6 +7,8 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tideate_core.mcp.servers.transitions import transitions_server
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from tideate_core.machines.language import Workflow
 
-__all__ = ["call", "connect", "structured", "text", "walk"]
+__all__ = ["at", "call", "connect", "structured", "text", "walk"]
 
 LONGEST = 400
 
@@ -24,6 +26,20 @@ LONGEST = 400
 async def connect(workflow: Workflow, *, mode: str = "legacy", **options: Any) -> AsyncIterator[Client]:
     """Serve a machine in this process, to a client of it."""
     async with Client(transitions_server(workflow, **options), mode=mode) as connected:
+        yield connected
+
+
+@asynccontextmanager
+async def at(url: str, token: str, *, mode: str = "auto") -> AsyncIterator[Client]:
+    """Connect the SDK's client to a server over HTTP or WebSocket."""
+    if url.startswith("ws"):
+        from tideate_core.mcp.websocket import websocket_client
+
+        async with Client(websocket_client(url, token=token), mode=mode) as connected:
+            yield connected
+        return
+    web = create_mcp_http_client(headers={"Authorization": f"Bearer {token}"})
+    async with web, Client(streamable_http_client(url, http_client=web), mode=mode) as connected:
         yield connected
 
 

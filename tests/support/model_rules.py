@@ -73,6 +73,8 @@ class Rule:
     gate_before_first: bool = False
     finish_reason: str = "stop"
     times: int | None = None
+    tool: tuple[str, Mapping[str, Any]] | None = None
+    """A tool that is called instead of an answer, with its arguments."""
 
     def answer(self, body: Body) -> str:
         text = self.text(body) if callable(self.text) else self.text

@@ -84,6 +84,10 @@ class ModelServer:
         """Answer with a text, streamed in words, in so many pieces of one size, or in exactly these."""
         self._rules.append(Rule(match, text, pieces, finish_reason=finish_reason, times=times))
 
+    def calls(self, match: str, tool: str, arguments: Mapping[str, Any], *, times: int | None = None) -> None:
+        """Have a tool called that the request offers."""
+        self._rules.append(Rule(match, tool=(tool, arguments), finish_reason="tool_calls", times=times))
+
     def fails(
         self,
         match: str,
@@ -166,6 +170,14 @@ class ModelServer:
         if rule.times is not None:
             rule.times -= 1
         return rule
+
+
+def _tool_call(tool: tuple[str, Mapping[str, Any]], body: Body) -> Body:
+    name, arguments = tool
+    offered = [one["function"]["name"] for one in body.get("tools") or ()]
+    assert name in offered, f"{name} is not offered, only {offered}"
+    call = {"name": name, "arguments": json.dumps(arguments)}
+    return {"index": 0, "id": f"call{len(body['messages'])}", "type": "function", "function": call}
 
 
 def _hang_up(connection: socket.socket) -> None:
@@ -275,6 +287,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if rule.gate and rule.gate_before_first:
             self._hold(rule.gate)
+        if rule.tool is not None:
+            self._delta({"role": "assistant", "tool_calls": [_tool_call(rule.tool, body)]})
         sent = 0
         for index, piece in enumerate(rule.split(rule.answer(body))):
             if rule.cut_after is not None and sent + len(piece) >= rule.cut_after:

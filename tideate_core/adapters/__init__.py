@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 from tideate_core.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.adapters.base import Adapter, Prompt, Reply, Turn, Usage
+    from tideate_core.adapters.base import Adapter, OfferedTool, Prompt, Reply, ToolAdapter, Turn, Usage
     from tideate_core.adapters.pool import AdapterPool
 
-__all__ = ["Adapter", "AdapterPool", "Prompt", "Reply", "Turn", "Usage"]
+__all__ = ["Adapter", "AdapterPool", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage"]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "base": ("Adapter", "Prompt", "Reply", "Turn", "Usage"),
+            "base": ("Adapter", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage"),
             "pool": ("AdapterPool",),
         },
     )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
-__all__ = ["Adapter", "Prompt", "Reply", "Turn", "Usage"]
+__all__ = ["Adapter", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,19 @@ class Reply:
     """The model stopped at its length limit."""
 
 
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """What a model may call while it answers."""
+
+    name: str
+    """Letters, digits, `_` and `-`."""
+    description: str
+    schema: Mapping[str, Any]
+    """JSON Schema of the arguments."""
+    call: Callable[[dict[str, Any]], Awaitable[str]]
+    """Returns what the model is told; what it raises ends the answer."""
+
+
 class Adapter(Protocol):
     """What answers prompts: a provider's model, the bundled one, a recording."""
 
@@ -101,4 +114,20 @@ class Adapter(Protocol):
 
     async def aclose(self) -> None:
         """Free connections and child processes; the adapter can be used again afterwards."""
+        ...
+
+
+@runtime_checkable
+class ToolAdapter(Protocol):
+    """An adapter whose model may call tools."""
+
+    async def ask_with_tools(
+        self,
+        prompt: Prompt,
+        tools: Sequence[OfferedTool],
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
+        """Answer a prompt; the model may call the tools first. See `Adapter.ask`."""
         ...

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.adapters.base import Prompt, Reply, Usage
+from tideate_core.adapters.base import OfferedTool, Prompt, Reply, Usage
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Callable
+    from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 
     from pydantic import BaseModel
     from pydantic_ai.messages import AgentStreamEvent, ModelMessage
@@ -31,20 +31,36 @@ class _Stream:
     """Passes tokens on and counts them; a typed answer is validated only when it is whole."""
 
     on_token: Callable[[str], None] | None
+    tools: Sequence[OfferedTool] = ()
     characters: int = 0
     """Of the answer that is streaming."""
     shown: bool = False
-    """Something of any answer arrived."""
+    """Something of any answer arrived, or a tool was called."""
+    _calls: set[int] = field(default_factory=set)
+    """Parts of the answer that are calls of tools, no text of it."""
 
     async def follow(self, _: object, events: AsyncIterable[AgentStreamEvent]) -> None:
         from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
 
-        self.characters = 0
+        self.characters, self._calls = 0, set()
+        offered = {tool.name for tool in self.tools}
         async for event in events:
             if isinstance(event, PartStartEvent):
-                self._pass_on(_text_of(event.part))
-            elif isinstance(event, PartDeltaEvent):
+                if getattr(event.part, "tool_name", None) in offered:
+                    self._calls.add(event.index)
+                else:
+                    self._pass_on(_text_of(event.part))
+            elif isinstance(event, PartDeltaEvent) and event.index not in self._calls:
                 self._pass_on(_text_of(event.delta))
+
+    def called(self, tool: OfferedTool) -> Callable[..., Awaitable[str]]:
+        """Return the function of a tool; once one was called, nothing is asked again from the beginning."""
+
+        async def call(**arguments: Any) -> str:
+            self.shown = True
+            return await tool.call(arguments)
+
+        return call
 
     def _pass_on(self, text: str) -> None:
         if not text:
@@ -106,9 +122,19 @@ class ModelAdapter:
         on_token: Callable[[str], None] | None = None,
         schema: type[BaseModel] | None = None,
     ) -> Reply:
+        return await self.ask_with_tools(prompt, (), on_token=on_token, schema=schema)
+
+    async def ask_with_tools(
+        self,
+        prompt: Prompt,
+        tools: Sequence[OfferedTool],
+        *,
+        on_token: Callable[[str], None] | None = None,
+        schema: type[BaseModel] | None = None,
+    ) -> Reply:
         from tideate_core.adapters.retry import Backoff, retrying
 
-        stream = _Stream(on_token)
+        stream = _Stream(on_token, tools)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself
@@ -174,11 +200,15 @@ class ModelAdapter:
     async def _run(
         self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None
     ) -> AgentRunResult[Any]:
-        from pydantic_ai import Agent
+        from pydantic_ai import Agent, Tool
 
         agent = Agent(
             opened.model,
             output_type=_output_type(schema, opened.typed),
+            tools=[
+                Tool.from_schema(stream.called(tool), tool.name, tool.description, dict(tool.schema))
+                for tool in stream.tools
+            ],
             retries={"output": self._attempts - 1},
         )
         return await agent.run(

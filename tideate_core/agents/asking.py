@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tideate_core.errors import ConfigError, StepFailed, StepTimedOut
+from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
 from tideate_core.workflows.machine_files import shown_path
 
@@ -48,7 +48,8 @@ class Asking:
 
         :raises StepFailed: the answers of this stage took more tokens than its role may use.
         """
-        reply = await self.step.ask(prompt, schema=schema, quiet=True, adapter=self._role.adapter)
+        more = {"tools": self._role.tools} if self._role.tools else {}
+        reply = await self.step.ask(prompt, schema=schema, quiet=True, adapter=self._role.adapter, **more)
         self._spent += reply.usage.input_tokens + reply.usage.output_tokens
         limit = self._role.tokens
         if limit is not None and self._spent > limit:
@@ -92,14 +93,8 @@ class Asking:
 async def asking(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Asking]:
     """Do a stage in this: it ends in time, and says what was left out of its role.
 
-    :raises ConfigError: the role names tools.
     :raises StepTimedOut: it took longer than the role's timeout.
     """
-    if role.tools:
-        raise ConfigError(
-            f"the role {role.name!r} names tools ({', '.join(role.tools)}), and no role can use tools yet: "
-            f"they need MCP servers; remove `tools` from {_place(role)}"
-        )
     for notice in role.notices:
         step.notice(notice, level="warn")
     limit = asyncio.timeout(None if role.timeout is None else role.timeout / 1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -20,6 +20,7 @@ __all__ = [
     "Obfuscate",
     "Out",
     "Root",
+    "SchemaName",
     "StateName",
     "Workflow",
     "Workflows",
@@ -105,3 +106,7 @@ Obfuscate = Annotated[
     bool, Parameter(name="--obfuscate", help="Show tokens of the project's key instead of states' names.")
 ]
 StateName = Annotated[str | None, Parameter(completer=state_names)]
+SchemaName = Literal[
+    "workflow", "plan", "state", "commit-info", "test-manifest", "test-results", "run-summary"
+]
+"""`workflow`: a definition; the others are files of the handoff."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +14,7 @@ from tideate_core.cli.machine_check import Count, described
 from tideate_core.cli.machine_source import NEVER_SEARCHED, Source, Unreadable
 from tideate_core.cli.output import diagnostic_json, fail, messages, print_json, results, tell_mistakes
 from tideate_core.cli.wiring import build_catalog, locate
+from tideate_core.config import OWN_SERVERS, load
 from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError
 from tideate_core.machines.language import Diagnostic
 from tideate_core.machines.language.model import Position
@@ -52,8 +53,9 @@ def check(names: tuple[str, ...], root: str | None, *, as_json: bool) -> int:
     count = Count()
     console = results()
     try:
-        catalog = build_catalog(locate(root))
-        for checked in _named(names, catalog) if names else _all(catalog):
+        found = locate(root)
+        catalog, servers = build_catalog(found), _servers(found)
+        for checked in _named(names, catalog, servers) if names else _all(catalog, servers):
             count.add(checked.read, checked.found, checked.shapes)
             if not as_json:
                 for part in described(checked.read, checked.found):
@@ -73,23 +75,30 @@ def check(names: tuple[str, ...], root: str | None, *, as_json: bool) -> int:
     return 2 if wrong else 0
 
 
-def _all(catalog: Catalog) -> Iterator[_Checked]:
+def _servers(root: Path | None) -> frozenset[str]:
+    """Return the MCP servers that a step may name, also those that wait for trust."""
+    loaded = load(root)
+    own = () if root is None else OWN_SERVERS
+    return frozenset({*own, *loaded.config.mcp.servers, *loaded.untrusted_servers})
+
+
+def _all(catalog: Catalog, servers: frozenset[str]) -> Iterator[_Checked]:
     for file in catalog.files():
         label = _label(file.path)
         if file.problem:
             yield _Checked(Unreadable(label, file.problem.removeprefix(f"{file.path}: ")))
         else:
-            yield _check(label, file.path, catalog)
+            yield _check(label, file.path, catalog, servers)
 
 
-def _named(names: tuple[str, ...], catalog: Catalog) -> Iterator[_Checked]:
+def _named(names: tuple[str, ...], catalog: Catalog, servers: frozenset[str]) -> Iterator[_Checked]:
     """Check all that is named, each file once; what cannot be read does not stop the others."""
     seen: set[Path] = set()
     for name in names:
         try:
             for label, path in _files(name, catalog):
                 if real(path) not in seen:
-                    yield _check(label, path, catalog)
+                    yield _check(label, path, catalog, servers)
                 seen.add(real(path))
         except TideateError as error:
             yield _Checked(Unreadable(name, str(error)))
@@ -119,7 +128,7 @@ def _files(name: str, catalog: Catalog) -> Iterator[tuple[str, Path]]:
         yield name, path
 
 
-def _check(label: str, path: Path, catalog: Catalog) -> _Checked:
+def _check(label: str, path: Path, catalog: Catalog, servers: frozenset[str]) -> _Checked:
     try:
         text = read_machine_text(path)
     except InvalidDefinition as error:
@@ -129,7 +138,8 @@ def _check(label: str, path: Path, catalog: Catalog) -> _Checked:
         found = source.parse().diagnostics
         shapes = ({**diagnostic_json(one), "end_line": one.position.line} for one in found)
         return _Checked(source, found, tuple(shapes))
-    parsed = parse_definition(path, text, catalog.known_names(path), label)
+    known = replace(catalog.known_names(path), servers=servers)
+    parsed = parse_definition(path, text, known, label)
     # lines end as the parser and editors see them
     source = Source(label, path, re.sub(r"\r\n?", "\n", text))
     mistakes = parsed.mistakes

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.adapters import AdapterPool
-    from tideate_core.config import Config
+    from tideate_core.config import Config, LoadedConfig
 
 __all__ = ["Check", "doctor"]
 
@@ -165,6 +165,7 @@ def _configuration(found: Path | None) -> Iterator[Check]:
         if found:
             yield from _trust(found)
             yield from _verification(found, loaded.config)
+        yield from _servers(found, loaded)
         yield from asyncio.run(_adapters(loaded.config))
     except TideateError as error:
         yield Check("configuration", False, str(error))
@@ -184,6 +185,14 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
 
     for one in readiness(root, config.verify):
         yield Check(f"verify {one.check}", one.ready, words_of(one), needed=False)
+
+
+def _servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
+    """Say of the MCP servers whether they could be started; none is."""
+    from tideate_core.mcp.client.standing import standing
+
+    for one in standing(root, loaded):
+        yield Check(f"mcp server {one.name}", one.ready, one.words, needed=False)
 
 
 async def _adapters(config: Config) -> list[Check]:

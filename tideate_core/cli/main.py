@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from typing import Annotated, Literal
 
@@ -11,13 +10,25 @@ from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
 from tideate_core.cli.agents import app as agents
-from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Out, Root, Workflow, Workflows, workflow_names
+from tideate_core.cli.arguments import (
+    STDIN,
+    Json,
+    Obfuscate,
+    Out,
+    Root,
+    SchemaName,
+    Workflow,
+    Workflows,
+    workflow_names,
+)
 from tideate_core.cli.checkpoint import app as checkpoint
 from tideate_core.cli.context import app as context
 from tideate_core.cli.machine import app as machine
 from tideate_core.cli.mcp import mcp
+from tideate_core.cli.mcp_client import add_to as add_mcp_tools
 from tideate_core.cli.run_arguments import add_to
 from tideate_core.cli.snapshot import app as snapshot
+from tideate_core.cli.streams import with_streams
 
 __all__ = ["app", "main"]
 
@@ -44,7 +55,7 @@ WITH_VALUE = frozenset(
             "--step",
             "--takeover-after",
         ),
-        *("--transport", "--wait", "--workflow", "-i", "-o"),
+        *("--token-env", "--transport", "--wait", "--workflow", "-i", "-o"),
     }
 )
 """Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
@@ -114,6 +125,7 @@ app.command(agents)
 app.command(checkpoint)
 app.command(context)
 app.command(machine)
+add_mcp_tools(mcp)
 app.command(mcp)
 app.command(snapshot)
 
@@ -155,17 +167,17 @@ def graph(
     return command(name, root, format=format, out=out)
 
 
-@app.command(usage="tideate schema [OPTIONS] [workflow]")
+@app.command(usage="tideate schema [OPTIONS] [NAME]")
 def schema(
-    of: Annotated[Literal["workflow"], Parameter(help="Whose; there is one.")] = "workflow",
+    name: Annotated[SchemaName, Parameter(help="Of a workflow, or of a file of the handoff.")] = "workflow",
     /,
     *,
     out: Out = None,
 ) -> int:
-    """Print the JSON Schema of workflows in YAML and JSON, for editors."""
+    """Print the JSON Schema of workflows in YAML and JSON, for editors, or of a file of the handoff."""
     from tideate_core.cli.schema import schema as command
 
-    return command(out)
+    return command(name, out)
 
 
 @app.command
@@ -217,40 +229,13 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _open_closed() -> None:
-    """Open standard streams that are closed, so that to read or write them is an error and no crash."""
-    wrong_ways = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
-    for descriptor, (name, flags) in enumerate(wrong_ways.items()):
-        if getattr(sys, name) is None:
-            opened = os.open(os.devnull, flags)
-            if opened != descriptor:
-                os.dup2(opened, descriptor)
-                os.close(opened)
-            # open as long as the process is
-            stream = open(descriptor, "r" if name == "stdin" else "w", encoding="utf-8")  # noqa: PTH123, SIM115
-            setattr(sys, name, stream)
-
-
 def main() -> None:
     """Run the command line and exit with its status."""
     gc.set_threshold(*GARBAGE)
-    _open_closed()
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        try:
-            app(_tokens(sys.argv[1:]))
-        finally:
-            gc.freeze()
-            sys.stdout.flush()
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        # of a stream: its other end has gone, it is full or closed; the interpreter's own flush at exit must
-        # not complain either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            sys.stderr.write(f"error: stdin or stdout cannot be used: {error.strerror}\n")
-        sys.exit(1)
+        with_streams(lambda: app(_tokens(sys.argv[1:])))
+    finally:
+        gc.freeze()
 
 
 if __name__ == "__main__":

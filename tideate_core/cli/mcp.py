@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
 from tideate_core.cli.arguments import STDIN, Root, machine_names
+from tideate_core.cli.mcp_serving import DEFAULT_PORT, serve_project
+from tideate_core.cli.mcp_serving import serve as serve_prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,28 +17,57 @@ if TYPE_CHECKING:
 
 __all__ = ["mcp"]
 
-DEFAULT_PORT = 8000
-
-REFUSED_PORT = {
-    errno.EADDRINUSE: "another program has it",
-    errno.EACCES: "only an administrator may take it",
-}
-
 mcp = App(name="mcp", help="Offer what tideate knows to other programs over the Model Context Protocol.")
 serve = App(name="serve", help="Run an MCP server until its client leaves, or Ctrl-C.")
 mcp.command(serve)
 
 Transport = Annotated[
-    Literal["stdio", "http"],
-    Parameter(help="stdio serves the program that started it; http all programs of this machine."),
+    Literal["stdio", "http", "websocket"],
+    Parameter(
+        help="stdio serves the program that started it; the others all programs of this machine that know "
+        "the token: $TIDEATE_MCP_TOKEN, else one that is made and shown at the start."
+    ),
 ]
 Port = Annotated[
     int | None,
     Parameter(
-        help=f"For http, on 127.0.0.1; 0 takes a free one. Default: {DEFAULT_PORT}.",
+        help=f"For http and websocket, on 127.0.0.1; 0 takes a free one. Default: {DEFAULT_PORT}.",
         validator=validators.Number(gte=0, lte=65535),
     ),
 ]
+Served = Annotated[
+    str | None,
+    Parameter(
+        name="--root",
+        metavar="DIR",
+        help="The directory that is served, and nothing outside of it; needed. Not your home directory, nor "
+        "one above it.",
+    ),
+]
+
+
+@serve.command(usage="tideate mcp serve git --root DIR [OPTIONS]")
+def git(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
+    """Serve a git repository: look at it, stage, commit."""
+    return serve_project("git", root, transport, port)
+
+
+@serve.command(usage="tideate mcp serve filesystem --root DIR [OPTIONS]")
+def filesystem(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
+    """Serve the files of a directory: read, search, edit; each change can be taken back."""
+    return serve_project("filesystem", root, transport, port)
+
+
+@serve.command(usage="tideate mcp serve test --root DIR [OPTIONS]")
+def test(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
+    """Serve a project's tests: list them, run them."""
+    return serve_project("test", root, transport, port)
+
+
+@serve.command(usage="tideate mcp serve build --root DIR [OPTIONS]")
+def build(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
+    """Serve a project's build: find it, run it, clean up after it."""
+    return serve_project("build", root, transport, port)
 
 
 @serve.command(usage="tideate mcp serve transitions --workflow FILE|NAME [OPTIONS]")
@@ -68,19 +97,11 @@ def transitions(
     root: Root = None,
 ) -> int:
     """Serve a state machine: a model walks it with the tool `transition`, and makes no other move."""
-    from tideate_core.cli.output import fail
-    from tideate_core.cli.wiring import log_to_file
-    from tideate_core.errors import InvalidInput, TideateError
 
-    try:
-        if port is not None and transport == "stdio":
-            raise InvalidInput("--port is for --transport http; over stdio there is no port")
-        build = _transitions(workflow, root, obfuscate=obfuscate, shared_position=shared_position)
-        log_to_file()  # before the SDK is used: it would log to the terminal
-    except TideateError as error:
-        fail(error)
-        return 2
-    return _serve(build, transport, DEFAULT_PORT if port is None else port)
+    def prepare() -> Callable[[], MCPServer[Any]]:
+        return _transitions(workflow, root, obfuscate=obfuscate, shared_position=shared_position)
+
+    return serve_prepared(prepare, transport, port)
 
 
 def _transitions(
@@ -101,30 +122,9 @@ def _transitions(
     found = open_machine(name, root, obfuscate=obfuscate)
     machine = Workflow(found.machine)
 
-    def build() -> MCPServer[Any]:
+    def make() -> MCPServer[Any]:
         from tideate_core.mcp.servers.transitions import transitions_server
 
         return transitions_server(machine, obfuscator=found.obfuscator, shared_position=shared_position)
 
-    return build
-
-
-def _serve(build: Callable[[], MCPServer[Any]], transport: str, port: int) -> int:
-    from tideate_core.mcp.serving import listen, serve_http, serve_stdio
-
-    if transport == "stdio":
-        return serve_stdio(build())
-    try:
-        listening = listen(port)
-    except OSError as error:
-        why = REFUSED_PORT.get(error.errno or 0, error.strerror)
-        sys.stderr.write(
-            f"error: cannot listen on port {port}: {why}; choose another with --port, 0 takes a free one\n"
-        )
-        return 1
-    return serve_http(build(), listening, _announce)
-
-
-def _announce(url: str) -> None:
-    sys.stderr.write(f"serving on {url} (Ctrl-C ends it)\n")
-    sys.stderr.flush()
+    return make

@@ -20,6 +20,7 @@ from tideate_core.cli.task_words import (
     gate_text,
     rolled_back_lines,
 )
+from tideate_core.cli.tool_words import tool_running, tool_text
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
@@ -200,6 +201,19 @@ class Progress:
         for line in first_failures(data["failures"]):
             self._print(f"{data['check']}: {line}", "red")
 
+    def _connected(self, event: Event) -> None:
+        data = event.data
+        self._line(f"connected to the MCP server {data['server']} ({data['transport']}, {data['protocol']})")
+
+    def _tool_runs(self, event: Event) -> None:
+        self._view.step_of(self._label(event)).remark = words = tool_running(event.data)
+        if event.name is EventName.TOOL_CALLED:
+            self._line(f"{words} …")
+
+    def _tool_completed(self, event: Event) -> None:
+        self._view.step_of(self._label(event)).remark = ""
+        self._note(event, tool_text(event.data))
+
     def _rolled_back(self, event: Event) -> None:
         for line in rolled_back_lines(event.data):
             tell(self._console, line)
@@ -277,4 +291,8 @@ _HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
     EventName.CHECK_OUTPUT: Progress._check_printed,
     EventName.CHECK_ENDED: Progress._check_ended,
     EventName.ROLLED_BACK: Progress._rolled_back,
+    EventName.MCP_CONNECTED: Progress._connected,
+    EventName.TOOL_CALLED: Progress._tool_runs,
+    EventName.TOOL_PROGRESS: Progress._tool_runs,
+    EventName.TOOL_COMPLETED: Progress._tool_completed,
 }

@@ -12,6 +12,7 @@ from tideate_core.cli.documents import Draft, document_matter
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.output import markdown, visible
 from tideate_core.cli.plantext import plan_from_text, plan_to_text
+from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -26,6 +27,10 @@ NO = frozenset({"", "n", "no", "q"})
 ENDED = Decision(False, reason="the input ended before an answer")
 DECLINED = Decision(False, reason="declined")
 
+PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
+TOOL_HELP = (
+    "y this once · r in this run from now on · a always in this project, until the tool changes · n no"
+)
 PICK_HELP = "y take it · n leave it · a take this and the rest of the file · s leave them"
 
 
@@ -67,7 +72,15 @@ class Questions:
             return await self._review(request)
         if request.kind == "document":
             return await self._document(request)
+        if request.kind == "tool":
+            return await self._tool(request)
         return await self._yes_or_no(request)
+
+    async def _tool(self, request: ConfirmationRequest) -> Decision:
+        answer = await self._choose(request.message, "y/N/r/a", TOOL_HELP, YES | NO | frozenset(PERMISSIONS))
+        if answer is None:
+            return ENDED
+        return DECLINED if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
         answer = await self._choose(request.message, "y/N", "y yes · n no", YES | NO)

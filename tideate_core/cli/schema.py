@@ -1,21 +1,32 @@
-"""`tideate schema`: the JSON Schema that editors complete and check definitions by."""
+"""`tideate schema`: the JSON Schemas of what other programs write and read."""
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 from tideate_core.cli.files import write_output
 from tideate_core.cli.output import fail
 from tideate_core.errors import TideateError
-from tideate_core.workflows.schema import definition_schema
+
+if TYPE_CHECKING:
+    from tideate_core.cli.arguments import SchemaName
 
 __all__ = ["schema"]
 
 
-def schema(out: str | None) -> int:
-    """Print the schema or write it to a file; returns the exit status."""
+def schema(name: SchemaName, out: str | None) -> int:
+    """Print a schema or write it to a file; returns the exit status."""
+    if name == "workflow":
+        from tideate_core.workflows.schema import definition_schema
+
+        found = definition_schema()
+    else:
+        from tideate_core.engine.handoff.files import FILES
+
+        found = FILES[name].schema()
     try:
-        write_output(out, json.dumps(definition_schema(), indent=2, ensure_ascii=False) + "\n", None)
+        write_output(out, json.dumps(found, indent=2, ensure_ascii=False) + "\n", None)
     except TideateError as error:
         fail(error)
         return 2

@@ -28,6 +28,7 @@ from tideate_core.cli.runs import (
 from tideate_core.cli.show_steps import STEP_STYLES, facts, show_step, step_json
 from tideate_core.cli.show_task import is_task, show_task, task_json
 from tideate_core.cli.step_items import items_of, items_words
+from tideate_core.cli.tool_words import calls_json, show_calls
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError, did_you_mean
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def _json(
 ) -> dict[str, Any]:
     shape: dict[str, Any] = {"ok": True, **run_json(run)}
     shape["response"] = reader.response(run.id)
+    shape["tool_calls"] = calls_json(happened)
     items = items_of(happened)
     shape["steps"] = [step_json(row, items.get(row.step, [])) for row in steps]
     shape["runs"] = [
@@ -120,6 +122,7 @@ def _show(
         page().print(_steps_table(steps))
     items = items_of(happened)
     facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
+    show_calls(happened)
     children = _children(reader, run, steps)
     for step, child in children:
         line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short(child.id)} {child.name} "))

@@ -12,6 +12,7 @@ from tideate_core.cli.output import markdown, visible
 from tideate_core.cli.progress import Progress
 from tideate_core.cli.questions import Questions, answered, subject_matter
 from tideate_core.engine import EventName
+from tideate_core.engine.confirmation import declined_unasked
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,6 +70,9 @@ class TerminalFrontEnd:
             decision = await self._policy.confirm(request)
             self._console.print(answered(request, decision), soft_wrap=not self._live)
             return decision
+        if (declined := declined_unasked(request)) is not None:
+            self._console.print(answered(request, declined), soft_wrap=not self._live)
+            return declined
         return await Questions(self._console).ask(request)
 
     def emit(self, event: Event) -> None:

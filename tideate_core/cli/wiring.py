@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core import config
+from tideate_core.cli.logs import log_to_file
 from tideate_core.cli.places import locate
 from tideate_core.engine import WorkflowRunner, register_builtin
-from tideate_core.errors import ConfigError
 from tideate_core.project import config_dir, private_dir, private_place, state_dir
 from tideate_core.store import Store
 from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
@@ -80,10 +79,12 @@ def _workspace(root: Path | None, max_bytes: int) -> Workspace:
 
 @asynccontextmanager
 async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
-    """Give a runner, and free its adapters and its store afterwards."""
+    """Give a runner, and free its adapters, MCP servers and store afterwards."""
     from tideate_core.adapters import AdapterPool
+    from tideate_core.mcp.client import MCPClient
 
     pool = AdapterPool(project.loaded.config)
+    servers = MCPClient.of_project(project.directory, project.loaded, project=project.root is not None)
     runner = WorkflowRunner(
         catalog,
         pool,
@@ -92,27 +93,11 @@ async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> As
         lambda _request: project.workspace,
         PromptLibrary([config_dir() / "prompts"], project=project.root),
         lambda: Store.open(private_dir(project.root)),
+        tools=servers,
     )
     try:
         yield runner
     finally:
         await runner.aclose()
+        await servers.aclose()
         await pool.aclose()
-
-
-def log_to_file() -> Path:
-    """Send log records to a private file, so that the terminal shows only what is meant for a person.
-
-    :raises ConfigError: the directory of such files cannot be used.
-    """
-    path = state_dir() / "shell.log"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"{path.parent} cannot be made: {error.strerror}; let XDG_STATE_HOME name a directory of yours"
-        ) from error
-    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    return path

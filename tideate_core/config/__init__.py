@@ -2,10 +2,13 @@
 
 from tideate_core.config.loading import LoadedConfig, load
 from tideate_core.config.schema import (
+    OWN_SERVERS,
     AdapterConfig,
     Config,
     History,
     Limits,
+    Mcp,
+    McpServer,
     Snapshots,
     Ui,
     Verify,
@@ -18,6 +21,9 @@ __all__ = [
     "History",
     "Limits",
     "LoadedConfig",
+    "Mcp",
+    "McpServer",
+    "OWN_SERVERS",
     "Snapshots",
     "Ui",
     "Verify",

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 __all__ = ["LoadedConfig", "load"]
 
 
+GUARDED = frozenset({"adapter", "adapters", "mcp", "verify"})
+"""Keys of a project's file that send code elsewhere or run a program."""
+WHOLE = frozenset({(0, "adapters"), (1, "servers")})
+"""Sections, by depth, whose things are each replaced whole: a key never goes to another's address."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
     """A configuration and where it came from."""
@@ -30,6 +36,10 @@ class LoadedConfig:
     """Files that were read, the weakest first."""
     notices: list[str] = field(default_factory=list)
     """What a person should be told: keys that were left out, and why."""
+    untrusted_servers: tuple[str, ...] = ()
+    """MCP servers that only a file names which is not trusted."""
+    project_servers: tuple[str, ...] = ()
+    """MCP servers that a trusted file of the project names."""
 
 
 def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedConfig:
@@ -43,21 +53,29 @@ def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedCon
     merged: dict[str, Any] = {}
     sources: list[Path] = []
     notices: list[str] = []
+    waiting: set[str] = set()
+    of_team: set[str] = set()
     for path, of_project in _files(root):
         content = _read(path)
         if content is None:
             continue
         values = _parse(path, content)
         _validate(values, str(path))
+        servers = set(values.get("mcp", {}).get("servers", {}))
         if of_project and not Trust().is_trusted(path, content):
             values, left_out = _without_untrusted(values, merged)
+            waiting = servers
             notices.extend(_untrusted_notice(path, left_out))
+        elif of_project:
+            of_team = servers
         merged = _merge(merged, values)
         sources.append(path)
     if setup:
         _validate(setup, "setup()")
         merged = _merge(merged, setup)
-    return LoadedConfig(Config.model_validate(merged), sources, notices)
+    waiting -= set(merged.get("mcp", {}).get("servers", {}))
+    config = Config.model_validate(merged)
+    return LoadedConfig(config, sources, notices, tuple(sorted(waiting)), tuple(sorted(of_team)))
 
 
 def _files(root: Path | None) -> Iterator[tuple[Path, bool]]:
@@ -118,7 +136,7 @@ def _keys_beside(location: list[str]) -> list[str]:
 
 
 def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    kept = {key: value for key, value in values.items() if key not in ("adapter", "adapters", "verify")}
+    kept = {key: value for key, value in values.items() if key not in GUARDED}
     left_out = [key for key in values if key not in kept]
     workflows: dict[str, dict[str, Any]] = {}
     for name, section in values.get("workflows", {}).items():
@@ -146,14 +164,12 @@ def _untrusted_notice(path: Path, left_out: list[str]) -> list[str]:
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any], *, depth: int = 0) -> dict[str, Any]:
-    """Merge two sources; an adapter is replaced whole, so that a key never goes to another's server."""
+    """Merge two sources; what is in `WHOLE` is replaced whole."""
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            merged[key] = (
-                {**old, **value} if depth == 0 and key == "adapters" else _merge(old, value, depth=depth + 1)
-            )
+            merged[key] = {**old, **value} if (depth, key) in WHOLE else _merge(old, value, depth=depth + 1)
         else:
             merged[key] = value
     return merged

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self, TypeAlias
+import re
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -12,6 +13,9 @@ __all__ = [
     "Config",
     "History",
     "Limits",
+    "Mcp",
+    "McpServer",
+    "OWN_SERVERS",
     "Snapshots",
     "Ui",
     "Verify",
@@ -131,6 +135,67 @@ class Snapshots(_Section):
     """Take in also what is in directories that git ignores."""
 
 
+OWN_SERVERS: Final = ("build", "filesystem", "git", "test")
+"""The MCP servers that every project has: tideate's own."""
+
+LOOPBACK: Final = re.compile(r"^(http|ws)://(127\.0\.0\.1|localhost|\[::1\])([:/]|$)")
+
+
+class McpServer(_Section):
+    """`[mcp.servers.NAME]`: a program that speaks MCP on its standard streams, or an address."""
+
+    command: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments, no shell; it runs in the project's root."""
+    url: str | None = Field(default=None, pattern=r"^(https?|wss?)://[^\s@]+$")
+    """Of a server that runs already: streamable HTTP, or WebSocket."""
+    environment: dict[str, str] = Field(default_factory=dict)
+    """Variables that the program gets beside the few that every program gets."""
+    inherit: list[str] = Field(default_factory=list)
+    """Names of variables of ours that it gets too."""
+    token_env: str | None = Field(default=None, min_length=1)
+    """Environment variable that holds the address's bearer token."""
+    token_command: list[str] | None = Field(default=None, min_length=1)
+    """Program and arguments whose first line of output is that token; no shell."""
+    timeout: float = Field(default=120.0, gt=0)
+    """Seconds that a call may take where the step does not say."""
+    enabled: bool = True
+
+    @model_validator(mode="after")
+    def _one_way_to_reach_it(self) -> Self:
+        if self.command and self.url:
+            raise ValueError("give command or url, not both")
+        if self.token_env and self.token_command:
+            raise ValueError("give token_env or token_command, not both")
+        token = self.token_env or self.token_command
+        if token and not self.url:
+            raise ValueError("a token is for a url; what a command needs goes in its environment")
+        if self.url and (self.environment or self.inherit):
+            raise ValueError("environment and inherit are for a command, and this server has a url")
+        if token and self.url and self.url.startswith(("http:", "ws:")) and not LOOPBACK.match(self.url):
+            raise ValueError("a token would go over the network unencrypted; use https:// or wss://")
+        return self
+
+
+class Mcp(_Section):
+    """`[mcp]`."""
+
+    servers: dict[str, McpServer] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_and_ways(self) -> Self:
+        for name, server in self.servers.items():
+            own, given = name in OWN_SERVERS, server.command or server.url
+            if own and given:
+                raise ValueError(f"servers.{name}: {name!r} is tideate's own server; choose another name")
+            if not own and not given:
+                raise ValueError(f"servers.{name}: give a command or a url")
+            if not re.fullmatch(r"[A-Za-z_][\w-]*", name) or len(name) > 100:
+                raise ValueError(
+                    f"servers: the name {name!r} has other characters than letters, digits, _, -"
+                )
+        return self
+
+
 class Config(_Section):
     """All of it; every key has a default."""
 
@@ -140,6 +205,7 @@ class Config(_Section):
     ui: Ui = Ui()
     limits: Limits = Limits()
     history: History = History()
+    mcp: Mcp = Mcp()
     snapshots: Snapshots = Snapshots()
     verify: Verify = Verify()
 

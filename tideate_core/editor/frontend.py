@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.engine.confirmation import declined_unasked
 from tideate_core.errors import EditConflict, StepFailed, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText
@@ -41,6 +42,8 @@ class EditorFrontEnd:
         self._root_of = root_of
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
+        if (declined := declined_unasked(request)) is not None:
+            return declined
         answer = await self._asker.ask("confirm", request.as_json())
         if not isinstance(answer, dict) or not isinstance(answer.get("accepted"), bool):
             raise StepFailed(f"the editor gave no answer to the question {request.message!r}; try again")

@@ -15,6 +15,7 @@ from tideate_core.adapters import AdapterPool
 from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, without_changes
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
+from tideate_core.mcp.client import MCPClient
 from tideate_core.project import Trust, config_dir, find_root, private_dir
 from tideate_core.store import Reader, Store
 from tideate_core.store.database import FILE
@@ -40,9 +41,11 @@ class _Project:
     loaded: configuration.LoadedConfig
     runner: WorkflowRunner
     adapters: AdapterPool
+    servers: MCPClient
 
     async def aclose(self) -> None:
         await self.runner.aclose()
+        await self.servers.aclose()
         await self.adapters.aclose()
 
 
@@ -199,6 +202,10 @@ class Projects:
         Trust().trust(Path(path))
         return [path]
 
+    def servers(self, folder: str | None = None) -> MCPClient:
+        """Return the MCP servers of a folder's project; see `runner`."""
+        return self._project(self.root(folder) or self._folder(folder)).servers
+
     def workspace(self, folder: str | None = None) -> Workspace:
         """Return the workspace of a folder's project.
 
@@ -259,8 +266,7 @@ class Projects:
         if buffer and buffer.path:
             folder = Path(buffer.path).parent
             return find_root(folder) or folder
-        folder = Path(request.context.cwd or self._cwd)
-        return find_root(folder) or folder
+        return find_root(folder := Path(request.context.cwd or self._cwd)) or folder
 
     def _project(self, root: Path) -> _Project:
         loaded = self._load(find_root(root))
@@ -275,6 +281,7 @@ class Projects:
                 self._closing = asyncio.create_task(project.aclose())
         adapters = AdapterPool(loaded.config)
         prompts = PromptLibrary([config_dir() / "prompts"], project=root)
+        servers = MCPClient.of_project(root, loaded, project=find_root(root) is not None)
         runner = WorkflowRunner(
             self.catalog(str(root)),
             adapters,
@@ -283,8 +290,9 @@ class Projects:
             lambda request: self._workspace(Path(request.context.cwd), loaded.config.limits),
             prompts,
             lambda: Store.open(private_dir(find_root(root))),
+            tools=servers,
         )
-        projects.append(_Project(loaded, runner, adapters))
+        projects.append(_Project(loaded, runner, adapters, servers))
         return projects[-1]
 
     def _workspace(self, root: Path, limits: configuration.Limits) -> Workspace:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tideate_core.editor import definitions, holdings, inputs, language
+from tideate_core.editor import definitions, holdings, inputs, language, tools
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.contexts import Contexts
@@ -93,6 +93,7 @@ class Session:
             "snapshot_diff": snapshots.diff,
             "snapshot_restore": snapshots.restore,
             "snapshot_delete": snapshots.delete,
+            "tools": partial(tools.describe, self._projects),
             "contexts": contexts.describe,
             "context_show": contexts.show,
             "machine_check": language.check,

@@ -38,6 +38,7 @@ TOLD: Final = frozenset(
     f"SD_EVENT_{name}" for name in ("GATE_PASSED", "GATE_FAILED", "CHECK_ENDED", "ROLLED_BACK")
 )
 """Events that say more of a machine's step than its result does."""
+TOOL: Final = "SD_EVENT_TOOL_COMPLETED"
 LONGEST_DATA: Final = 300
 """Characters of an event's data on its line."""
 
@@ -191,9 +192,8 @@ def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]
 
 
 def _told(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
-    if run.kind != "machine":
-        return []
-    found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in TOLD]
+    wanted = {*TOLD, TOOL} if run.kind == "machine" else {TOOL}
+    found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in wanted]
     return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.events import Event
     from tideate_core.workflows.handler import DecisionKind
 
-__all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd"]
+__all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd", "declined_unasked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,22 @@ class ConfirmationRequest:
 
     def as_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+def declined_unasked(request: ConfirmationRequest) -> Decision | None:
+    """Return the answer to a question that no person is to be asked, None to all others.
+
+    Where the person wants no confirmations, a tool is not called for that: it asks for permission, and only
+    a rule may give it then.
+    """
+    if request.kind != "tool" or not request.payload.get("unattended"):
+        return None
+    reason = (
+        f"nobody is asked in this run (require_confirmation is off), and {request.payload['tool']!r} of the "
+        f"MCP server {request.payload['server']!r} is not allowed here; allow it always in a run that asks, "
+        "or give --yes"
+    )
+    return Decision(False, by="policy:unattended", reason=reason)
 
 
 class FrontEnd(Protocol):

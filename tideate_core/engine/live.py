@@ -17,7 +17,7 @@ from tideate_core.engine.memory import Memory
 from tideate_core.engine.opening import let_go, new_run, outlast
 from tideate_core.engine.performing import Performer
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.step import StepRun
+from tideate_core.engine.step import StepRun, no_tools
 from tideate_core.errors import RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import WorkflowDefinition
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.execution import Execution, WorkflowResult
     from tideate_core.engine.opening import Tools
     from tideate_core.engine.resuming import Past
+    from tideate_core.engine.step import Offer
     from tideate_core.engine.work import Work
     from tideate_core.store import RunLog, Store
     from tideate_core.store.records import CheckpointRow, Definition, Wish
@@ -53,6 +54,8 @@ class LiveRun:
         self._within = within
         self.parent = (within[0].execution.id, within[1]) if within else None
         """The run and the step that it is part of."""
+        self.offer: Offer = no_tools
+        """Finds tools of MCP servers for its steps' questions."""
         self.crew = Crew()
         """Who does its steps."""
         self._tools = tools
@@ -222,6 +225,7 @@ class LiveRun:
             attempt=attempt,
             definition=definition,
             adapters=self._tools.adapters.get,
+            offer=self.offer,
         )
 
     @cached_property

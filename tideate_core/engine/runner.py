@@ -20,6 +20,7 @@ from tideate_core.engine.resuming import found_again, keep_definition, load_past
 from tideate_core.engine.slow import Slow
 from tideate_core.engine.steps import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
+from tideate_core.engine.tools.offering import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
 
 if TYPE_CHECKING:
@@ -273,6 +274,7 @@ class WorkflowRunner:
         execution = Execution(request, definition, driver, inputs, within[0].execution if within else None)
         tools = replace(self._tools, hooks=hooks) if hooks is not None else self._tools
         live = LiveRun(execution, tools, past, within)
+        live.offer = offering(services)
         return live
 
     def _refuse_twice(self, execution_id: str) -> None:

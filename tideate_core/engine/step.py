@@ -7,37 +7,45 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from tideate_core.adapters import Reply, Usage
+from tideate_core.adapters import Reply, ToolAdapter, Usage
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.events import EventName
 from tideate_core.engine.execution import usage_json
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.text import SurrogateJoiner, mended
-from tideate_core.errors import InvalidReply, UnknownAdapter
+from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 from tideate_core.workflows import Decision, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Adapter, Prompt
+    from tideate_core.adapters import Adapter, OfferedTool, Prompt
     from tideate_core.config import Limits
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.execution import Execution
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
-    from tideate_core.workflows import PromptLibrary, WorkflowStep
+    from tideate_core.workflows import PromptLibrary, StepContext, WorkflowStep
     from tideate_core.workflows.handler import DecisionKind
     from tideate_core.workspace import Workspace
 
-__all__ = ["StepRun"]
+    Offer = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
+    """Finds the tools that a step wants to offer to an adapter's model."""
+
+__all__ = ["StepRun", "no_tools"]
 
 
 def unknown_adapter(name: str) -> Adapter:
     """Know no adapter but the run's."""
     raise UnknownAdapter(f"there is no adapter {name!r} here, only the run's own")
+
+
+async def no_tools(_step: StepContext, _adapter: Adapter, tools: Sequence[str]) -> list[OfferedTool]:
+    """Know no MCP servers."""
+    raise ConfigError(f"the tools {', '.join(tools)} are wanted, and there are no MCP servers here")
 
 
 class StepRun:
@@ -63,6 +71,7 @@ class StepRun:
         attempt: int = 1,
         definition: WorkflowStep | None = None,
         adapters: Callable[[str], Adapter] = unknown_adapter,
+        offer: Offer = no_tools,
     ) -> None:
         request = execution.request
         self.execution_id = execution.id
@@ -86,6 +95,7 @@ class StepRun:
         self._whole_workspace = workspace
         self._adapter = adapter
         self._adapters = adapters
+        self._offer = offer
         self._front = front
         self._prompts = prompts
         self._memory = memory
@@ -132,9 +142,11 @@ class StepRun:
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        tools: Sequence[str] = (),
     ) -> Reply:
         """Ask the run's adapter, or another one.
 
+        :raises ToolError: a tool that is offered cannot be found.
         :raises UnknownAdapter: there is none of this name.
         :raises InvalidReply: the answer is empty.
         :raises AdapterError: the adapter failed.
@@ -143,12 +155,14 @@ class StepRun:
         # what comes of it is no more to be relied on than who was asked
         self.demonstration = self.demonstration or asked.demonstration
         shape = schema.model_json_schema() if schema else None
-        digest = digest_of(asdict(prompt), shape, *([] if adapter is None else [adapter]))
+        more = [*([] if adapter is None else [adapter]), *([list(tools)] if tools else [])]
+        digest = digest_of(asdict(prompt), shape, *more)
         key = self._memory.numbered(self.step, f"{self.attempt}{REPLY}{digest}")
         kept = self._memory.recall(self.step, key)
         if kept is not MISSING:
             return _reply_of(kept, schema)
-        reply = await self._ask(asked, prompt, schema, quiet)
+        offered = await self._offer(self, asked, tools) if tools else []
+        reply = await self._ask(asked, prompt, schema, quiet, offered)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")
         late = self.step in self._execution.settled
@@ -156,7 +170,12 @@ class StepRun:
         return reply
 
     async def _ask(
-        self, adapter: Adapter, prompt: Prompt, schema: type[BaseModel] | None, quiet: bool
+        self,
+        adapter: Adapter,
+        prompt: Prompt,
+        schema: type[BaseModel] | None,
+        quiet: bool,
+        offered: Sequence[OfferedTool],
     ) -> Reply:
         joiner = SurrogateJoiner()
 
@@ -164,7 +183,11 @@ class StepRun:
             if text := joiner.feed(piece):
                 self._emit(EventName.TOKEN, text=text)
 
-        reply = await adapter.ask(prompt, on_token=None if quiet else on_token, schema=schema)
+        told = None if quiet else on_token
+        if offered and isinstance(adapter, ToolAdapter):
+            reply = await adapter.ask_with_tools(prompt, offered, on_token=told, schema=schema)
+        else:
+            reply = await adapter.ask(prompt, on_token=told, schema=schema)
         reply = replace(reply, text=mended(reply.text))
         self._execution.usage += reply.usage
         self._memory.spend(self.step, reply.usage)

@@ -1,10 +1,12 @@
 """The SDK's server with answers that a model can act on when it sends nonsense.
 
 Nothing that the client sent is repeated beyond a short name, so that an answer can be shown anywhere.
+Other ways to write a name that exists are taken for it: `git/commit` and `autoStage` of document 4.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -16,7 +18,7 @@ from pydantic import ValidationError
 from tideate_core.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from mcp.server.mcpserver import Context
     from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult
@@ -25,6 +27,8 @@ __all__ = ["CarefulServer", "short", "without_control_characters"]
 
 SHOWN = 60
 """How many characters of a client's own word an error message repeats."""
+
+_HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
 def short(word: str) -> str:
@@ -48,6 +52,39 @@ def _unknown(kind: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {kind} {short(name)}{did_you_mean(name[:SHOWN], known)} (known: {', '.join(known)})"
 
 
+def _meant(name: str, known: Container[str]) -> str:
+    """Return the tool of that name, or the one that `git/commit` stands for."""
+    underscored = name.replace("/", "_")
+    return name if name in known or underscored not in known else underscored
+
+
+def _snake_case(name: str, known: Container[str]) -> str:
+    """Return the argument of that name, or the one that `autoStage` stands for."""
+    if name in known or not (humps := _HUMP.findall(name)) or len(humps) > SHOWN:
+        return name
+    snake = _HUMP.sub(lambda hump: f"_{hump[0].lower()}", name)
+    return snake if snake in known else name
+
+
+def _named(arguments: dict[str, Any], known: Container[str]) -> dict[str, Any]:
+    """Return the arguments by the names that the tool has for them.
+
+    :raises ToolError: one is given twice.
+    """
+    named: dict[str, Any] = {}
+    for given, value in arguments.items():
+        name = _snake_case(given, known)
+        if name in named:
+            raise ToolError(f"argument {name} is given twice, once as {_camel_case(name)}; leave one out")
+        named[name] = value
+    return named
+
+
+def _camel_case(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)
+
+
 def _what_is_wrong(error: ValidationError) -> str:
     """List each wrong argument. The rejected values stay out: they can be huge, and are the client's."""
     details = error.errors(include_url=False, include_context=False, include_input=False)
@@ -65,10 +102,13 @@ class CarefulServer(MCPServer[Any]):
         :raises ToolError: no such tool, an unknown, missing or unusable argument, or what the tool raises;
             the SDK answers it as a result with `isError`.
         """
-        tools = {tool.name: tool.input_schema for tool in await self.list_tools()}
+        # not `list_tools`, which makes all of them anew for each call
+        tools = {tool.name: tool.parameters for tool in self._tool_manager.list_tools()}
+        name = _meant(name, tools)
         if name not in tools:
             raise ToolError(_unknown("tool", name, tools))
         known, required = tools[name].get("properties", {}), tools[name].get("required", [])
+        arguments = _named(arguments, known)
         for argument in arguments:
             if argument not in known:
                 raise ToolError(_unknown("argument", argument, known))

@@ -5,55 +5,58 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+from tideate_core.mcp.admission import CHALLENGE
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from tideate_core.mcp.admission import Door
+
 __all__ = ["Admission", "SessionRoom", "security"]
 
-DEFAULT_PORT: Final = 80
-"""The port that a client leaves out of the name of an HTTP host."""
 
-
-def security(hosts: tuple[str, ...], port: int) -> TransportSecuritySettings:
-    """Return the names under which the server may be asked, and the sites that may ask."""
-    names = [f"{host}:{port}" for host in hosts] + (list(hosts) if port == DEFAULT_PORT else [])
-    return TransportSecuritySettings(
-        allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
-    )
+def security(door: Door) -> TransportSecuritySettings:
+    """Return what the SDK's own check is told, behind ours."""
+    return TransportSecuritySettings(allowed_hosts=door.hosts, allowed_origins=door.origins)
 
 
 class Admission:
-    """Refuses requests for another host or from another site, before they can do anything.
+    """Refuses requests that the door does, before they can do anything."""
 
-    Names of hosts are the same in upper case (RFC 9110, 4.2.3); the SDK compares letters.
-    """
-
-    def __init__(self, app: ASGIApp, settings: TransportSecuritySettings) -> None:
+    def __init__(self, app: ASGIApp, door: Door) -> None:
         self._app = app
-        self._check = TransportSecurityMiddleware(settings)
+        self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refusal = None
-        if scope["type"] == "http":
-            scope = _in_lower_case(scope, "host", "origin")
-            refusal = await self._check.validate_request(Request(scope))
-        await (refusal or self._app)(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        given = (headers.getlist(name) for name in ("host", "origin", "authorization"))
+        if refused := self._door.refuses(*given):
+            status, words = refused
+            challenge = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
+            await PlainTextResponse(words, status, challenge)(scope, receive, send)
+            return
+        await self._app(_as_admitted(scope), receive, send)
 
 
-def _in_lower_case(scope: Scope, *names: str) -> Scope:
+def _as_admitted(scope: Scope) -> Scope:
+    """Return the request as the SDK compares it, letter by letter, and without what is nobody else's."""
     headers = MutableHeaders(raw=list(scope["headers"]))
-    for name in names:
+    for name in ("host", "origin"):
         if name in headers:
             headers[name] = headers[name].lower()
+    del headers["authorization"]
     return {**scope, "headers": headers.raw}
 
 

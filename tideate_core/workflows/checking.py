@@ -23,7 +23,7 @@ from tideate_core.workflows.template_checks import StepTemplates, TemplateChecks
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from tideate_core.workflows.positions import Loc
+    from tideate_core.workflows.positions import Loc, Severity
 
 __all__ = ["KnownNames", "check_definition"]
 
@@ -39,6 +39,8 @@ class KnownNames:
     machines: Collection[str] | None = None
     """Those of `workflows` that are machines."""
     agents: Collection[str] = KNOWN_AGENTS
+    servers: Collection[str] | None = None
+    """MCP servers: of the person, too, so that one that is missing here is only warned of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,11 @@ class _Checks:
         elif isinstance(workflow, str) and workflow and not is_workflow_path(workflow):
             yield from self._unknown("workflow", workflow, self._known.workflows, at)
         yield from self._machine(step)
+        tool = step.values.get("tool")
+        server = tool.get("server") if isinstance(tool, Mapping) else None
+        if isinstance(server, str) and server:
+            at = step.at("tool", "server")
+            yield from self._unknown("MCP server", server, self._known.servers, at, "warning")
         handler = step.values.get("handler")
         if isinstance(handler, str) and handler:
             yield from self._unknown("handler", handler, self._known.handlers, step.at("handler"))
@@ -199,11 +206,18 @@ class _Checks:
     def _no_handler(self, name: str) -> bool:
         return self._known.handlers is not None and name not in self._known.handlers
 
-    def _unknown(self, kind: str, name: str, known: Collection[str] | None, at: Loc) -> Iterator[Finding]:
+    def _unknown(
+        self,
+        kind: str,
+        name: str,
+        known: Collection[str] | None,
+        at: Loc,
+        severity: Severity = "error",
+    ) -> Iterator[Finding]:
         if known is not None and name not in known:
             there = ", ".join(sorted(known)[:10]) or "none"
             hint = self._nearest.hint(name, known) or f"known: {there}"
-            yield Finding(at, f"no {kind} is called {name!r}", hint)
+            yield Finding(at, f"no {kind} is called {name!r}", hint, severity)
 
     def templates(self, root: Mapping[str, Any]) -> Iterator[Finding]:
         """Check what templates name against the steps that have ended when they are filled in."""

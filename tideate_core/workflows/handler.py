@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 
@@ -28,8 +28,9 @@ __all__ = [
     "StepHandler",
 ]
 
-DecisionKind = Literal["gate", "plan", "document", "review", "override"]
-"""`document`: a Markdown text that may be edited; the decision's value is `{"text": …}`, None as it was."""
+DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool"]
+"""`document`: a Markdown text that may be edited; the decision's value is `{"text": …}`, None as it was.
+`tool`: whether a tool may be called; the value is `run` or `project` where that is for longer than once."""
 
 
 class _Missing:
@@ -200,10 +201,12 @@ class StepContext(Protocol):
         schema: type[BaseModel] | None = None,
         quiet: bool = False,
         adapter: str | None = None,
+        tools: Sequence[str] = (),
     ) -> Reply:
         """Ask a model; its tokens are streamed to the front end unless `quiet`.
 
         :param adapter: another one than the run's.
+        :param tools: of MCP servers, which it may call first: `SERVER/TOOL`, or `SERVER` for all of one.
         """
         ...
 

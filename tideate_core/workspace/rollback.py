@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, NotText, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import snapshot
-from tideate_core.workspace.journal import BufferEntry, FileEntry, MoveEntry
+from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
 from tideate_core.workspace.restoring import put_back
 from tideate_core.workspace.traces import leave_traces
 from tideate_core.workspace.unwinding import buffer_entries, unwind
@@ -50,9 +51,14 @@ class Rollback:
             raise RollbackConflict(
                 f"changed since the run wrote to them, so nothing was restored: {_reasons(unwound)}"
             )
+        # where a run made nothing but directories, these are what is told
+        made = [] if unwound.names else await asyncio.to_thread(self._made, records)
         if not await self._restored(records, unwound):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         kept = [name for name in unwound.names if name not in unwound.merged]
+        if made:
+            left = await asyncio.to_thread(self._made, records)
+            kept += [name for name in made if name not in left]
         return TakenBack(kept, unwound.merged, [])
 
     async def as_far_as_possible(self, execution_id: str) -> TakenBack:
@@ -164,6 +170,16 @@ class Rollback:
             if (buffer := await self._buffers.find(path)) is not None:
                 loaded[path] = buffer
         return loaded
+
+    def _made(self, records: Sequence[Record]) -> list[str]:
+        """Return the directories that were made and are there."""
+        entries = [entry for record in records for entry in record.manifest.entries]
+        found: list[str] = []
+        for entry in entries:
+            with contextlib.suppress(OutsideRoot):
+                if isinstance(entry, DirectoryEntry) and self._root.entry(entry.path).is_dir():
+                    found.append(entry.path)
+        return found
 
     def _files(self, records: Sequence[Record]) -> list[Path]:
         found: dict[Path, None] = {}

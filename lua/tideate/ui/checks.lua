@@ -166,7 +166,8 @@ local WORDS = {
 ---@param event {name: string, data: table<string, any>}
 ---@return string[]
 function M.plain(event)
-  local words = (WORDS[event.name] or function() end)(event.data)
+  local say = WORDS[event.name] or require('tideate.ui.tool_calls').words[event.name] or function() end
+  local words = say(event.data)
   if not words then
     return {}
   end

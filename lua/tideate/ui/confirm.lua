@@ -5,7 +5,7 @@ local M = {}
 ---@field execution_id string
 ---@field workflow string
 ---@field step string
----@field kind 'gate'|'override'|'plan'|'review'|'document'
+---@field kind 'gate'|'override'|'plan'|'review'|'document'|'tool'
 ---@field message string
 ---@field details? string markdown
 ---@field payload? any
@@ -75,17 +75,18 @@ end
 
 --- Ask.
 ---@param question tideate.Question
----@param respond fun(result: { accepted: boolean, reason: string? }) called once
+---@param respond fun(result: { accepted: boolean, value: string?, reason: string? }) called once
 ---@return tideate.Asked
 function M.open(question, respond)
   local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
-  local expanded = details ~= '' and fits_beside(question.message, details)
+  -- what a tool is called with is what is asked about
+  local expanded = details ~= '' and (question.kind == 'tool' or fits_beside(question.message, details))
   local dialog ---@type tideate.Dialog
 
-  local function answer(accepted, reason)
+  local function answer(accepted, reason, value)
     dialog:close()
-    respond({ accepted = accepted, reason = reason })
+    respond({ accepted = accepted, reason = reason, value = value })
   end
   local keys ---@type tideate.Key[]
   local function key(lhs, word, desc, run)
@@ -100,6 +101,14 @@ function M.open(question, respond)
       answer(false)
     end),
   }
+  if question.kind == 'tool' then
+    table.insert(keys, 2, key({ 'r' }, 'this run', 'yes, in this run from now on', function()
+      answer(true, nil, 'run')
+    end))
+    table.insert(keys, 3, key({ 'a' }, 'always', 'yes, always in this project, until the tool changes', function()
+      answer(true, nil, 'project')
+    end))
+  end
   if details ~= '' then
     table.insert(keys, key({ 'd' }, 'details', 'show or hide the details', function()
       expanded = not expanded

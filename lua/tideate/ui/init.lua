@@ -22,6 +22,7 @@ local KINDS = {
   document = 'tideate.ui.document',
   plan = 'tideate.ui.plan',
   review = 'tideate.ui.review',
+  tool = 'tideate.ui.confirm',
 }
 
 local show_next

@@ -141,7 +141,9 @@ local on = {
 ---@param event tideate.Event
 ---@param run tideate.Run
 function M.on_event(entry, event, run)
-  local writer = on[event.name] or require('tideate.ui.checks').writers[event.name]
+  local writer = on[event.name]
+    or require('tideate.ui.checks').writers[event.name]
+    or require('tideate.ui.tool_calls').writers[event.name]
   if writer then
     writer(entry, event.data or {}, run)
   end

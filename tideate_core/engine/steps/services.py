@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from tideate_core.engine.execution import RunRequest, WorkflowResult
     from tideate_core.engine.work import Emit
+    from tideate_core.mcp.client.client import Connected
+    from tideate_core.mcp.client.tools import Tool, ToolResult
     from tideate_core.store import Store
     from tideate_core.workflows import Registration
 
@@ -33,14 +35,49 @@ class RunChild(Protocol):
 
 
 class ToolCaller(Protocol):
-    """Calls tools of MCP servers."""
+    """Calls tools of MCP servers: `mcp.MCPClient`."""
 
-    async def call(self, server: str, name: str, arguments: dict[str, Any]) -> Any:
-        """Return what the tool gives, as JSON.
+    @property
+    def permissions(self) -> Permissions: ...
 
-        :raises TideateError: no such server or tool, or the tool failed; says why.
+    def on_connected(self, listener: Callable[[Connected], None]) -> Callable[[], None]:
+        """Have a function called when a server was reached; returns what ends that."""
+        ...
+
+    async def tools(self, server: str) -> list[Tool]:
+        """Return all tools of a server. See `tool`."""
+        ...
+
+    async def tool(self, server: str, name: str) -> Tool:
+        """Return a tool as its server describes it; the server is started for that.
+
+        :raises TideateError: no such server or tool; says why.
         """
         ...
+
+    async def call(
+        self,
+        server: str,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 told in the error
+        on_progress: Callable[[float, float | None, str | None], None] | None = None,
+    ) -> ToolResult:
+        """Call a tool.
+
+        :param timeout: seconds, None: the server's own.
+        :raises TideateError: the tool failed, or its server did; says why.
+        """
+        ...
+
+
+class Permissions(Protocol):
+    """What a person allowed in a project, for ever."""
+
+    def allows(self, tool: Tool) -> bool: ...
+
+    def allow(self, tool: Tool) -> None: ...
 
 
 class Workflows(Protocol):

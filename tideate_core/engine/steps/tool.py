@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.steps.rendering import render_value
+from tideate_core.engine.tools import ToolCalls
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ def call_tool(tool: ToolCall, services: Services) -> StepHandler:
     async def call(step: StepContext) -> Any:
         if services.tools is None:
             raise ConfigError(
-                f"step {step.step!r} wants the tool {tool.name!r} of the MCP server {tool.server!r}, and MCP "
-                "servers are not configured in this version; let a handler do it, or take the step out"
+                f"step {step.step!r} wants the tool {tool.name!r} of the MCP server {tool.server!r}, and "
+                "there are no MCP servers here; let a handler do it, or take the step out"
             )
         arguments = render_value(tool.arguments, step.values())
-        return await services.tools.call(tool.server, tool.name, arguments)
+        return await ToolCalls(services.tools, services, step).call(tool.server, tool.name, arguments)
 
     return call

@@ -1,0 +1,205 @@
+"""Our MCP servers beside the reference servers: ``python -m benchmarks.mcp [--short]``.
+
+Every figure is taken over stdio by the same client, in turns, and compared turn by turn: what slows all of
+them down falls out. A figure that other programs on the machine disturbed is told by its spread.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from benchmarks.figures import Figure, console, number, ratios, targets_table
+from benchmarks.mcp_answers import git_processes, wrong_answers
+from benchmarks.mcp_servers import (
+    Running,
+    Server,
+    bare,
+    ours,
+    reference_filesystem,
+    reference_git,
+    repository,
+)
+from tideate_core.mcp.servers.table import SERVERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+FILES: Final = 5_000
+TIMES: Final = "times"
+START: Final = 380 / 416
+"""Of the start of a bare server on the SDK: measured beside each other, 380 ms were to be reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One thing that two servers do."""
+
+    name: str
+    tool: str
+    our: dict[str, Any]
+    their: dict[str, Any]
+    target: float
+    """How many times as fast we are to be."""
+    whole: bool = False
+    """All pages of our answer are counted as one call: the reference has one long answer."""
+
+
+def git_calls(root: Path) -> tuple[Measured, ...]:
+    there = {"repo_path": str(root)}
+    return (
+        Measured("status", "git_status", {}, there, 1),
+        Measured("diff", "git_diff_unstaged", {}, there, 1),
+        Measured("log", "git_log", {"max_count": 10}, {**there, "max_count": 10}, 1),
+    )
+
+
+def file_calls(root: Path) -> tuple[Measured, ...]:
+    file = "package_50/module_00050.py"
+    return (
+        Measured(
+            "search",
+            "search_files",
+            {"path": ".", "pattern": "**/*_00050.py"},
+            {"path": str(root), "pattern": "**/*_00050.py"},
+            10,
+        ),
+        Measured("tree, its first page", "directory_tree", {"path": "."}, {"path": str(root)}, 10),
+        Measured("tree, all pages", "directory_tree", {"path": "."}, {"path": str(root)}, 1, whole=True),
+        Measured("read", "read_text_file", {"path": file}, {"path": str(root / file)}, 0),
+        Measured("list", "list_directory", {"path": "package_50"}, {"path": str(root / "package_50")}, 0),
+    )
+
+
+def starts(servers: list[Server], turns: int) -> dict[str, list[float]]:
+    """Start all servers in turns; milliseconds to the first answer."""
+    found: dict[str, list[float]] = {server.name: [] for server in servers}
+    for turn in range(turns + 1):
+        for server in servers:
+            running = Running(server)
+            running.close()
+            if turn:  # the first one fills the caches
+                found[server.name].append(running.start_ms)
+    return found
+
+
+def compared(
+    our: Running, their: Running, calls: tuple[Measured, ...], turns: int, seconds: float
+) -> Iterator[tuple[Measured, list[float], list[float]]]:
+    """Give the calls per second of both for each call."""
+    for one in calls:
+        ours_, theirs = [], []
+        for _ in range(turns):
+            ours_.append(our.per_second(one.tool, one.our, seconds, whole=one.whole))
+            theirs.append(their.per_second(one.tool, one.their, seconds))
+        yield one, ours_, theirs
+
+
+def start_figures(found: dict[str, list[float]]) -> Iterator[Figure | None]:
+    plain = found["bare, Python SDK"]
+    for name, samples in found.items():
+        yield Figure(f"start, {name}", samples, "ms")
+    yield None
+    for name in (*SERVERS, "transitions"):
+        if f"tideate {name}" in found:
+            yield Figure(
+                f"start, {name} : bare server on the SDK",
+                ratios(found[f"tideate {name}"], plain),
+                TIMES,
+                START,
+            )
+    yield Figure("start, git : reference git", ratios(found["tideate git"], found["reference git"]), TIMES, 1)
+
+
+def main() -> int:
+    """Measure and print; returns 1 where an answer of ours was wrong, or a count missed."""
+    short = "--short" in sys.argv
+    turns, seconds = (2, 0.2) if short else (7, 1.0)
+    out = console()
+    with tempfile.TemporaryDirectory() as directory:
+        root = repository(Path(directory), FILES)
+        own = {name: ours(name, root) for name in SERVERS}
+        missed = checked(out, own, Path(directory), root)
+        others = [bare(), reference_git(root), reference_filesystem(root)]
+        out.print(targets_table(start_figures(starts([*own.values(), *others], turns)), "start over stdio"))
+        with ExitStack() as stack:
+            calls_table(out, stack, own, others, root, turns, seconds)
+    return 1 if missed else 0
+
+
+def checked(out: Console, own: dict[str, Server], directory: Path, root: Path) -> bool:
+    """Print what is the same on every machine; returns whether any of it misses."""
+    git, files = Running(own["git"]), Running(own["filesystem"])
+    try:
+        wrong = wrong_answers(git, files, root, FILES)
+    finally:
+        git.close()
+        files.close()
+    for words in wrong:
+        out.print(f"[red]✗[/] {words}", highlight=False)
+    figures = [
+        Figure("answers that are wrong", [len(wrong)], "", 0, exact=True),
+        *git_processes(directory, root),
+    ]
+    out.print(targets_table(figures, "answers"))
+    return any(not figure.reached for figure in figures)
+
+
+def calls_table(
+    out: Console,
+    stack: ExitStack,
+    own: dict[str, Server],
+    others: list[Server],
+    root: Path,
+    turns: int,
+    seconds: float,
+) -> None:
+    """Print calls per second and memory."""
+
+    def run(server: Server) -> Running:
+        running = Running(server)
+        stack.callback(running.close)
+        return running
+
+    plain, git, files = (run(server) for server in others)
+    our_git, our_files = run(own["git"]), run(own["filesystem"])
+    rates = Table(f"calls/s, {FILES:,} files", "tideate", "reference")
+    figures: list[Figure | None] = []
+    echo = [plain.per_second("echo", {"text": "x"}, seconds) for _ in range(turns)]
+    for ours_, theirs, calls in ((our_git, git, git_calls(root)), (our_files, files, file_calls(root))):
+        for one, mine, other in compared(ours_, theirs, calls, turns, seconds):
+            rates.add_row(one.name, number(sorted(mine)[turns // 2]), number(sorted(other)[turns // 2]))
+            target = one.target or None
+            figures.append(
+                Figure(f"{one.name} : reference", ratios(mine, other), TIMES, target, at_least=True)
+            )
+            if target is None:
+                figures.append(Figure(f"{one.name} : echo of a bare server", ratios(mine, echo), TIMES))
+    rates.add_row("echo of a bare server on the SDK", "", number(sorted(echo)[turns // 2]))
+    out.print(rates)
+    figures += [
+        None,
+        *(
+            Figure(f"peak memory, {name}", [one.peak_mb()], "MB")
+            for name, one in (
+                ("tideate git", our_git),
+                ("reference git", git),
+                ("tideate filesystem", our_files),
+                ("reference filesystem", files),
+                ("bare", plain),
+            )
+        ),
+    ]
+    out.print(targets_table(figures, "calls over stdio"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""MCP held against what others made: see `__main__`."""
+
+from __future__ import annotations
+
+from scripts.conformance.programs import FailedError, environment, provide
+
+__all__ = ["FailedError", "environment", "provide"]

@@ -1,0 +1,98 @@
+"""MCP servers in the editor: listed and started on demand, called by steps, allowed by a person."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.mcp.client.conftest import BARE
+from tests.support.dialogs import answers, ask, wait_focused
+from tests.support.runs import result, start
+
+if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
+    from tests.support.editor import Editor
+
+FLOW = """\
+description: adds
+steps:
+  - id: one
+    tool: {server: bare, name: add, arguments: {text: "{{ prompt }}"}}
+"""
+
+
+@pytest.fixture
+def nvim(start_editor: EditorFactory) -> Editor:
+    """A project, with a server and a workflow of the person's own."""
+    editor = start_editor(ui=(100, 30))
+    (editor.cwd / ".tideate").mkdir()
+    folder = editor.home / "config" / "tideate" / "workflows"
+    folder.mkdir(parents=True)
+    (folder / "flow.yaml").write_text(FLOW)
+    command = [sys.executable, str(BARE), str(editor.cwd)]
+    editor.lua("require('tideate').setup(...)", {"mcp": {"servers": {"bare": {"command": command}}}})
+    return editor
+
+
+def test_servers_are_listed_without_being_started_and_started_by_a_key(nvim: Editor) -> None:
+    (nvim.cwd / ".tideate" / "config.toml").write_text('[mcp.servers.theirs]\ncommand = ["evil"]\n')
+    nvim.command("Workflow tools")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    nvim.wait_screen("not trusted: `:Workflow trust`")
+    names = [line.split()[0] for line in nvim.lines()]
+    assert names == ["bare", "build", "filesystem", "git", "test", "theirs"]
+    assert not (nvim.cwd / "starts").exists()
+    nvim.feed("<CR>")
+    nvim.wait_screen("reads, asks", 20)
+    lines = nvim.lines()
+    assert "connected" in lines[0]
+    assert any("echo" in line and "It is echo." in line for line in lines)
+    nvim.feed("q")
+    nvim.wait("vim.bo.filetype ~= 'tideate-runs'")
+
+
+def test_a_server_that_does_not_start_says_why_in_the_list(nvim: Editor) -> None:
+    (nvim.cwd / "broken").touch()
+    nvim.command("Workflow tools")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    nvim.feed("<CR>")
+    nvim.wait_screen("starting")
+    nvim.wait_for(lambda: "the folder is broken" in "\n".join(nvim.lines()), "the server's last words", 20)
+
+
+def test_a_step_asks_before_it_calls_a_tool_and_always_is_for_good(nvim: Editor) -> None:
+    start(nvim, "flow", "first")
+    wait_focused(nvim)
+    nvim.wait_screen('"text": "first"')
+    nvim.feed("a")
+    done = result(nvim)
+    assert done["results"] == {"one": "added first"}
+    for name in ("SD_EVENT_MCP_CONNECTED", "SD_EVENT_TOOL_CALLED", "SD_EVENT_TOOL_COMPLETED"):
+        assert name in nvim.lua("return _G.seen")
+    nvim.wait_screen("✓ `bare/add`")
+    start(nvim, "flow", "second")
+    assert result(nvim)["results"] == {"one": "added second"}
+    assert (nvim.cwd / "added").read_text() == "first\nsecond\n"
+    nvim.command("Workflow show")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
+    nvim.wait_for(lambda: any("✓ `bare/add`" in line for line in nvim.lines()), "the call in the run's page")
+
+
+@pytest.mark.parametrize(
+    ("key", "accepted", "value"),
+    [
+        ("y", True, None),
+        ("r", True, "run"),
+        ("a", True, "project"),
+        ("n", False, None),
+        ("<Esc>", False, None),
+    ],
+)
+def test_the_keys_of_the_question(editor: Editor, key: str, accepted: bool, value: str | None) -> None:
+    ask(editor, "tool", message="May it be called?", details="Arguments: 1", payload={"tool": "t"})
+    wait_focused(editor)
+    editor.feed(key)
+    (answer,) = answers(editor)
+    assert (answer["accepted"], answer.get("value")) == (accepted, value)

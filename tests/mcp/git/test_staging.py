@@ -1,0 +1,73 @@
+"""Staging and unstaging: only the index changes, and what was replaced can be brought back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.mcp.git.conftest import Repo
+
+
+def names(found: dict[str, Any]) -> list[str]:
+    return [f"{file['staged']} {file['path']}" for file in found["staged"]]
+
+
+async def test_files_and_directories_are_staged(repo: Repo) -> None:
+    repo.write("sub/three.py", "changed\n")
+    repo.write("sub/new.py", "new\n")
+    repo.write("two.py", "changed\n")
+    (repo.root / "one.py").unlink()
+    async with repo.client() as call:
+        assert names(await call("git_add", files=["sub", "one.py"])) == [
+            "D one.py",
+            "A sub/new.py",
+            "M sub/three.py",
+        ]
+        assert names(await call("git_add", files=["."]))[-1] == "M two.py"
+
+
+async def test_a_missing_or_ignored_file_is_refused_and_nothing_is_staged(repo: Repo) -> None:
+    repo.write("x.log", "ignored\n")
+    repo.write("one.py", "changed\n")
+    async with repo.client() as call:
+        assert "did not match" in await call.refused("git_add", files=["one.py", "gone.py"])
+        assert "ignored" in await call.refused("git_add", files=["one.py", "x.log"])
+        assert "files" in await call.refused("git_add", files=[])
+    assert repo.short() == [" M one.py"]
+
+
+@pytest.mark.parametrize("tool", ["git_add", "git_reset"])
+async def test_what_a_person_staged_can_be_brought_back(repo: Repo, tool: str) -> None:
+    repo.write("one.py", "staged\n")
+    repo.git("add", "one.py")
+    repo.write("one.py", "staged and more\n")
+    async with repo.client() as call:
+        found = await call(tool, files=["one.py"])
+    assert repo.short() in (["M  one.py"], [" M one.py"])
+    repo.git("read-tree", found["indexBefore"])
+    assert repo.git("show", ":one.py") == "staged\n"
+    assert (repo.root / "one.py").read_text() == "staged and more\n"
+
+
+async def test_some_or_all_files_are_unstaged_and_stay_as_they_are(repo: Repo) -> None:
+    for name in ("one.py", "two.py", "new.py"):
+        repo.write(name, "changed\n")
+    repo.git("add", ".")
+    async with repo.client() as call:
+        assert names(await call("git_reset", files=["new.py"])) == ["M one.py", "M two.py"]
+        found = await call("git_reset")
+        assert names(found) == []
+        assert found["indexBefore"]
+        assert (await call("git_reset"))["indexBefore"] is None
+    assert repo.short() == [" M one.py", " M two.py", "?? new.py"]
+    assert (repo.root / "new.py").read_text() == "changed\n"
+
+
+async def test_before_the_first_commit(empty: Repo) -> None:
+    empty.write("a.py", "a\n")
+    async with empty.client() as call:
+        assert names(await call("git_add", files=["a.py"])) == ["A a.py"]
+        assert names(await call("git_reset")) == []
+    assert empty.short() == ["?? a.py"]

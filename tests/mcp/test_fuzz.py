@@ -1,0 +1,145 @@
+"""Hostile values in each string parameter of each tool of each server.
+
+`make fuzz` (TIDEATE_HOSTILE=all) sets each parameter to all of them; else each gets a share, and the
+parameters of a server have all of them together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.mcp.conftest import COMMAND
+from tests.mcp.hostile import SECRET, Pasture, Traced, spots, values
+from tideate_core.mcp.servers.table import SERVERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALL = os.environ.get("TIDEATE_HOSTILE") == "all"
+SHARES = {"git": 16, "filesystem": 4, "test": 6, "build": 1}
+"""Of how many values a parameter gets one, as far as time goes."""
+AT_ONCE = 16
+"""How many calls are under way at once."""
+LARGEST = 100_000
+"""Characters of an answer, whatever was asked."""
+CALLS: dict[str, dict[str, Any]] = {
+    "git_commit": {"agent": "coder", "scope": "core", "description": "try it"},
+    "git_add": {"files": ["a.txt"]},
+    "git_create_branch": {"branch_name": "more"},
+    "git_checkout": {"branch_name": "other"},
+    "read_text_file": {"path": "a.txt"},
+    "read_media_file": {"path": "a.txt"},
+    "read_multiple_files": {"paths": ["a.txt"]},
+    "write_file": {"path": "b.txt", "content": "three\n"},
+    "edit_file": {"path": "a.txt", "edits": [{"old_text": "one", "new_text": "one"}]},
+    "create_directory": {"path": "made"},
+    "list_directory": {"path": "."},
+    "list_directory_with_sizes": {"path": "."},
+    "directory_tree": {"path": "."},
+    "move_file": {"source": "b.txt", "destination": "c.txt"},
+    "search_files": {"path": ".", "pattern": "a"},
+    "search_text": {"text": "one"},
+    "get_file_info": {"path": "a.txt"},
+}
+"""Arguments with which a tool does something, as far as it needs some."""
+HARMLESS: dict[str, tuple[str, dict[str, Any]]] = {
+    "git": ("git_status", {}),
+    "filesystem": ("list_directory", {"path": "."}),
+    "test": ("test_list", {}),
+    "build": ("build_detect", {}),
+}
+
+
+@pytest.fixture(params=SERVERS)
+def name(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Pasture:
+    return Pasture(tmp_path)
+
+
+@pytest.fixture
+def server(name: str, place: Pasture) -> Iterator[Traced]:
+    if name in ("build", "test"):
+        place.trust()
+    traced = Traced([*COMMAND, name, "--root", str(place.root)], place.environment(), place)
+    yield traced
+    traced.close()
+
+
+def hostile_calls(
+    name: str, tools: list[dict[str, Any]], place: Pasture
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Give the calls: tool and arguments."""
+    every = values(place)
+    share = 1 if ALL else SHARES[name]
+    number = 0
+    for tool in tools:
+        for argument, put in spots(tool["inputSchema"]):
+            for value in every[number % share :: share]:
+                yield tool["name"], {**CALLS.get(tool["name"], {}), argument: put(value)}
+            number += 1
+
+
+def ask(server: Traced, calls: list[tuple[str, dict[str, Any]]], first: int) -> list[dict[str, Any]]:
+    """Call tools side by side; returns the answers in the order of the calls."""
+    lines = [
+        {
+            "jsonrpc": "2.0",
+            "id": first + at,
+            "method": "tools/call",
+            "params": {"name": tool, "arguments": given},
+        }
+        for at, (tool, given) in enumerate(calls)
+    ]
+    server.send("".join(json.dumps(line) + "\n" for line in lines).encode())
+    answers = server.answers({first + at for at in range(len(calls))})
+    return [answers[first + at] for at in range(len(calls))]
+
+
+def test_there_are_enough_hostile_values(place: Pasture) -> None:
+    assert len(values(place)) >= 200
+
+
+@pytest.mark.timeout(1800 if ALL else 120)
+def test_no_hostile_value_leads_out_of_the_root(name: str, place: Pasture, server: Traced) -> None:
+    server.shake_hands()
+    tools = server.request("tools/list")["result"]["tools"]
+    calls = list(hostile_calls(name, tools, place))
+    assert {tool for tool, _ in calls} <= {tool["name"] for tool in tools}
+    for start in range(0, len(calls), AT_ONCE):
+        some = calls[start : start + AT_ONCE]
+        for (tool, given), answer in zip(some, ask(server, some, 1_000 + start), strict=True):
+            said = json.dumps(answer)
+            about = f"{tool} {str(given)[:300]}"
+            assert SECRET not in said, about
+            assert len(said) < LARGEST, about
+            assert "Traceback" not in said, about
+            assert "result" in answer or "error" in answer, about
+        assert server.request("ping")["result"] == {}
+    tool, given = HARMLESS[name]
+    assert not server.call(tool, **given).get("isError")
+    server.hang_up()
+    assert server.ended() == 0
+    assert b"Traceback" not in server.err
+    place.unharmed()
+    assert server.programs() <= {
+        Path(sys.executable).resolve().name,
+        Path(sys.executable).name,
+        "git",
+        "cargo",
+    }
+    if name == "test":
+        assert "test" in place.called(), "the project's own command was started"
+    strays = (str(place.outside), str(place.directory / "ws-evil"))
+    opened = {os.path.realpath(place.root / path) for path in server.opened()}
+    assert not [path for path in opened if path.startswith(strays)]

@@ -1,0 +1,119 @@
+"""`tideate mcp tools`: the MCP servers of a project, and the tools of one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from tideate_core.cli.exits import DONE, FAILED, USAGE
+from tideate_core.cli.output import fail, print_json, results, visible
+from tideate_core.cli.wiring import log_to_file, open_project
+from tideate_core.errors import ConfigError, TideateError, UnknownServer
+from tideate_core.mcp.client import MCPClient, ToolPermissions, server_at
+
+if TYPE_CHECKING:
+    from tideate_core.cli.wiring import Project
+    from tideate_core.mcp.client import Tool
+
+__all__ = ["client_of", "tools"]
+
+ADDRESSES = ("http://", "https://", "ws://", "wss://")
+
+
+def tools(name: str | None, root: str | None, *, token_env: str | None, as_json: bool) -> int:
+    """Print the servers, or the tools of the one that is named; returns the exit status."""
+    try:
+        project = open_project(root)
+        log_to_file()  # before the SDK is used: it would log to the terminal
+        if name is None:
+            _print_servers(client_of(project), as_json=as_json)
+            return DONE
+        return asyncio.run(_print_tools(project, name, token_env, as_json=as_json))
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return USAGE if isinstance(error, ConfigError | UnknownServer) else FAILED
+
+
+def client_of(project: Project) -> MCPClient:
+    """Return the client of a project; outside of any it has only the servers of the configuration."""
+    return MCPClient.of_project(project.directory, project.loaded, project=project.root is not None)
+
+
+async def _print_tools(project: Project, name: str, token_env: str | None, *, as_json: bool) -> int:
+    client = client_of(project)
+    if name.startswith(ADDRESSES):
+        client = _at(project, name, token_env)
+    elif token_env is not None:
+        raise ConfigError(f"--token-env is for a URL; of {name!r} the configuration says where its token is")
+    try:
+        found = await client.tools(name)
+        allowed = {tool.name: client.permissions.allows(tool) for tool in found}
+    finally:
+        await client.aclose()
+    if as_json:
+        shapes = [{**tool.as_json(), "allowed": allowed[tool.name]} for tool in found]
+        print_json({"ok": True, "server": name, "tools": shapes})
+    else:
+        results().print(_tools_table(found, allowed))
+    return DONE
+
+
+def _at(project: Project, url: str, token_env: str | None) -> MCPClient:
+    try:
+        spec = server_at(url, project.directory, token_env=token_env)
+    except ValueError as error:
+        raise ConfigError(f"{url!r} cannot be used: {_why(error)}") from error
+    return MCPClient([spec], permissions=ToolPermissions(project.directory))
+
+
+def _why(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error)
+    return "; ".join(detail["msg"].removeprefix("Value error, ") for detail in error.errors())
+
+
+def _tools_table(found: list[Tool], allowed: dict[str, bool]) -> Table:
+    rows = _table("tool", "does", "asks", "arguments", "description")
+    for tool in found:
+        does = "reads" if tool.read_only else "writes, may destroy" if tool.destructive else "writes"
+        rows.add_row(
+            Text(visible(tool.name), style="bold"),
+            does,
+            Text("no" if allowed[tool.name] else "yes", style="" if allowed[tool.name] else "yellow"),
+            Text(visible(_arguments(tool)), style="dim"),
+            Text(visible(" ".join((tool.description or tool.title).split()))),
+        )
+    return rows
+
+
+def _arguments(tool: Tool) -> str:
+    properties: dict[str, Any] = tool.input_schema.get("properties") or {}
+    required = tool.input_schema.get("required") or []
+    return ", ".join(name if name in required else f"[{name}]" for name in properties)
+
+
+def _print_servers(client: MCPClient, *, as_json: bool) -> None:
+    if as_json:
+        shapes = [one.as_json() for one in client.status()]
+        print_json({"ok": True, "servers": shapes, "untrusted": client.untrusted})
+        return
+    rows = _table("server", "by", "is")
+    for one in client.status():
+        rows.add_row(Text(visible(one.name), style="bold"), one.transport, Text(visible(one.shown)))
+    for name in client.untrusted:
+        rows.add_row(
+            Text(visible(name), style="bold"), "", Text("not trusted; `tideate trust`", style="yellow")
+        )
+    results().print(rows)
+
+
+def _table(*names: str) -> Table:
+    rows = Table(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for name in names:
+        rows.add_column(name, overflow="fold", no_wrap=name in ("tool", "server"))
+    return rows

@@ -1,0 +1,103 @@
+"""Whether a tool may be called: by policy, by what the person said before, or by asking."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.engine.memory import digest_of
+from tideate_core.workflows import Declined
+from tideate_core.workspace.fences import fence_for
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tideate_core.engine.steps.services import Permissions
+    from tideate_core.mcp.client.tools import Tool
+    from tideate_core.workflows import StepContext
+
+__all__ = ["FOR_PROJECT", "FOR_RUN", "permit"]
+
+FOR_RUN: Final = "run"
+FOR_PROJECT: Final = "project"
+"""A decision's values: for how long a permission is; None is once."""
+
+LONGEST_ARGUMENTS: Final = 4_000
+LONGEST_DESCRIPTION: Final = 1_000
+"""Characters that a question shows of them."""
+
+
+class _Once(Exception):
+    """It was allowed for this one call, so that nothing is to be remembered for the run."""
+
+
+async def permit(
+    step: StepContext,
+    permissions: Permissions,
+    tool: Tool,
+    arguments: dict[str, Any],
+    *,
+    key: str,
+    gated: bool,
+) -> None:
+    """Return when a tool may be called.
+
+    :param key: what tells this call from others of the step; another attempt at it needs no other permission.
+    :param gated: a person is asked where a step wants it; else only a policy may allow the call.
+    :raises Declined: it may not be called.
+    :raises ConfigError: what the person allowed cannot be read or written.
+    """
+    if await asyncio.to_thread(permissions.allows, tool):
+        return
+
+    async def ask() -> str:
+        decision = await step.confirm(
+            "tool",
+            f"{step.step}: may {tool.name!r} of the MCP server {tool.server!r} be called?",
+            details=_details(tool, arguments),
+            payload={
+                "server": tool.server,
+                "tool": tool.name,
+                "arguments": arguments,
+                **({} if gated else {"unattended": True}),
+            },
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason)
+        if decision.value == FOR_PROJECT:
+            await asyncio.to_thread(permissions.allow, tool)
+        if decision.value in (FOR_RUN, FOR_PROJECT):
+            return str(decision.value)
+        raise _Once
+
+    await step.choose_once(
+        f"permit:{key}", digest_of(tool.digest, arguments), partial(_for_all, step, tool, ask)
+    )
+
+
+async def _for_all(step: StepContext, tool: Tool, ask: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        # of steps that want the same tool at the same time the first asks, and the answer may be for all
+        return await step.choose_for_run(f"tool:{tool.digest}", tool.digest, ask)
+    except _Once:
+        return "once"
+
+
+def _details(tool: Tool, arguments: dict[str, Any]) -> str:
+    given = json.dumps(arguments, indent=2, ensure_ascii=False)
+    if len(given) > LONGEST_ARGUMENTS:
+        given = f"{given[:LONGEST_ARGUMENTS]}\n… ({len(given)} characters)"
+    said = tool.description.strip()
+    if len(said) > LONGEST_DESCRIPTION:
+        said = f"{said[:LONGEST_DESCRIPTION]} …"
+    fence = fence_for(given, said)
+    kept = f"It says of itself ({_hints(tool)}):\n\n{fence}text\n{said or '(nothing)'}\n{fence}"
+    return f"Arguments:\n\n{fence}json\n{given}\n{fence}\n\n{kept}"
+
+
+def _hints(tool: Tool) -> str:
+    if tool.read_only:
+        return "it only reads"
+    return "it may destroy something" if tool.destructive else "it writes and destroys nothing"

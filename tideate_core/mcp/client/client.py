@@ -1,0 +1,211 @@
+"""All servers of a project, by their names."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from tideate_core.errors import ServerNotTrusted, ToolInterrupted, UnknownServer, UnknownTool
+from tideate_core.mcp.client.permissions import ToolPermissions
+from tideate_core.mcp.client.specs import servers_of
+from tideate_core.mcp.client.supervisor import Supervisor
+from tideate_core.mcp.client.tools import check_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from tideate_core.config import LoadedConfig
+    from tideate_core.mcp.client.connection import Connection
+    from tideate_core.mcp.client.specs import ServerSpec
+    from tideate_core.mcp.client.supervisor import ServerState
+    from tideate_core.mcp.client.tools import Tool, ToolResult
+    from tideate_core.mcp.client.transports import Check
+
+    OnProgress = Callable[[float, float | None, str | None], None]
+
+__all__ = ["Connected", "MCPClient", "ServerStatus"]
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A server that was just reached."""
+
+    server: str
+    transport: str
+    protocol: str
+
+    def as_json(self) -> dict[str, str]:
+        return {"server": self.server, "transport": self.transport, "protocol": self.protocol}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """How one server stands."""
+
+    name: str
+    state: ServerState
+    transport: str
+    shown: str
+    own: bool
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class MCPClient:
+    """Servers that are connected to when they are first wanted, and kept until `aclose`.
+
+    :param untrusted: names of servers that only an untrusted file has.
+    :param permissions: what the person allowed here.
+    :param strict: every message in both directions is checked against the protocol's schema.
+    """
+
+    def __init__(
+        self,
+        servers: Iterable[ServerSpec],
+        *,
+        permissions: ToolPermissions,
+        untrusted: Iterable[str] = (),
+        strict: bool = False,
+    ) -> None:
+        self.permissions = permissions
+        self.untrusted = sorted(untrusted)
+        """Names of servers that wait for trust."""
+        self._listeners: list[Callable[[Connected], None]] = []
+        checks = _strict if strict else None
+        self._servers = {spec.name: Supervisor(spec, checks, self._connected) for spec in servers}
+
+    @classmethod
+    def of_project(
+        cls, root: Path, loaded: LoadedConfig, *, project: bool = True, strict: bool = False
+    ) -> Self:
+        """Return the client of a project: with tideate's own servers and those of the configuration.
+
+        :param project: false where `root` is only the folder that somebody works in.
+        """
+        return cls(
+            servers_of(loaded.config.mcp, root, own=project),
+            permissions=ToolPermissions(root),
+            untrusted=loaded.untrusted_servers,
+            strict=strict,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        return sorted(self._servers)
+
+    def status(self) -> list[ServerStatus]:
+        """Return how the servers stand; none is started for it."""
+        return [
+            ServerStatus(name, kept.state, kept.spec.transport, kept.spec.shown, kept.spec.own, kept.error)
+            for name, kept in sorted(self._servers.items())
+        ]
+
+    def on_connected(self, listener: Callable[[Connected], None]) -> Callable[[], None]:
+        """Have a function called each time that a server was reached; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def tools(self, server: str) -> list[Tool]:
+        """Return a server's tools; it is started for that.
+
+        :raises UnknownServer: there is none of this name.
+        :raises ServerNotTrusted: it waits for trust.
+        :raises ToolError: it cannot be reached, or does not answer.
+        """
+        return list((await self._tools(server)).values())
+
+    async def tool(self, server: str, name: str) -> Tool:
+        """Return a tool by its name.
+
+        :raises UnknownTool: the server has none of this name; with the nearest.
+        :raises ToolError: as of `tools`.
+        """
+        for fresh in (False, True):  # a server need not say that it has new ones
+            known = await self._tools(server, fresh=fresh)
+            # document 4 writes `git/commit`
+            found = known.get(name) or known.get(name.replace("/", "_"))
+            if found is not None:
+                return found
+        raise UnknownTool(server, name, known)
+
+    async def call(
+        self,
+        server: str,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 sent on to where it is told in the error
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Call a tool. Nobody is asked for permission here; a step does that.
+
+        If the server dies meanwhile, a call that may be repeated is, once; the next call starts it again.
+
+        :param timeout: seconds, None: the server's own.
+        :raises InvalidArguments: the arguments do not fit the tool's schema; nothing was sent.
+        :raises ToolInterrupted: the server died, and what it did is not known.
+        :raises ToolTimedOut: no answer came in time; the call was cancelled.
+        :raises ToolFailed: the tool reported an error.
+        :raises ToolError: as of `tool`, or the answer cannot be used.
+        """
+        tool = await self.tool(server, name)
+        check_arguments(tool, arguments or {})
+        kept = self._kept(server)
+        limit = kept.spec.timeout if timeout is None else timeout
+        try:
+            return await self._once(kept, tool, arguments or {}, limit, on_progress)
+        except ToolInterrupted:
+            if not tool.repeatable:
+                raise
+        return await self._once(kept, tool, arguments or {}, limit, on_progress)
+
+    async def aclose(self) -> None:
+        """End all servers, all at the same time and within a bound."""
+        await asyncio.gather(*(kept.close() for kept in self._servers.values()))
+
+    async def _once(
+        self,
+        kept: Supervisor,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        limit: float,
+        on_progress: OnProgress | None,
+    ) -> ToolResult:
+        connection = await kept.connection()
+        result = await connection.call(tool, arguments, timeout=limit, on_progress=on_progress)
+        kept.answered()
+        return result
+
+    async def _tools(self, server: str, *, fresh: bool = False) -> dict[str, Tool]:
+        kept = self._kept(server)
+        try:
+            return await (await kept.connection()).tools(fresh=fresh)
+        except ToolInterrupted:
+            return await (await kept.connection()).tools()  # it had died since it was last used
+
+    def _kept(self, server: str) -> Supervisor:
+        known = self._servers.get(server)
+        if known is not None:
+            return known
+        if server in self.untrusted:
+            raise ServerNotTrusted(
+                f"the MCP server {server!r} comes from this project's .tideate/config.toml, which is not "
+                "trusted, so it was not started; read the file, then run :Workflow trust or `tideate trust`"
+            )
+        raise UnknownServer(server, self._servers)
+
+    def _connected(self, spec: ServerSpec, connection: Connection) -> None:
+        told = Connected(spec.name, spec.transport, connection.version)
+        for listener in list(self._listeners):
+            listener(told)
+
+
+def _strict() -> Check:
+    # here, because it is slow to load and seldom wanted
+    from tideate_core.mcp.protocol import Conversation
+
+    return Conversation("client").check

@@ -1,0 +1,263 @@
+"""One connection to one server, in a task of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import mcp_types as types
+from mcp.client.client import Client
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from tideate_core import __version__
+from tideate_core.errors import (
+    InvalidAnswer,
+    ServerUnavailable,
+    TideateError,
+    ToolFailed,
+    ToolInterrupted,
+    ToolTimedOut,
+)
+from tideate_core.mcp.client.answers import result_of, tool_of
+from tideate_core.mcp.client.stdio import LastWords
+from tideate_core.mcp.client.translation import short, translated
+from tideate_core.mcp.client.transports import Watch, open_transport
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from tideate_core.mcp.client.specs import ServerSpec
+    from tideate_core.mcp.client.tools import Tool, ToolResult
+    from tideate_core.mcp.client.transports import Check
+
+    OnProgress = Callable[[float, float | None, str | None], None]
+    """Called with how far a call is, of how much, and what it does."""
+
+__all__ = ["Connection"]
+
+log = logging.getLogger(__name__)
+
+START: Final = 30.0
+"""Seconds until a server has answered the handshake: some are fetched first."""
+CLOSE: Final = 8.0
+"""Seconds to close; longer than what the transports take to end a program that does not want to."""
+MOST_TOOLS: Final = 1000
+MOST_PAGES: Final = 100
+SHOWN_WORDS: Final = 5
+"""Lines of a server's standard error that an error repeats."""
+
+
+class Connection:
+    """A server that was reached. When it has ended it stays ended: another one is made.
+
+    :param check: sees each message in both directions.
+    """
+
+    def __init__(self, spec: ServerSpec, check: Check | None = None) -> None:
+        self.spec = spec
+        self.version = ""
+        """Of the protocol, as it was agreed on."""
+        self._watch = Watch(check)
+        self._words = LastWords(spec.name)
+        self._client: Client | None = None
+        self._tools: dict[str, Tool] | None = None
+        self._leaving = asyncio.Event()
+        self._ready: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self._client is not None and not self._watch.ended.is_set()
+
+    async def open(self) -> None:
+        """Start or reach the server.
+
+        :raises ServerUnavailable: it did not come to an answer; with its last words.
+        :raises TideateError: its program or token is missing.
+        """
+        self._ready = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._run(self._ready), name=f"MCP server {self.spec.name}")
+        try:
+            async with asyncio.timeout(START):
+                await asyncio.shield(self._ready)
+        except TimeoutError:
+            await self.close()
+            raise self._unavailable(f"no answer within {START:.0f} s of its start") from None
+        except ToolInterrupted as error:
+            await self.close()
+            raise self._unavailable("it ended before it answered") from error
+        except TideateError as error:
+            await self.close()
+            if isinstance(error, ServerUnavailable | ToolFailed | InvalidAnswer | ToolTimedOut):
+                raise self._unavailable(str(error).partition(": ")[2]) from error
+            raise
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End it, within a bound; nothing of a program that was started is left."""
+        task = self._task
+        if task is None:
+            return
+        self._leaving.set()
+        done, _ = await asyncio.wait({task}, timeout=CLOSE)
+        if not done:
+            task.cancel()
+            await asyncio.wait({task}, timeout=CLOSE)
+
+    async def tools(self, *, fresh: bool = False) -> dict[str, Tool]:
+        """Return the tools by name; listed again after the server said that they changed.
+
+        :param fresh: list them again all the same.
+        :raises ToolError: they cannot be listed.
+        """
+        if self._tools is None or fresh:
+            self._tools = await self._guarded(self._list())
+        return self._tools
+
+    async def call(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        timeout: float,  # noqa: ASYNC109 the caller's own limit, told in the error
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Call a tool; cancelling the task cancels the call.
+
+        :param timeout: seconds.
+        :raises ToolInterrupted: the connection ended meanwhile.
+        :raises ToolTimedOut: no answer came in time; the call was cancelled.
+        :raises ToolFailed: the tool reported an error.
+        :raises ToolError: what the server answered cannot be used.
+        """
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            if on_progress is not None:
+                on_progress(progress, total, None if message is None else short(message, 200))
+
+        try:
+            async with asyncio.timeout(timeout):
+                client = self._connected()
+                answer = await self._guarded(
+                    client.call_tool(
+                        tool.name, dict(arguments), progress_callback=tell if on_progress else None
+                    )
+                )
+        except TimeoutError:
+            raise ToolTimedOut(
+                f"{tool.name!r} of the MCP server {self.spec.name!r} gave no answer within {timeout:g} s "
+                "and was cancelled; `timeout` allows it more"
+            ) from None
+        return result_of(tool, answer)
+
+    async def _run(self, ready: asyncio.Future[None]) -> None:
+        """Hold the connection: the SDK's scopes have to be entered and left by the same task."""
+        try:
+            transport = open_transport(self.spec, self._words, self._watch)
+            info = types.Implementation(name="tideate", version=__version__)
+            async with Client(transport, client_info=info, message_handler=self._heard, cache=None) as client:
+                self._client, self.version = client, client.protocol_version
+                listening = asyncio.create_task(self._follow(client), name=f"changes of {self.spec.name}")
+                ready.set_result(None)
+                try:
+                    await _first_of(self._leaving.wait(), self._watch.ended.wait())
+                finally:
+                    listening.cancel()
+                    await asyncio.wait({listening})
+        except Exception as error:  # noqa: BLE001 told to whoever waits, or when nobody does, to the log
+            if not ready.done():
+                ready.set_exception(self._told(error))
+            else:
+                log.info("MCP server %s: the connection ended: %s", self.spec.name, error)
+        finally:
+            self._watch.ended.set()
+            self._client = None
+
+    def _told(self, error: Exception) -> Exception:
+        try:
+            if self._watch.failure is not None:
+                return InvalidAnswer(f"MCP server {self.spec.name!r}: {self._watch.failure}")
+            return translated(error, self.spec.name)
+        except Exception as mistake:  # noqa: BLE001 of ours; whoever waits is to see it
+            return mistake
+
+    async def _heard(self, message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._tools = None
+
+    async def _follow(self, client: Client) -> None:
+        """Hear of changed tools from a server of the newest protocol, which tells only who asks."""
+        able = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
+            return
+        try:
+            async with client.listen(tools_list_changed=True) as changes:
+                async for _ in changes:
+                    self._tools = None
+        except Exception as error:  # noqa: BLE001 translated, or ours and raised
+            log.info("MCP server %s: %s", self.spec.name, translated(error, self.spec.name))
+
+    async def _list(self) -> dict[str, Tool]:
+        client = self._connected()
+        found: dict[str, Tool] = {}
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            page = await client.list_tools(cursor=cursor)
+            found |= {tool.name: tool_of(self.spec, tool) for tool in page.tools}
+            if len(found) > MOST_TOOLS:
+                raise InvalidAnswer(f"MCP server {self.spec.name!r} lists more than {MOST_TOOLS} tools")
+            cursor = page.next_cursor
+            if not cursor:
+                return found
+        raise InvalidAnswer(f"MCP server {self.spec.name!r} lists its tools on more than {MOST_PAGES} pages")
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            raise self._interrupted()
+        return self._client
+
+    async def _guarded(self, work: Awaitable[Any]) -> Any:
+        """Await something of the SDK's.
+
+        :raises ToolError: what came of it, in our words.
+        """
+        try:
+            return await work
+        except TideateError:
+            raise
+        except Exception as error:
+            if isinstance(error, TimeoutError):
+                raise
+            told = self._told(error) if self._watch.ended.is_set() else translated(error, self.spec.name)
+            if isinstance(told, ToolInterrupted):
+                self._watch.ended.set()
+                raise self._interrupted() from error
+            raise told from error
+
+    def _interrupted(self) -> ToolInterrupted:
+        return ToolInterrupted(
+            f"the connection to the MCP server {self.spec.name!r} ended before the answer came{self._last()}"
+        )
+
+    def _unavailable(self, why: str) -> ServerUnavailable:
+        what = self.spec.shown if not self.spec.own else "tideate's own server"
+        return ServerUnavailable(f"MCP server {self.spec.name!r} ({what}): {why}{self._last()}")
+
+    def _last(self) -> str:
+        lines = self._words.lines(SHOWN_WORDS)
+        return f"; it wrote: {' | '.join(lines)}" if lines else ""
+
+
+async def _first_of(*waits: Any) -> None:
+    tasks = [asyncio.create_task(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)

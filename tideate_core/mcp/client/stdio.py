@@ -1,0 +1,221 @@
+"""A server as a program: in a group of its own, spoken to on its standard streams, ended with all of it.
+
+The SDK's own transport is not used: what a server started survives there when the server was killed, its
+standard error goes to a file, and it lives on when this process is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import mcp_types as types
+from mcp.shared.message import SessionMessage
+
+from tideate_core.commands import guard, make_environment
+from tideate_core.commands.programs import check_argv, find_program, not_started
+from tideate_core.errors import InvalidAnswer
+
+if TYPE_CHECKING:
+    from asyncio.subprocess import Process
+    from collections.abc import AsyncIterator
+
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+    from mcp.client._transport import TransportStreams
+
+    from tideate_core.mcp.client.specs import ServerSpec
+
+    Outgoing = MemoryObjectReceiveStream[SessionMessage]
+    Incoming = MemoryObjectSendStream[SessionMessage | Exception]
+
+__all__ = ["LONGEST_LINE", "LastWords", "stdio_transport"]
+
+log = logging.getLogger(__name__)
+
+LONGEST_LINE: Final = 32 * 1024 * 1024
+"""Bytes of one message of a server; one that sends more is not listened to any longer."""
+GRACE: Final = 2.0
+"""Seconds for a server to end by itself when its input ends, and again when it is asked to."""
+WORDS: Final = 20
+"""Lines of a server's standard error that are kept."""
+LONGEST_WORDS: Final = 500
+"""Characters of such a line."""
+
+
+class LastWords:
+    """The last lines of a server's standard error; all of them go to the log."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lines: deque[str] = deque(maxlen=WORDS)
+
+    def take(self, line: bytes) -> None:
+        text = line.decode("utf-8", "replace").rstrip()[:LONGEST_WORDS]
+        if text:
+            self._lines.append(text)
+            log.info("MCP server %s: %s", self._name, text)
+
+    def lines(self, count: int) -> list[str]:
+        return list(self._lines)[-count:]
+
+
+@asynccontextmanager
+async def stdio_transport(spec: ServerSpec, words: LastWords) -> AsyncIterator[TransportStreams]:
+    """Start a server and give the streams to speak with it; afterwards nothing of it is left.
+
+    :raises CommandError: its program is missing, or the system does not run it.
+    """
+    process, guarding = await _start(spec)
+    told, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_read(process, told), name=f"read from {spec.name}"),
+        asyncio.create_task(_write(process, to_send, told), name=f"write to {spec.name}"),
+        asyncio.create_task(_listen(process, words), name=f"log of {spec.name}"),
+    ]
+    try:
+        yield incoming, outgoing
+    finally:
+        for stream in (incoming, outgoing, told, to_send):
+            stream.close()
+        ending = asyncio.create_task(_end(process, guarding, tasks, words), name=f"end {spec.name}")
+        await _outlast(ending)
+
+
+async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
+    check_argv(spec.command)
+    environment = make_environment(spec.environment, spec.inherit)
+    hint = f"`[mcp.servers.{spec.name}]` names it"
+    program = find_program(spec.command[0], spec.cwd, environment, hint=hint)
+    ours, theirs = socket.socketpair()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", "-S", str(guard.__file__), str(theirs.fileno()), program, *spec.command),
+            cwd=spec.cwd,
+            env=environment,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=LONGEST_LINE,
+            start_new_session=True,
+            pass_fds=(theirs.fileno(),),
+        )
+    except OSError as error:
+        ours.close()
+        raise not_started(program, error.errno or 0) from error
+    finally:
+        theirs.close()
+    return process, ours
+
+
+async def _read(process: Process, told: Incoming) -> None:
+    assert process.stdout is not None  # noqa: S101 it was asked for
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async with told:
+            try:
+                while line := await process.stdout.readline():
+                    if line.strip():
+                        await told.send(_message(line))
+            except ValueError:  # asyncio's word for a line over the limit
+                await told.send(InvalidAnswer(f"a message is longer than {LONGEST_LINE // 1024} KiB"))
+
+
+def _message(line: bytes) -> SessionMessage | Exception:
+    try:
+        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError as error:
+        log.warning("an MCP server wrote a line that is no message: %.200r", line)
+        return error
+
+
+async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:
+    assert process.stdin is not None  # noqa: S101 it was asked for
+    async with to_send:
+        try:
+            async for item in to_send:
+                process.stdin.write(
+                    item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+                )
+                await process.stdin.drain()
+        except OSError:
+            told.close()  # the session is to see the end, instead of waiting for an answer
+
+
+async def _listen(process: Process, words: LastWords) -> None:
+    assert process.stderr is not None  # noqa: S101 it was asked for
+    while True:
+        try:
+            line = await process.stderr.readline()
+        except ValueError:
+            continue  # a line over the limit is dropped
+        if not line:
+            return
+        words.take(line)
+
+
+async def _end(
+    process: Process, guarding: socket.socket, tasks: list[asyncio.Task[None]], words: LastWords
+) -> None:
+    """End the program and all that it started, within a bound: by its input's end, else by signals."""
+    try:
+        if process.stdin is not None:
+            process.stdin.close()
+        if not await _ended(process):
+            _signal(process, signal.SIGTERM)
+            await _ended(process)
+    finally:
+        _signal(process, signal.SIGKILL)
+        await asyncio.wait(tasks, timeout=GRACE)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if number := _told(guarding):
+            words.take(f"it cannot be run: {os.strerror(number)}".encode())
+        guarding.close()
+        # a process that left the group may hold the pipes open for ever
+        process._transport.close()  # type: ignore[attr-defined]
+
+
+async def _ended(process: Process) -> bool:
+    # not `process.wait()`: it waits for the end of the pipes as well, which others may hold
+    deadline = asyncio.get_running_loop().time() + GRACE
+    while process.returncode is None:
+        if asyncio.get_running_loop().time() > deadline:
+            return False
+        await asyncio.sleep(0.005)
+    return True
+
+
+def _told(guarding: socket.socket) -> int:
+    """Return the `errno` with which the guard could not start the program, 0 if it did."""
+    guarding.setblocking(False)
+    try:
+        return int(guarding.recv(16) or 0)
+    except OSError:
+        return 0
+
+
+def _signal(process: Process, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+async def _outlast(task: asyncio.Task[None]) -> None:
+    """Wait for a bounded task even if this one is cancelled meanwhile."""
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    task.result()
+    if cancelled:
+        raise asyncio.CancelledError

@@ -1,0 +1,132 @@
+"""Keeps one server: connected when it is wanted, again after it died, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Final, Literal
+
+from tideate_core.errors import ServerUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.mcp.client.connection import Connection
+    from tideate_core.mcp.client.specs import ServerSpec
+    from tideate_core.mcp.client.transports import Check
+
+__all__ = ["ServerState", "Supervisor"]
+
+ServerState = Literal["idle", "connecting", "connected", "failed"]
+
+TRIES: Final = 3
+"""Starts in a row until it is said that it does not start."""
+FIRST_WAIT: Final = 0.2
+"""Seconds before the second try; doubled before each further one."""
+LONGEST_WAIT: Final = 30.0
+"""Seconds at most between two starts, and until a server that did not start is tried again."""
+
+
+class Supervisor:
+    """One server over its lives.
+
+    :param checks: makes what sees each message of one connection.
+    :param on_connected: called each time that it was reached.
+    """
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        checks: Callable[[], Check] | None,
+        on_connected: Callable[[ServerSpec, Connection], None],
+    ) -> None:
+        self.spec = spec
+        self.state: ServerState = "idle"
+        self._checks = checks
+        self._on_connected = on_connected
+        self._connection: Connection | None = None
+        self._starting = asyncio.Lock()
+        self._deaths = 0
+        """In a row: without a call in between that was answered."""
+        self._failure: ServerUnavailable | None = None
+        self._not_before = 0.0
+        self._closed = False
+
+    @property
+    def error(self) -> str:
+        """Why it could not be started, empty if it could."""
+        return str(self._failure or "")
+
+    async def connection(self) -> Connection:
+        """Return a connection that is alive as far as is known.
+
+        :raises ServerUnavailable: there is none to be had; says why.
+        :raises TideateError: its program or its token is missing.
+        """
+        async with self._starting:
+            known = self._connection
+            if known is not None and known.alive:
+                return known
+            if known is not None:
+                self._deaths += 1
+                await self._drop()
+            self._refuse()
+            return await self._start()
+
+    def answered(self) -> None:
+        """A call was answered: it lives."""
+        self._deaths = 0
+
+    async def close(self) -> None:
+        """End it; it is not started again."""
+        self._closed = True
+        async with self._starting:
+            await self._drop()
+            self.state = "idle"
+
+    def _refuse(self) -> None:
+        if self._closed:
+            raise ServerUnavailable(f"MCP server {self.spec.name!r}: everything here is being closed")
+        left = self._not_before - time.monotonic()
+        if self._failure is not None and left > 0:
+            raise ServerUnavailable(f"{self._failure} (it is tried again in {left:.0f} s)")
+
+    async def _start(self) -> Connection:
+        # here, because the SDK behind it is slow to load; in a thread, because others are at work meanwhile
+        connection_of = await asyncio.to_thread(_load)
+        self.state = "connecting"
+        failure: ServerUnavailable | None = None
+        try:
+            for attempt in range(TRIES):
+                await asyncio.sleep(self._wait(attempt))
+                connection = connection_of(self.spec, self._checks() if self._checks else None)
+                try:
+                    await connection.open()
+                except ServerUnavailable as error:
+                    failure = error
+                    continue
+                self._connection, self._failure, self.state = connection, None, "connected"
+                self._on_connected(self.spec, connection)
+                return connection
+        finally:
+            if self.state != "connected":
+                self.state = "failed" if failure else "idle"
+        self._failure = ServerUnavailable(f"{failure} (tried {TRIES} times)")
+        self._not_before = time.monotonic() + LONGEST_WAIT
+        raise self._failure
+
+    def _wait(self, attempt: int) -> float:
+        """Return how long to wait before a start: the first one after a death is at once."""
+        steps = attempt + max(0, self._deaths - 1)
+        return float(min(FIRST_WAIT * 2 ** (steps - 1), LONGEST_WAIT)) if steps else 0.0
+
+    async def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+def _load() -> type[Connection]:
+    from tideate_core.mcp.client.connection import Connection
+
+    return Connection

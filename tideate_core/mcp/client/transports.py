@@ -1,0 +1,179 @@
+"""The ways to a server, and what is watched on them: their end, and with `strict` each message."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from tideate_core.errors import InvalidAnswer
+from tideate_core.mcp.client.stdio import LONGEST_LINE, stdio_transport
+from tideate_core.mcp.client.tokens import token_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from types import TracebackType
+    from typing import Self
+
+    from mcp.client._transport import ReadStream, TransportStreams, WriteStream
+    from mcp.shared.message import SessionMessage
+
+    from tideate_core.mcp.client.specs import ServerSpec
+    from tideate_core.mcp.client.stdio import LastWords
+
+    Check = Callable[[SessionMessage, str], None]
+    """Refuses a message with a ValueError; told whether it was `sent` or `received`."""
+
+__all__ = ["Watch", "open_transport"]
+
+CONNECT: Final = 10.0
+"""Seconds to reach an address."""
+REFUSALS: Final = (401, 403)
+SILENCE: Final = 3600.0
+"""Seconds without a byte on a stream: calls have their own limits."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """What is known of a connection from its streams."""
+
+    check: Check | None = None
+    """Sees each message."""
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    """Nothing more will come."""
+    failure: InvalidAnswer | None = None
+    """Why nothing more is taken from it."""
+
+
+@asynccontextmanager
+async def open_transport(spec: ServerSpec, words: LastWords, watch: Watch) -> AsyncIterator[TransportStreams]:
+    """Connect to a server.
+
+    :raises TideateError: its program or its token is missing.
+    :raises Exception: what `translation.BY_KIND` knows.
+    """
+    opening = {"stdio": _stdio, "http": _http, "websocket": _websocket}[spec.transport]
+    async with opening(spec, words) as (incoming, outgoing):
+        yield _Incoming(incoming, watch), _Outgoing(outgoing, watch)
+
+
+def _stdio(spec: ServerSpec, words: LastWords) -> Any:
+    return stdio_transport(spec, words)
+
+
+@asynccontextmanager
+async def _http(spec: ServerSpec, words: LastWords) -> AsyncIterator[TransportStreams]:
+    token = await token_of(spec)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    timeout = httpx2.Timeout(CONNECT, read=SILENCE)
+    async with (
+        create_mcp_http_client(headers=headers, timeout=timeout) as client,
+        _telling(client, words),
+        streamable_http_client(spec.url, http_client=client, max_sse_event_size=LONGEST_LINE) as streams,
+    ):
+        yield streams
+
+
+@asynccontextmanager
+async def _telling(client: httpx2.AsyncClient, words: LastWords) -> AsyncIterator[None]:
+    """Keep what a server refuses with: the SDK says only that it did."""
+
+    async def note(response: httpx2.Response) -> None:
+        if response.status_code in REFUSALS:
+            hint = "; it wants a token: `token_env` or `token_command`"
+            words.take(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
+
+    client.event_hooks = {"response": [note]}
+    yield
+
+
+@asynccontextmanager
+async def _websocket(spec: ServerSpec, _words: LastWords) -> AsyncIterator[TransportStreams]:
+    from tideate_core.mcp.websocket import websocket_client
+
+    async with websocket_client(spec.url, token=await token_of(spec)) as streams:
+        yield streams
+
+
+class _Incoming:
+    """A stream of messages that tells of its end."""
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], watch: Watch) -> None:
+        self._stream = stream
+        self._watch = watch
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            return self._checked(await self._stream.receive())
+        except Exception:
+            self._watch.ended.set()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return self._checked(await self._stream.__anext__())
+        except Exception:
+            self._watch.ended.set()
+            raise
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)
+
+    def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+        if isinstance(item, InvalidAnswer):
+            self._watch.failure = item
+        elif self._watch.check is not None and not isinstance(item, Exception):
+            try:
+                self._watch.check(item, "received")
+            except ValueError as error:
+                self._watch.failure = InvalidAnswer(str(error))
+                raise
+        return item
+
+
+class _Outgoing:
+    """A stream of messages each of which is checked."""
+
+    def __init__(self, stream: WriteStream[SessionMessage], watch: Watch) -> None:
+        self._stream = stream
+        self._watch = watch
+
+    async def send(self, item: SessionMessage, /) -> None:
+        if self._watch.check is not None:
+            self._watch.check(item, "sent")
+        await self._stream.send(item)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool | None:
+        return await self._stream.__aexit__(kind, error, trace)

@@ -1,0 +1,3 @@
+"""The MCP server that builds a project."""
+
+__all__: list[str] = []

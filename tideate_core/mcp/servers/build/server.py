@@ -1,0 +1,129 @@
+"""The build server: how a project is built, and building it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp_types import CallToolResult
+
+from tideate_core import __version__
+from tideate_core.mcp.careful import CarefulServer
+from tideate_core.mcp.servers.build.shapes import BuildShape, DetectShape, OutputShape, build_text
+from tideate_core.mcp.servers.build.work import Builds
+from tideate_core.mcp.servers.commanding import LOOKING, PAGE, RUNNING, Cursor, Timeout, answered
+from tideate_core.mcp.servers.paging import page
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp.server.mcpserver import MCPServer
+
+__all__ = ["build_server"]
+
+INSTRUCTIONS = """\
+This server builds one project with the project's own command. Begin with `build_detect`, which runs nothing.
+`build_run` answers with each error's file, line, column and message. It runs the project's own code, so a
+person has to trust the project first (`tideate trust`)."""
+
+# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
+Call: TypeAlias = Context[Any, Any]
+Detected: TypeAlias = Annotated[CallToolResult, DetectShape]
+Built: TypeAlias = Annotated[CallToolResult, BuildShape]
+Printed: TypeAlias = Annotated[CallToolResult, OutputShape]
+
+
+def build_server(root: Path) -> MCPServer[Any]:
+    """Return a server for the build of the project at a root.
+
+    :param root: an existing absolute directory, without links.
+    """
+    builds = Builds(root)
+    server = CarefulServer(
+        "tideate-build",
+        title="tideate: build",
+        description="Builds a project.",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+    )
+    _add_looking(server, builds)
+    _add_running(server, builds)
+    _add_resource(server, builds)
+    return server
+
+
+def _add_looking(server: CarefulServer, builds: Builds) -> None:
+    async def build_detect() -> Detected:
+        shape = await builds.detect()
+        return answered(shape, _told(shape))
+
+    async def build_output(cursor: Cursor = "") -> Printed:
+        if builds.output is None:
+            raise ToolError("nothing was built by this server so far; call `build_run`")
+        output, following = page(builds.output, cursor, PAGE)
+        return answered(OutputShape(output=output, next_cursor=following), output)
+
+    server.add_tool(
+        build_detect,
+        title="Show how the project is built",
+        description="Show the command that builds the project and the one that cleans it, why these, and "
+        "whether they may run. Runs nothing.",
+        annotations=LOOKING,
+    )
+    server.add_tool(
+        build_output,
+        title="Show what the last build printed",
+        description="Show what the last `build_run` or `build_clean` printed, from its beginning or from a "
+        "cursor on.",
+        annotations=LOOKING,
+    )
+
+
+def _add_running(server: CarefulServer, builds: Builds) -> None:
+    async def build_run(context: Call, timeout: Timeout = None) -> Built:  # noqa: ASYNC109 of the program
+        shape = await builds.run(context, timeout)
+        return answered(shape, build_text(shape))
+
+    async def build_clean(context: Call, timeout: Timeout = None) -> Built:  # noqa: ASYNC109
+        shape = await builds.clean(context, timeout)
+        return answered(shape, build_text(shape))
+
+    server.add_tool(
+        build_run,
+        title="Build the project",
+        description="Run the project's build. Answers how it ended, with the file, line, column and message "
+        "of each error. A build that fails is an answer, not an error. One at a time; cancelling ends it.",
+        annotations=RUNNING,
+    )
+    server.add_tool(
+        build_clean,
+        title="Remove what the build made",
+        description="Run the project's own command that removes what its builds made.",
+        annotations=RUNNING,
+    )
+
+
+def _add_resource(server: CarefulServer, builds: Builds) -> None:
+    @server.resource(
+        "tideate://build/report",
+        title="The last build",
+        description="How the last build or clean of this server ended, as JSON.",
+        mime_type="application/json",
+    )
+    async def report() -> str:
+        if builds.last is None:
+            raise ResourceNotFoundError("nothing was built by this server so far; call the tool `build_run`")
+        return builds.last.model_dump_json(by_alias=True, indent=2)
+
+
+def _told(shape: DetectShape) -> str:
+    lines = []
+    for what, one in (("build", shape.build), ("clean", shape.clean)):
+        if one is None:
+            lines.append(f"{what}: nothing in the project says how")
+        else:
+            trusted = "trusted" if one.trusted else "not trusted"
+            lines.append(f"{what}: {' '.join(one.command)} ({one.reason}; {trusted})")
+    return "\n".join([*lines, *([shape.advice] if shape.advice else [])])

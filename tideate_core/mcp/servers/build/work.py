@@ -1,0 +1,173 @@
+"""What the tools of the build server do."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.mcp.servers.build.shapes import BuildShape, CommandShape, DetectShape, ProblemShape
+from tideate_core.mcp.servers.commanding import PAGE, choose, followed, one_at_a_time, require
+from tideate_core.mcp.servers.paging import page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from mcp.server.mcpserver import Context
+
+    from tideate_core.commands.detection import Tool
+    from tideate_core.commands.output import Line
+    from tideate_core.commands.running import CommandResult
+    from tideate_core.mcp.servers.commanding import Chosen
+
+__all__ = ["Builds"]
+
+_NO_CLEAN = (
+    "nothing in the project says how to remove what a build made: no script or target `clean`, and no tool "
+    "that has a command for it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    shape: BuildShape
+    output: str
+
+
+class Builds:
+    """A project's build."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.output: str | None = None
+        """Of the last command of this server."""
+        self.last: BuildShape | None = None
+
+    async def detect(self) -> DetectShape:
+        """Return what is known of the build; nothing is run.
+
+        :raises ToolError: the configuration cannot be read.
+        """
+        build = await choose(self._root, "build")
+        clean = await self._clean(build)
+        shapes = [_command(chosen) for chosen in (build, clean)]
+        known = [one for one in shapes if one is not None]
+        advice = ""
+        if not known:
+            advice = 'a person can set verify.build in .tideate/config.toml to a command, as ["make", "all"]'
+        elif not all(one.trusted for one in known):
+            advice = "a person has to look at the project and run `tideate trust` or `:Workflow trust`"
+        return DetectShape(build=shapes[0], clean=shapes[1], advice=advice)
+
+    async def run(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
+        """Build the project.
+
+        :raises ToolError: it cannot be built, or is being built.
+        """
+        chosen = await choose(self._root, "build")
+        return await self._run(context, chosen, require(chosen), seconds)
+
+    async def clean(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
+        """Remove what builds made.
+
+        :raises ToolError: there is no command for it, or it may not run now.
+        """
+        chosen = await self._clean(await choose(self._root, "build"))
+        if chosen.tool is None:
+            raise ToolError(_NO_CLEAN)
+        return await self._run(context, chosen, require(chosen), seconds)
+
+    async def _clean(self, build: Chosen) -> Chosen:
+        return await asyncio.to_thread(_clean_of, self._root, build)
+
+    async def _run(
+        self, context: Context[Any, Any], chosen: Chosen, tool: Tool, seconds: float | None
+    ) -> BuildShape:
+        from tideate_core.commands.running import Limits, run
+
+        async def work(tell: Callable[[int, str], None]) -> _Built:
+            result = await run(
+                tool.argv,
+                cwd=self._root,
+                environment=chosen.environment,
+                limits=Limits(timeout_ms=chosen.limit(seconds)),
+                on_lines=_counting(tell),
+                hint=f"install {tool.name}, or set verify.build in .tideate/config.toml",
+            )
+            return await asyncio.to_thread(_read, tool, result, self._root)
+
+        async with one_at_a_time(self._root, "build", "a build"):
+            built = await followed(context, self._root, work)
+        self.last, self.output = built.shape, built.output
+        return built.shape
+
+
+def _clean_of(root: Path, build: Chosen) -> Chosen:
+    from tideate_core.commands.detection import detect_clean
+    from tideate_core.commands.trust import CommandTrust
+
+    tool = detect_clean(root, build.environment)
+    trusted = tool is not None and CommandTrust(root).is_trusted(tool)
+    return replace(build, tool=tool, off=False, configured=False, trusted=trusted)
+
+
+def _command(chosen: Chosen) -> CommandShape | None:
+    if chosen.tool is None:
+        return None
+    return CommandShape(
+        tool=chosen.tool.name,
+        command=list(chosen.tool.argv),
+        reason=chosen.tool.reason,
+        configured=chosen.configured,
+        trusted=chosen.trusted,
+    )
+
+
+def _counting(tell: Callable[[int, str], None]) -> Callable[[Sequence[Line]], None]:
+    number = 0
+
+    def take(lines: Sequence[Line]) -> None:
+        nonlocal number
+        number += len(lines)
+        tell(number, next((line.text.strip() for line in reversed(lines) if line.text.strip()), ""))
+
+    return take
+
+
+def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
+    """Bring what a build printed to its form."""
+    from tideate_core.commands.failures import parse_failures
+
+    output = result.printed
+    failures = parse_failures(output, root=root, tool=tool.name)
+    # of a build that went well what looks like an error is none
+    found = [one for one in failures.found if not result.ok or one.severity == "warning"]
+    shown, following = page(output, "", PAGE)
+    status = "timed_out" if result.timed_out else "passed" if result.ok else "failed"
+    shape = BuildShape(
+        status=status,  # type: ignore[arg-type]
+        tool=tool.name,
+        command=list(tool.argv),
+        duration_ms=result.duration_ms,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        ending=result.told,
+        problems=[
+            ProblemShape(
+                severity=one.severity,
+                file=one.file,
+                line=one.line,
+                column=one.column,
+                message=one.message,
+                code=one.code,
+            )
+            for one in found
+        ],
+        more_problems=failures.cut,
+        output=shown,
+        next_cursor=following,
+    )
+    return _Built(shape, output)

@@ -1,0 +1,124 @@
+"""What the tools that write do: each call is journalled under an id of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.errors import OutsideRoot, TideateError
+from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.filesystem.remembering import remember
+from tideate_core.mcp.servers.filesystem.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from tideate_core.mcp.servers.filesystem.arguments import Edit
+    from tideate_core.mcp.servers.filesystem.ground import Ground
+
+__all__ = ["Changes"]
+
+DIFF: Final = 30_000
+"""Characters of a diff in an answer."""
+MESSAGE: Final = 6_000
+
+
+class Changes:
+    """Changes the files of a root, one call at a time."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._turn = Turn(ground.root)
+
+    async def write(self, path: str, content: str) -> dict[str, Any]:
+        """Make a file hold a text."""
+        name = self._ground.resolve(path)
+
+        async def work(run: str) -> str:
+            from tideate_core.workspace.verbatim import Verbatim
+
+            return await Verbatim(self._ground.root).write(name, content.encode(), execution_id=run)
+
+        return await self._change(path, name, work)
+
+    async def edit(self, path: str, edits: Sequence[Edit], *, dry_run: bool) -> dict[str, Any]:
+        """Replace places of a text, all or none."""
+        name = self._ground.resolve(path)
+        diff, notes = "", list[str]()
+
+        async def work(run: str) -> str:
+            from tideate_core.mcp.servers.filesystem.editing import edited
+            from tideate_core.workspace import Workspace
+            from tideate_core.workspace.verbatim import refuse_repositories
+
+            nonlocal diff, notes
+            workspace = Workspace(self._ground.root)
+            refuse_repositories(workspace.resolve(name), workspace.root)
+            source = await workspace.read(name)
+            # many edits of a large text take their time
+            change, diff, notes = await asyncio.to_thread(edited, source, edits)
+            if change.before == change.after:
+                return "unchanged"
+            if not dry_run:
+                await workspace.apply([change], execution_id=run)
+            return "edited"
+
+        answer = await self._change(path, name, work, dry_run=dry_run)
+        shown = diff if len(diff) <= DIFF else f"{diff[:DIFF]}\n[the rest is left out]"
+        return {**answer, "diff": shown, "notes": notes}
+
+    async def make_directory(self, path: str) -> dict[str, Any]:
+        """Make a directory, where there is none."""
+        name = self._ground.resolve(path)
+
+        async def work(run: str) -> str:
+            from tideate_core.workspace.verbatim import Verbatim
+
+            if name == "." or not await Verbatim(self._ground.root).make_directory(name, execution_id=run):
+                return "unchanged"
+            return "made"
+
+        return await self._change(path, name, work)
+
+    async def move(self, source: str, destination: str) -> dict[str, Any]:
+        """Move a file or a directory."""
+        start, end = self._ground.entry(source), self._ground.entry(destination)
+
+        async def work(run: str) -> str:
+            from tideate_core.workspace.verbatim import Verbatim
+
+            await Verbatim(self._ground.root).move(start, end, execution_id=run)
+            return "moved"
+
+        return await self._change(source, end, work)
+
+    async def _change(
+        self, path: str, name: str, work: Callable[[str], Awaitable[str]], *, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Do something when it is its turn; returns what was done, and its id.
+
+        :param work: is given the id, returns what it did.
+        :raises ToolError: it cannot be done.
+        """
+        run = uuid.uuid4().hex
+        async with nullcontext() if dry_run else self._turn.taken():
+            try:
+                action = await work(run)
+                written = action != "unchanged" and not dry_run
+                if written:
+                    await asyncio.to_thread(remember, self._ground.root, run)
+            except (TideateError, OSError) as error:
+                raise self._failed(path, error) from error
+        return {"path": name, "action": action, "rollback": run if written else None}
+
+    def _failed(self, path: str, error: Exception) -> ToolError:
+        if isinstance(error, OutsideRoot):
+            return ToolError(f"{short(path)} leads out of the root, or belongs to .git or .tideate")
+        if isinstance(error, OSError):
+            return ToolError(f"{short(path)} cannot be changed: {error.strerror}")
+        words = self._ground.words(error)
+        return ToolError(words if len(words) <= MESSAGE else f"{words[:MESSAGE]}…")

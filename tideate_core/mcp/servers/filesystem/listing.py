@@ -1,0 +1,143 @@
+"""Lists directories and tells about files."""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.filesystem.ground import is_private, shown
+from tideate_core.mcp.servers.paging import page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.mcp.servers.filesystem.ground import Ground
+
+__all__ = ["info", "kind_of", "list_directory", "list_sizes"]
+
+ENTRIES: Final = 1_000
+CHARACTERS: Final = 30_000
+"""How much of a directory one answer has."""
+
+
+def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, Any], str]:
+    """Return a page of an open directory, which is closed, and as text."""
+    try:
+        with os.scandir(descriptor) as found:
+            # spelled out: a large directory has many of them
+            entries = sorted(
+                [
+                    (name, "file" if entry.is_file(follow_symlinks=False) else kind_of(entry))
+                    for entry in found
+                    if (name := entry.name)[0] != "." or not is_private(name)
+                ]
+            )
+    except OSError as error:
+        raise ToolError(f"{short(path)} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    some, following = page(entries, cursor, _most(entries))
+    names = [(name if name.isprintable() else shown(name), kind) for name, kind in some]
+    content = {
+        "entries": [{"name": name, "type": kind} for name, kind in names],
+        "total": len(entries),
+        "nextCursor": following,
+    }
+    return content, "\n".join([f"[{_MARKS[kind]}] {name}" for name, kind in names]) or "it is empty"
+
+
+_MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
+
+
+def list_sizes(ground: Ground, path: str, order: str, cursor: str) -> tuple[dict[str, Any], str]:
+    """Return a page of a directory with sizes, and as text."""
+    descriptor, _ = ground.open_directory(path)
+    try:
+        with os.scandir(descriptor) as found:
+            entries = [
+                (entry.name, kind, entry.stat(follow_symlinks=False).st_size if kind == "file" else None)
+                for entry in found
+                if not is_private(entry.name)
+                for kind in (kind_of(entry),)
+            ]
+    except OSError as error:
+        raise ToolError(f"{short(path)} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+    entries.sort(key=lambda one: (-(one[2] or 0) if order == "size" else 0, one[0]))
+    some, following = page(entries, cursor, _most(entries))
+    sizes = [size for _, _, size in entries if size is not None]
+    directories = sum(kind == "directory" for _, kind, _ in entries)
+    content = {
+        "entries": [{"name": shown(name), "type": kind, "size": size} for name, kind, size in some],
+        "files": len(sizes),
+        "directories": directories,
+        "size": sum(sizes),
+        "nextCursor": following,
+    }
+    lines = [
+        f"[{_MARKS[kind]}] {shown(name)}{'' if size is None else f'  {readable(size)}'}"
+        for name, kind, size in some
+    ]
+    lines.append(f"{len(sizes)} files, {directories} directories; {readable(sum(sizes))} in all files")
+    return content, "\n".join(lines)
+
+
+def info(ground: Ground, path: str) -> dict[str, Any]:
+    """Return what is known of a file or a directory."""
+    status, name, is_link = ground.status(path)
+    return {
+        "path": name,
+        "type": _kind_of_mode(status.st_mode),
+        "size": status.st_size,
+        "modified": _moment(status.st_mtime_ns),
+        "accessed": _moment(status.st_atime_ns),
+        "changed": _moment(status.st_ctime_ns),
+        "permissions": f"{stat.S_IMODE(status.st_mode):03o}",
+        "link": is_link,
+    }
+
+
+def kind_of(entry: os.DirEntry[str]) -> str:
+    """Tell what an entry of a directory is, without following it."""
+    if entry.is_file(follow_symlinks=False):
+        return "file"
+    if entry.is_dir(follow_symlinks=False):
+        return "directory"
+    return "link" if entry.is_symlink() else "other"
+
+
+def readable(size: int) -> str:
+    """Return a size as a person reads it."""
+    if size < 1024:
+        return f"{size} B"
+    value, units = size / 1024, iter(("KiB", "MiB", "GiB"))
+    unit = next(units)
+    while value >= 1024 and (larger := next(units, "")):
+        value, unit = value / 1024, larger
+    return f"{value:.1f} {unit}"
+
+
+def _most(entries: Sequence[tuple[Any, ...]]) -> int:
+    """Return how many of these an answer has, whatever their names are."""
+    if len(entries) * 60 <= CHARACTERS:
+        return ENTRIES
+    longest = max(len(repr(entry[0])) for entry in entries)
+    return max(1, min(ENTRIES, CHARACTERS // longest))
+
+
+def _kind_of_mode(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "directory"
+    return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def _moment(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC).isoformat(timespec="milliseconds")

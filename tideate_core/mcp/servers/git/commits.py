@@ -1,0 +1,210 @@
+"""Makes commits: of named files as they are, of all changes, or of what is staged; never of an accident.
+
+A commit of files is git's own `--only`: it is made of the last commit and these files, and what a person
+staged beside them stays staged. Of a file that is staged with one content and has another none is made.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.git import porcelain
+from tideate_core.mcp.servers.git.errors import GitFailed
+from tideate_core.mcp.servers.git.handoff import COMMIT_INFO, folder, write_whole
+from tideate_core.mcp.servers.git.place import check_links
+from tideate_core.mcp.servers.git.shapes import CommitResult
+from tideate_core.mcp.servers.git.staging import (
+    changes,
+    refuse_entries,
+    refuse_filters,
+    refuse_left_out,
+    refuse_under_way,
+)
+from tideate_core.mcp.servers.git.trusting import COMMIT_HOOKS, look
+from tideate_core.mcp.servers.git.writing import listed, write
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.mcp.servers.git.porcelain import Status
+    from tideate_core.mcp.servers.git.repository import Repository
+    from tideate_core.mcp.servers.git.trusting import Brought
+
+__all__ = ["NOTHING", "Wish", "commit", "describe", "leave", "wanted"]
+
+NOTHING: Final = "nothing to commit: {why}. `git_status` shows what is changed; an empty commit is not made"
+_MADE: Final = re.compile(r"^\[[^\n]*? ([0-9a-f]{40}(?:[0-9a-f]{24})?)\] ", re.MULTILINE)
+_EMPTY: Final = ("nothing to commit", "nothing added to commit", "no changes added to commit")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The commit that is wanted."""
+
+    agent: str
+    scope: str
+    description: str
+    files: tuple[str, ...] = ()
+    """Relative to the top; empty: what is staged, or all."""
+    everything: bool = False
+
+    @property
+    def message(self) -> str:
+        return f"{self.scope}: {self.description}\n\nAgent: {self.agent}\n"
+
+
+async def commit(repository: Repository, wish: Wish) -> CommitResult:
+    """Make a commit and write it down for those who come after.
+
+    :raises ToolError: there is nothing to commit, or a reason not to.
+    """
+    refuse_under_way(repository)
+    check_links(repository.place, repository.root)
+    folder(repository.root)
+    found = await wanted(repository, wish)
+    check_links(repository.place, repository.root, found.branch or "")
+    brought = look(repository)
+    if wish.files or wish.everything:
+        made = await _only(repository, wish, found, brought)
+    else:
+        made = await _commit(repository, wish, brought)
+    result = await describe(repository, made, found.branch or "HEAD", brought)
+    leave(repository, result)
+    return result
+
+
+def leave(repository: Repository, result: CommitResult) -> None:
+    """Write a commit down for those who come after.
+
+    :raises ToolError: it cannot be written; the commit is made all the same.
+    """
+    text = result.model_dump_json(by_alias=True, indent=2) + "\n"
+    try:
+        write_whole(folder(repository.root) / COMMIT_INFO, text)
+    except OSError as error:
+        raise ToolError(
+            f"the commit {result.commit_hash[:12]} is made, and .tideate/mcp/git/{COMMIT_INFO} cannot be "
+            f"written: {error.strerror}"
+        ) from error
+
+
+async def wanted(repository: Repository, wish: Wish) -> Status:
+    """Return the changes that are to be committed.
+
+    :raises ToolError: there are none, or some cannot be.
+    """
+    if wish.files:
+        return await _of_files(repository, wish.files)
+    found = await changes(repository)
+    refuse_entries(found.entries)
+    if wish.everything:
+        # a repository in the repository is none of its files
+        found.entries = [entry for entry in found.entries if not entry.path.endswith("/")]
+        if not found.entries:
+            raise ToolError(NOTHING.format(why="no file is changed"))
+    elif not any(entry.staged for entry in found.entries):
+        raise ToolError(NOTHING.format(why="nothing is staged; name `files`, or set `auto_stage` for all"))
+    return found
+
+
+async def _of_files(repository: Repository, files: Sequence[str]) -> Status:
+    for name in files:
+        path = repository.place.top / name
+        if path.is_dir() and not path.is_symlink():
+            raise ToolError(
+                f"{short(name)} is a directory: name its files, so that nothing else is committed"
+            )
+    found = await changes(repository, files, ignored=True)
+    refuse_entries(found.entries)
+    refuse_left_out(found.entries, files)
+    found.entries = [entry for entry in found.entries if entry.path in files]
+    seen: set[str] = set()
+    for entry in found.entries:
+        if entry.path in seen or (entry.staged and entry.worktree != "."):
+            raise ToolError(
+                f"{short(entry.path)} is staged with another content than the file has now: stage it again "
+                "with `git_add` if all of it is meant, or unstage it with `git_reset`"
+            )
+        seen.add(entry.path)
+    await _refuse_unknown(repository, [name for name in files if name not in seen])
+    if not seen:
+        raise ToolError(NOTHING.format(why="none of these files is changed"))
+    return found
+
+
+async def _refuse_unknown(repository: Repository, names: Sequence[str]) -> None:
+    missing = [name for name in names if not (repository.place.top / name).is_symlink()]
+    for name in missing:
+        if not (repository.place.top / name).exists():
+            raise ToolError(f"there is no file {short(name)}, and git knows of none that was deleted")
+
+
+async def _only(repository: Repository, wish: Wish, found: Status, brought: Brought) -> str:
+    """Commit the files as they are now; returns the id."""
+    paths = [entry.path for entry in found.entries]
+    await refuse_filters(repository, paths, brought)
+    # git commits only what it knows of; their contents are not in the index yet
+    new = [entry.path for entry in found.entries if entry.index == "?"]
+    if new:
+        with listed(repository, new) as options:
+            await write(repository, "add", "--intent-to-add", *options)
+    try:
+        with listed(repository, paths) as options:
+            return await _commit(repository, wish, brought, "--only", *options)
+    except BaseException:
+        if new:
+            await _forget(repository, new)
+        raise
+
+
+async def _forget(repository: Repository, paths: Sequence[str]) -> None:
+    """Leave files unknown to git, as they were; they stay where they are."""
+    with listed(repository, paths) as options:
+        await write(repository, "rm", "--cached", "--quiet", "--force", "--ignore-unmatch", *options)
+
+
+async def _commit(repository: Repository, wish: Wish, brought: Brought, *options: str) -> str:
+    try:
+        said = await write(
+            repository,
+            *("commit", f"--message={wish.message}", "--cleanup=whitespace"),
+            *("--no-edit", *options),
+            brought=brought,
+        )
+    except GitFailed as error:
+        if any(mark in error.said for mark in _EMPTY):
+            raise ToolError(NOTHING.format(why="these files are as in the last commit")) from error
+        raise
+    made = _MADE.search(said)
+    if made is None:
+        raise ToolError("git made a commit and did not say which; `git_log` shows it")
+    return made[1]
+
+
+async def describe(repository: Repository, made: str, branch: str, brought: Brought) -> CommitResult:
+    answer = await repository.ask(
+        *("show", "--format=%H%x00%cI%x00%B%x00", "--name-only", "-z", "--no-renames", "--no-color"),
+        *(
+            "--no-notes",
+            "--no-show-signature",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--diff-merges=first-parent",
+        ),
+        *("--end-of-options", made, "--"),
+    )
+    commit_hash, moment, message, *files = porcelain.text_of(answer.out).split("\0")
+    return CommitResult(
+        commit_hash=commit_hash,
+        branch=branch,
+        files=[path for name in files if (path := name.lstrip("\n"))],
+        message=message.rstrip("\n"),
+        timestamp=moment,
+        hooks=brought.of_hooks(COMMIT_HOOKS),
+        signing=brought.of_signing(),
+    )

@@ -1,0 +1,159 @@
+"""Asks git about one repository; nothing is written."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.git.errors import GitFailed, failure
+from tideate_core.mcp.servers.git.place import Place, find_place
+from tideate_core.mcp.servers.git.program import LARGEST, Answer, ask, find_git
+from tideate_core.mcp.servers.git.settings import (
+    HARD,
+    UNSIGNED,
+    Settings,
+    SettingsReader,
+    base_environment,
+    with_settings,
+)
+from tideate_core.workspace.paths import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+__all__ = ["Repositories", "Repository"]
+
+UNDER_WAY: Final = {
+    "MERGE_HEAD": "a merge",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """One repository, with the settings that keep git from running what it brings."""
+
+    git: str
+    root: Path
+    place: Place
+    settings: Settings
+
+    async def ask(
+        self,
+        command: str,
+        *arguments: str,
+        given: bytes = b"",
+        allowed: Iterable[int] = (0,),
+        largest: int = LARGEST,
+        environment: dict[str, str] | None = None,
+    ) -> Answer:
+        """Run a command of git that changes nothing.
+
+        :param allowed: the statuses that are no failure.
+        :raises GitFailed: it fails.
+        """
+        answer = await ask(
+            [self.git, *HARD, *UNSIGNED, command, *arguments],
+            cwd=self.place.top,
+            environment=self.environment() | (environment or {}),
+            given=given,
+            largest=largest,
+        )
+        if answer.status not in allowed:
+            raise failure(command, answer.said, answer.status, self.root)
+        return answer
+
+    def environment(self, *, trusted: bool = False) -> dict[str, str]:
+        """Return git's environment.
+
+        :param trusted: the repository's own filters may run.
+        """
+        found = base_environment(self.place)
+        return found if trusted else with_settings(found, self.settings.emptied())
+
+    def path(self, name: str) -> str:
+        """Return a path relative to the top, with no link on its way; the last name may be one.
+
+        :raises ToolError: it leaves the repository, or is of git or tideate.
+        """
+        root = Root(self.place.top)
+        try:
+            path = root.relative(root.entry(name))
+        except (WorkspaceError, OSError, ValueError):
+            raise ToolError(
+                f"{short(name)} is not a path in the repository: give one relative to its top, without `..`, "
+                "and not of .git or .tideate"
+            ) from None
+        try:
+            path.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ToolError(f"{short(name)} is no name that can be written in UTF-8") from None
+        return path
+
+    async def exists(self, name: str) -> bool:
+        """Tell whether a name stands for a commit."""
+        answer = await self.ask(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", allowed=(0, 1, 128)
+        )
+        return answer.status == 0
+
+    async def commit_of(self, name: str) -> str:
+        """Return the id of the commit that a name stands for.
+
+        :raises ToolError: it stands for none.
+        """
+        try:
+            answer = await self.ask(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+            )
+        except GitFailed:
+            raise unknown_commit(name) from None
+        return answer.out.decode().strip()
+
+    async def empty_tree(self) -> str:
+        """Return the id of the empty tree, with which all is compared before the first commit."""
+        answer = await self.ask("hash-object", "-t", "tree", os.devnull)
+        return answer.out.decode().strip()
+
+    def under_way(self) -> str | None:
+        """Return what a person has begun and not ended, in words."""
+        for name, words in UNDER_WAY.items():
+            if os.path.lexists(self.place.directory / name):
+                return words
+        return None
+
+
+def unknown_commit(name: str) -> ToolError:
+    return ToolError(f"there is no commit {short(name)}: `git_log` and `git_branch` list what there is")
+
+
+class Repositories:
+    """The repositories below a root.
+
+    :param root: without links.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._git: str | None = None
+        self._settings: SettingsReader | None = None
+
+    async def find(self, repo_path: str = "") -> Repository:
+        """Return the one at the root, or the one that a path is in.
+
+        :raises ToolError: there is none, it is not all inside the root, or there is no git.
+        """
+        if self._git is None or self._settings is None:
+            self._git = find_git()
+            self._settings = SettingsReader(self._git, self.root)
+        place = find_place(self.root, repo_path)
+        return Repository(self._git, self.root, place, await self._settings.read(place))

@@ -1,0 +1,228 @@
+"""The git server: its tools, and what each one asks of the repository."""
+
+# ruff: noqa: TC001 - the SDK reads the annotations of a tool's function
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from mcp_types import CallToolResult, ToolAnnotations
+
+from tideate_core import __version__
+from tideate_core.mcp.careful import CarefulServer
+from tideate_core.mcp.servers.git import looking
+from tideate_core.mcp.servers.git.arguments import (
+    Context,
+    Count,
+    Cursor,
+    Moment,
+    Paths,
+    RepoPath,
+    Revision,
+    Skip,
+    Untracked,
+    Where,
+)
+from tideate_core.mcp.servers.git.changing import add_changing_tools
+from tideate_core.mcp.servers.git.repository import Repositories
+from tideate_core.mcp.servers.git.revisions import checked_revision, commit_id, moment
+from tideate_core.mcp.servers.git.shapes import (
+    BranchesShape,
+    DiffShape,
+    LogShape,
+    ShowShape,
+    StatusShape,
+    result,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp.server.mcpserver import MCPServer
+
+__all__ = ["git_server"]
+
+LOOKING = ToolAnnotations(
+    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+)
+
+INSTRUCTIONS = """\
+This server looks at one git repository and commits to it. Begin with `git_status`. `git_commit` with `files`
+commits these files and nothing else; what a person has staged stays staged. Paths are relative to the top of
+the repository. A long answer comes in pages: pass its `nextCursor` as `cursor`."""
+
+# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
+StatusAnswer: TypeAlias = Annotated[CallToolResult, StatusShape]
+DiffAnswer: TypeAlias = Annotated[CallToolResult, DiffShape]
+LogAnswer: TypeAlias = Annotated[CallToolResult, LogShape]
+ShowAnswer: TypeAlias = Annotated[CallToolResult, ShowShape]
+BranchesAnswer: TypeAlias = Annotated[CallToolResult, BranchesShape]
+
+
+def git_server(root: Path) -> MCPServer[Any]:
+    """Return a server for the repositories at and below a root.
+
+    :param root: an existing absolute directory, without links.
+    """
+    repositories = Repositories(root)
+    server = CarefulServer(
+        "tideate-git",
+        title="tideate: git",
+        description="Looks at a git repository and commits to it; runs nothing that the repository brings.",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+    )
+    _add_changes(server, repositories)
+    _add_history(server, repositories)
+    add_changing_tools(server, repositories)
+    _add_resources(server, repositories)
+    return server
+
+
+def _add_changes(server: CarefulServer, repositories: Repositories) -> None:
+    async def git_status(
+        repo_path: RepoPath = "", untracked: Untracked = "normal", cursor: Cursor = ""
+    ) -> StatusAnswer:
+        repository = await repositories.find(repo_path)
+        return result(*await looking.status(repository, untracked, cursor))
+
+    async def git_diff(
+        repo_path: RepoPath = "",
+        target: Revision = "HEAD",
+        paths: Paths = [],  # noqa: B006 the SDK copies it
+        context_lines: Context = 3,
+        cursor: Cursor = "",
+    ) -> DiffAnswer:
+        repository = await repositories.find(repo_path)
+        places = [repository.path(path) for path in paths]
+        return result(
+            *await looking.diff(repository, "head", checked_revision(target), places, context_lines, cursor)
+        )
+
+    async def git_diff_unstaged(
+        repo_path: RepoPath = "",
+        paths: Paths = [],  # noqa: B006
+        context_lines: Context = 3,
+        cursor: Cursor = "",
+    ) -> DiffAnswer:
+        repository = await repositories.find(repo_path)
+        places = [repository.path(path) for path in paths]
+        return result(*await looking.diff(repository, "unstaged", "", places, context_lines, cursor))
+
+    async def git_diff_staged(
+        repo_path: RepoPath = "",
+        paths: Paths = [],  # noqa: B006
+        context_lines: Context = 3,
+        cursor: Cursor = "",
+    ) -> DiffAnswer:
+        repository = await repositories.find(repo_path)
+        places = [repository.path(path) for path in paths]
+        return result(*await looking.diff(repository, "staged", "", places, context_lines, cursor))
+
+    server.add_tool(
+        git_status,
+        title="Show what is changed",
+        description="Show the branch, what is staged, what is changed and which files git does not know.",
+        annotations=LOOKING,
+    )
+    server.add_tool(
+        git_diff,
+        title="Show all changes",
+        description="Show how the files differ from the last commit, or from another (`target`), staged or "
+        "not. New files that git does not know are not in it: `git_status` lists them.",
+        annotations=LOOKING,
+    )
+    server.add_tool(
+        git_diff_unstaged,
+        title="Show what is not staged",
+        description="Show how the files differ from what is staged.",
+        annotations=LOOKING,
+    )
+    server.add_tool(
+        git_diff_staged,
+        title="Show what is staged",
+        description="Show how what is staged differs from the last commit.",
+        annotations=LOOKING,
+    )
+
+
+def _add_history(server: CarefulServer, repositories: Repositories) -> None:
+    async def git_log(
+        repo_path: RepoPath = "",
+        max_count: Count = 10,
+        skip: Skip = 0,
+        since: Moment = "",
+        until: Moment = "",
+        path: Annotated[str, "Only commits that changed this file or directory."] = "",
+        revision: Revision = "HEAD",
+        cursor: Cursor = "",
+    ) -> LogAnswer:
+        repository = await repositories.find(repo_path)
+        query = looking.LogQuery(
+            revision=checked_revision(revision),
+            count=max_count,
+            skip=skip,
+            since=moment(since) if since else "",
+            until=moment(until) if until else "",
+            path=repository.path(path) if path else "",
+        )
+        return result(*await looking.log(repository, query, cursor))
+
+    async def git_show(
+        revision: Revision = "HEAD",
+        repo_path: RepoPath = "",
+        paths: Paths = [],  # noqa: B006
+        context_lines: Context = 3,
+        cursor: Cursor = "",
+    ) -> ShowAnswer:
+        repository = await repositories.find(repo_path)
+        places = [repository.path(path) for path in paths]
+        return result(
+            *await looking.show(repository, checked_revision(revision), places, context_lines, cursor)
+        )
+
+    async def git_branch(
+        repo_path: RepoPath = "",
+        branch_type: Where = "local",
+        contains: Revision = "",
+        not_contains: Revision = "",
+        cursor: Cursor = "",
+    ) -> BranchesAnswer:
+        repository = await repositories.find(repo_path)
+        inside = checked_revision(contains) if contains else ""
+        outside = checked_revision(not_contains) if not_contains else ""
+        return result(*await looking.branches(repository, branch_type, inside, outside, cursor))
+
+    server.add_tool(
+        git_log,
+        title="Show the history",
+        description="List commits, the newest first.",
+        annotations=LOOKING,
+    )
+    server.add_tool(
+        git_show,
+        title="Show a commit",
+        description="Show a commit: its author, its message and what it changed.",
+        annotations=LOOKING,
+    )
+    server.add_tool(
+        git_branch,
+        title="List branches",
+        description="List the branches, local, remote or all; only those with (`contains`) or without "
+        "(`not_contains`) a commit.",
+        annotations=LOOKING,
+    )
+
+
+def _add_resources(server: CarefulServer, repositories: Repositories) -> None:
+    @server.resource(
+        "git://commit/{sha}",
+        title="A commit",
+        description="A commit with what it changed, by its id; the first 60,000 characters.",
+        mime_type="text/x-patch",
+    )
+    async def commit(sha: str) -> str:
+        repository = await repositories.find()
+        _, text = await looking.show(repository, commit_id(sha), (), 3, "")
+        return text

@@ -1,0 +1,231 @@
+"""What a repository's own configuration could make git run, and the settings that keep it from that.
+
+The person's configuration, of the user and of the system, is theirs and stays as it is; what comes with the
+repository (`.git/config`, that of a worktree, and what either includes) may come from anybody.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.mcp.servers.git.errors import failure
+from tideate_core.mcp.servers.git.program import ask
+from tideate_core.project import real
+from tideate_core.workspace.git import SAFE, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from tideate_core.mcp.servers.git.place import Place
+
+__all__ = ["HARD", "Settings", "SettingsReader", "base_environment"]
+
+HARD: Final = (
+    *SAFE[1:],
+    *("-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false", "-c", "core.editor=:"),
+    *(
+        "-c",
+        "sequence.editor=:",
+        "-c",
+        "core.pager=cat",
+        "-c",
+        "credential.helper=",
+        "-c",
+        "core.sshCommand=:",
+    ),
+    *(
+        "-c",
+        "core.alternateRefsCommand=:",
+        "-c",
+        "log.showSignature=false",
+        "-c",
+        "log.showRoot=true",
+        "-c",
+        "diff.orderFile=/dev/null",
+    ),
+    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "status.submoduleSummary=false"),
+    *("-c", "i18n.commitEncoding=UTF-8", "-c", "i18n.logOutputEncoding=UTF-8"),
+    *("-c", "user.useConfigOnly=true", "-c", "core.quotePath=false"),
+    *("-c", "advice.addEmbeddedRepo=false", "-c", "core.preferSymlinkRefs=false", "-c", "color.ui=false"),
+)
+"""What stands behind the program's name in every command."""
+
+UNSIGNED: Final = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "gpg.program=false")
+
+_LOCAL: Final = frozenset({"local", "worktree"})
+_SIGNING: Final = ("commit.gpgsign", "user.signingkey", "gpg.")
+_LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
+"""Programs that git-lfs runs by the repository's own configuration."""
+_FILTER_KEYS: Final = ("clean", "smudge", "process", "required")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A repository's configuration, read once."""
+
+    local: Mapping[str, tuple[str, ...]] = field(repr=False)
+    """What comes with the repository, by key; sections and variables in lower case."""
+    person: Mapping[str, tuple[str, ...]] = field(repr=False)
+    cacheable: bool
+    """Nothing is included, so that two files say all."""
+
+    def value(self, key: str) -> str | None:
+        """Return what counts of a key; the repository's own counts before the person's."""
+        values = self.local.get(key) or self.person.get(key)
+        return values[-1] if values else None
+
+    def is_set(self, key: str) -> bool:
+        """Tell whether a boolean is true."""
+        return (self.value(key) or "").lower() in ("true", "yes", "on", "1")
+
+    def emptied(self) -> dict[str, str]:
+        """Return the settings that make every filter of the repository's own what the person has for it."""
+        found: dict[str, str] = {}
+        for key in self.local:
+            if (parts := _filter_key(key)) is not None:
+                found[key] = self._persons(key, parts[1])
+        if any(key.startswith(_LFS_PROGRAMS) for key in self.local):
+            for name in _FILTER_KEYS:
+                found[f"filter.lfs.{name}"] = "false" if name == "required" else ""
+        return found
+
+    def foreign_filters(self) -> frozenset[str]:
+        """Return the filters that are not the person's own, or would run what the repository names."""
+        names = {parts[0] for key in self.local if (parts := _filter_key(key)) is not None}
+        if any(key.startswith(_LFS_PROGRAMS) for key in self.local):
+            names.add("lfs")
+            return frozenset(names)
+        return frozenset(names - self.persons_filters())
+
+    def persons_filters(self) -> frozenset[str]:
+        return frozenset(parts[0] for key in self.person if (parts := _filter_key(key)) is not None)
+
+    def _persons(self, key: str, name: str) -> str:
+        values = self.person.get(key)
+        return values[-1] if values else ("false" if name == "required" else "")
+
+    def signing(self) -> list[str]:
+        """Return what signing would use, one setting a line."""
+        return sorted(
+            f"{where} {key}={value!r}"
+            for where, found in (("local", self.local), ("person", self.person))
+            for key, values in found.items()
+            if key.startswith(_SIGNING)
+            for value in values
+        )
+
+    def filters(self) -> list[str]:
+        """Return the repository's own filters, one setting a line."""
+        return sorted(
+            f"{key}={value!r}"
+            for key, values in self.local.items()
+            if key.startswith(("filter.", *_LFS_PROGRAMS))
+            for value in values
+        )
+
+
+class SettingsReader:
+    """Reads a repository's configuration, and again only when its files have changed.
+
+    :param git: absolute path of the program.
+    """
+
+    def __init__(self, git: str, root: Path) -> None:
+        self._git = git
+        self._root = root
+        self._known: dict[Path, tuple[object, Settings]] = {}
+
+    async def read(self, place: Place) -> Settings:
+        """Return the configuration.
+
+        :raises ToolError: it cannot be read, or says that the repository's files are elsewhere.
+        """
+        state = _state(place)
+        known = self._known.get(place.directory)
+        if known is not None and known[0] == state:
+            return known[1]
+        settings = await self._ask(place)
+        _refuse_other_worktree(settings, place)
+        if settings.cacheable:
+            self._known[place.directory] = (state, settings)
+        return settings
+
+    async def _ask(self, place: Place) -> Settings:
+        argv = [self._git, *HARD, "config", "--list", "--show-scope", "-z"]
+        answer = await ask(argv, cwd=place.top, environment=base_environment(place))
+        if answer.status or not answer.whole:
+            raise failure("config", answer.said, answer.status, self._root)
+        return _parse(answer.out)
+
+
+def base_environment(place: Place) -> dict[str, str]:
+    """Return git's environment: the repository is the one that was found, and no other above it."""
+    return {
+        **environment(),
+        "GIT_CEILING_DIRECTORIES": str(place.top.parent),
+        "GIT_WORK_TREE": str(place.top),
+        "GIT_EDITOR": ":",
+        "GIT_SEQUENCE_EDITOR": ":",
+        "GIT_PAGER": "cat",
+        "GIT_SSH_COMMAND": ":",
+        "GIT_ASKPASS": ":",
+    }
+
+
+def with_settings(environment: dict[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment that sets these for git; unlike `-c`, a name may hold any character."""
+    found = {**environment, "GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings.items()):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
+
+
+def _state(place: Place) -> object:
+    return tuple(_look(path) for path in (place.common / "config", place.directory / "config.worktree"))
+
+
+def _look(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _parse(listed: bytes) -> Settings:
+    fields = os.fsdecode(listed).split("\0")
+    local: dict[str, list[str]] = {}
+    person: dict[str, list[str]] = {}
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        if scope == "command":
+            continue
+        key, mark, value = entry.partition("\n")
+        (local if scope in _LOCAL else person).setdefault(key, []).append(value if mark else "true")
+    return Settings(_frozen(local), _frozen(person), not any(key.startswith("include") for key in local))
+
+
+def _frozen(found: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(values) for key, values in found.items()}
+
+
+def _filter_key(key: str) -> tuple[str, str] | None:
+    """Return the filter's name and the variable."""
+    if not key.startswith("filter.") or key.count(".") < 2:
+        return None
+    name, _, variable = key.removeprefix("filter.").rpartition(".")
+    return name, variable
+
+
+def _refuse_other_worktree(settings: Settings, place: Place) -> None:
+    for worktree in settings.local.get("core.worktree", ()):
+        if real(place.directory / worktree) != place.top:
+            raise ToolError(
+                "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
+                "`git config --unset core.worktree` makes them the ones at its top"
+            )

@@ -1,0 +1,161 @@
+"""Puts files into the index and takes them out of it; the files themselves stay as they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.git import porcelain
+from tideate_core.mcp.servers.git.errors import GitFailed
+from tideate_core.mcp.servers.git.place import check_links
+from tideate_core.mcp.servers.git.shapes import FileShape, StagedShape
+from tideate_core.mcp.servers.git.trusting import look
+from tideate_core.mcp.servers.git.writing import listed, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tideate_core.mcp.servers.git.porcelain import Entry
+    from tideate_core.mcp.servers.git.repository import Repository
+    from tideate_core.mcp.servers.git.trusting import Brought
+
+__all__ = ["add", "changes", "refuse_filters", "refuse_under_way", "reset", "staged"]
+
+SHOWN: Final = 1_000
+_CHANGES: Final = (
+    *("--porcelain=v2", "-z", "--branch", "--no-renames", "--ignore-submodules=dirty"),
+    "--untracked-files=all",
+)
+_NO_FILTER: Final = frozenset({"unspecified", "unset", "set", ""})
+
+
+async def changes(
+    repository: Repository, paths: Sequence[str] = (), *, ignored: bool = False
+) -> porcelain.Status:
+    """Return all changes below these paths, or all; a rename is a file that is gone and one that is new."""
+    kind = "--ignored=matching" if ignored else "--ignored=no"
+    answer = await repository.ask("status", *_CHANGES, kind, "--", *paths)
+    if not answer.whole:
+        raise ToolError("there are too many changes to look at them all: name fewer files")
+    return porcelain.status(answer.out)
+
+
+async def add(repository: Repository, files: Sequence[str]) -> StagedShape:
+    """Stage files, or directories with all in them, as they are now.
+
+    :raises ToolError: one does not exist, is ignored, or has a filter that would not run.
+    """
+    refuse_under_way(repository, but="a merge")
+    check_links(repository.place, repository.root)
+    found = await changes(repository, files, ignored=True)
+    refuse_left_out(found.entries, files)
+    touched = [entry for entry in found.entries if not entry.path.endswith("/") and entry.index != "!"]
+    brought = look(repository)
+    await refuse_filters(repository, (entry.path for entry in touched), brought)
+    before = await _tree(repository) if any(entry.staged for entry in touched) else None
+    if files:
+        with listed(repository, files) as options:
+            await write(repository, "add", *options, brought=_without_hooks(brought))
+    return await staged(repository, before)
+
+
+def _without_hooks(brought: Brought) -> Brought | None:
+    """Filters of a trusted repository run; of an untrusted one nothing does."""
+    return brought if brought.trusted else None
+
+
+async def reset(repository: Repository, files: Sequence[str]) -> StagedShape:
+    """Unstage files, or all of them.
+
+    :raises ToolError: a merge or the like is under way, of which this would take away what is needed.
+    """
+    refuse_under_way(repository)
+    check_links(repository.place, repository.root)
+    found = await changes(repository, files)
+    before = await _tree(repository) if any(entry.staged for entry in found.entries) else None
+    if files:
+        with listed(repository, files) as options:
+            await write(repository, "reset", "--quiet", *options)
+    else:
+        await write(repository, "reset", "--quiet")
+    return await staged(repository, before)
+
+
+async def staged(repository: Repository, before: str | None = None) -> StagedShape:
+    """Return what is staged."""
+    answer = await repository.ask("diff", "--cached", "--name-status", "--no-renames", "-z", "--no-ext-diff")
+    fields = porcelain.text_of(answer.out).split("\0")
+    files = [
+        FileShape(path=path, staged=kind[:1], unstaged="")
+        for kind, path in zip(fields[::2], fields[1::2], strict=False)
+    ]
+    return StagedShape(staged=files[:SHOWN], total=len(files), index_before=before)
+
+
+async def refuse_filters(repository: Repository, paths: Iterable[str], brought: Brought) -> None:
+    """Refuse files of which git would keep something else than their filter makes of them.
+
+    :raises ToolError: a filter is the repository's own and not trusted, or not set up at all.
+    """
+    given = b"".join(path.encode() + b"\0" for path in paths)
+    if not given:
+        return
+    answer = await repository.ask("check-attr", "-z", "--stdin", "filter", given=given)
+    fields = porcelain.text_of(answer.out).split("\0")
+    by_filter = {name: path for path, name in zip(fields[::3], fields[2::3], strict=False)}
+    foreign, known = repository.settings.foreign_filters(), repository.settings.persons_filters()
+    for name in sorted(by_filter.keys() - _NO_FILTER):
+        path = short(by_filter[name])
+        if name in foreign and not brought.trusted:
+            raise ToolError(
+                f"{path} has the filter {short(name)}, a program that this repository brings; "
+                f"{brought.why}, and without it the file would be kept as something else"
+            )
+        if name not in foreign and name not in known:
+            raise ToolError(
+                f"{path} has the filter {short(name)}, which is not set up, so git would keep the file as "
+                "something else than is meant; install it (for LFS `git lfs install`), or leave this file to "
+                "a person"
+            )
+
+
+def refuse_under_way(repository: Repository, *, but: str = "") -> None:
+    """:raises ToolError: a person has begun something that this would end or spoil."""
+    words = repository.under_way()
+    if words is not None and words != but:
+        raise ToolError(f"{words} has not ended in this repository; a person has to end or abort it first")
+
+
+def refuse_left_out(entries: Iterable[Entry], files: Sequence[str]) -> None:
+    """Refuse what git would leave out, and then stage the rest.
+
+    :raises ToolError: a named file is ignored.
+    """
+    for entry in entries:
+        named = [name for name in files if name == entry.path.rstrip("/") or _is_in(name, entry.path)]
+        if entry.index == "!" and named:
+            raise ToolError(f"{short(named[0])} is ignored by git; take it out of `files`")
+        if entry.index == "?" and any(_is_in(name, entry.path) for name in named):
+            raise ToolError(f"{short(named[0])} is in a repository of its own: name that as `repo_path`")
+
+
+def _is_in(name: str, directory: str) -> bool:
+    return directory.endswith("/") and name.startswith(directory)
+
+
+def refuse_entries(entries: Iterable[Entry]) -> None:
+    """:raises ToolError: a file has a conflict."""
+    for entry in entries:
+        if entry.unmerged:
+            raise ToolError(
+                f"{short(entry.path)} has a conflict of a merge; a person has to resolve it first"
+            )
+
+
+async def _tree(repository: Repository) -> str | None:
+    try:
+        return (await repository.ask("write-tree")).out.decode().strip()
+    except GitFailed:
+        return None  # with a conflict there is none

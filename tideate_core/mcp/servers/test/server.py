@@ -1,0 +1,150 @@
+"""The test server: which tests a project has, and running them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
+from mcp_types import CallToolResult
+from pydantic import Field
+
+from tideate_core import __version__
+from tideate_core.mcp.careful import CarefulServer
+from tideate_core.mcp.servers.commanding import LOOKING, PAGE, RUNNING, Cursor, Timeout, answered
+from tideate_core.mcp.servers.paging import page
+from tideate_core.mcp.servers.parameters import Line, RelativePath
+from tideate_core.mcp.servers.test.shapes import ListShape, OutputShape, RunShape, run_text
+from tideate_core.mcp.servers.test.work import REPORT_PATH, Tests
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mcp.server.mcpserver import MCPServer
+
+__all__ = ["test_server"]
+
+MOST_FILES: Final = 500
+
+INSTRUCTIONS = """\
+This server lists and runs the tests of one project. `test_list` reads their files and runs nothing.
+`test_run` runs all of them, or those of some files, or those whose names fit a pattern; it answers with
+counts and with each failure's file, line and message. It runs the project's own code, so a person has to
+trust the project first (`tideate trust`)."""
+
+# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
+Call: TypeAlias = Context[Any, Any]
+Files: TypeAlias = Annotated[
+    list[RelativePath], Field(max_length=MOST_FILES, description="Relative to the root; none: all.")
+]
+Pattern: TypeAlias = Annotated[
+    Line,
+    Field(
+        max_length=500,
+        description="Which names, as the runner takes them: of pytest an expression as `login and not slow`, "
+        "of jest, vitest, go and ctest a regular expression, of unittest and cargo a part of the name.",
+    ),
+]
+OrAll: TypeAlias = Annotated[
+    bool,
+    Field(description="Where only all tests can be run, run all; `files` of the answer is empty then."),
+]
+Kind: TypeAlias = Annotated[Literal["tests", "files"], Field(description="Each test, or only their files.")]
+Listed: TypeAlias = Annotated[CallToolResult, ListShape]
+Run: TypeAlias = Annotated[CallToolResult, RunShape]
+Printed: TypeAlias = Annotated[CallToolResult, OutputShape]
+
+
+def test_server(root: Path) -> MCPServer[Any]:
+    """Return a server for the tests of the project at a root.
+
+    :param root: an existing absolute directory, without links.
+    """
+    tests = Tests(root)
+    server = CarefulServer(
+        "tideate-test",
+        title="tideate: tests",
+        description="Lists and runs a project's tests.",
+        instructions=INSTRUCTIONS,
+        version=__version__,
+        log_level="WARNING",
+    )
+    _add_list(server, tests)
+    _add_run(server, tests)
+    _add_resource(server, tests)
+    return server
+
+
+test_server.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
+
+
+def _add_list(server: CarefulServer, tests: Tests) -> None:
+    async def test_list(
+        files: Files = [],  # noqa: B006 the SDK copies it
+        kind: Kind = "tests",
+        cursor: Cursor = "",
+    ) -> Listed:
+        shape = await tests.listed(files, kind, cursor)
+        lines = [
+            ":".join(str(part) for part in (one.file, one.line, one.name) if part) for one in shape.tests
+        ]
+        more = f"\n{shape.total} in all; cursor for more: {shape.next_cursor}" if shape.next_cursor else ""
+        return answered(shape, ("\n".join(lines) or "no tests were found") + more)
+
+    server.add_tool(
+        test_list,
+        title="List the tests",
+        description="List the project's tests with their files and lines, or only the files. Reads the files "
+        "and runs nothing, so tests that are made while they run are not listed.",
+        annotations=LOOKING,
+    )
+
+
+def _add_run(server: CarefulServer, tests: Tests) -> None:
+    async def test_run(
+        context: Call,
+        files: Files = [],  # noqa: B006
+        pattern: Pattern = "",
+        or_all: OrAll = False,
+        timeout: Timeout = None,  # noqa: ASYNC109 of the program that is run
+    ) -> Run:
+        ran = await tests.run(context, files, pattern, timeout, or_all=or_all)
+        output, following = page(ran.output, "", PAGE)
+        shape = RunShape(**ran.results.model_dump(), output=output, next_cursor=following, report=REPORT_PATH)
+        return answered(shape, run_text(ran.results))
+
+    async def test_output(cursor: Cursor = "") -> Printed:
+        if tests.last is None:
+            raise ToolError("no tests were run by this server so far; call `test_run`")
+        output, following = page(tests.last.output, cursor, PAGE)
+        return answered(OutputShape(output=output, next_cursor=following), output)
+
+    server.add_tool(
+        test_run,
+        title="Run tests",
+        description="Run the project's tests: all, those of some files, those whose names fit a pattern, or "
+        "both. Answers how many passed, failed and were skipped, and where each failure is. Tests that fail "
+        "are an answer, not an error. One run at a time; cancelling ends it.",
+        annotations=RUNNING,
+    )
+    server.add_tool(
+        test_output,
+        title="Show what the last run printed",
+        description="Show what the last `test_run` printed, from its beginning or from a cursor on.",
+        annotations=LOOKING,
+    )
+
+
+def _add_resource(server: CarefulServer, tests: Tests) -> None:
+    @server.resource(
+        "tideate://test/report",
+        title="The last test report",
+        description="How the last run of tests in this project ended, as JSON.",
+        mime_type="application/json",
+    )
+    async def report() -> str:
+        content = await asyncio.to_thread(tests.report)
+        if content is None:
+            raise ResourceNotFoundError("no tests were run in this project so far; call the tool `test_run`")
+        return content

@@ -1,0 +1,249 @@
+"""Writing files byte for byte, making directories, moving both: journalled like a run's, all or nothing.
+
+`Workspace.apply` changes texts, whose line ends and last line stay as they are; here nothing of a file is
+kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import EditConflict, WorkspaceError
+from tideate_core.project import private_dir
+from tideate_core.workspace.commit import Committer, to_the_end
+from tideate_core.workspace.files import ABSENT, Snapshot, snapshot
+from tideate_core.workspace.journal import Journal
+from tideate_core.workspace.paths import PROTECTED, Root
+from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["MOVED_BYTES", "MOVED_FILES", "Verbatim", "refuse_repositories"]
+
+MOVED_FILES: Final = 2_000
+MOVED_BYTES: Final = 64 << 20
+"""How much is moved with a directory: all of it is kept in the journal."""
+_NEW: Final = 0o755
+_WRITE_BITS: Final = 0o222
+
+
+def holds_repository(directory: Path) -> bool:
+    """Whether git would take a directory for a repository's own, whatever its name is."""
+    return (
+        os.path.lexists(directory / "HEAD")
+        and (directory / "objects").is_dir()
+        and (directory / "refs").is_dir()
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is in a directory that is moved."""
+
+    files: list[tuple[Path, Snapshot]]
+    directories: list[tuple[Path, int]]
+    """With their permissions; outer ones first."""
+
+
+class Verbatim:
+    """Changes the files below a root; a run's id takes back what was changed as that run.
+
+    :param root: of a project, whose private directory has the journal.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = Root(root)
+        self._given = root
+
+    async def write(self, path: str, data: bytes, *, execution_id: str) -> str:
+        """Make a file hold these bytes, in directories that are made where they are missing.
+
+        :returns: ``created``, ``replaced`` or, where it held them before, ``unchanged``.
+        :raises OutsideRoot: the path may not be written.
+        :raises EditConflict: no file can be there, or it changed meanwhile; nothing was written.
+        :raises WorkspaceError: it cannot be written; everything was put back.
+        """
+        found = await asyncio.to_thread(self._for_writing, path)
+        before = found[1]
+        new = before.state == ABSENT
+        after = Snapshot.of_file(data, before.state.mode)
+        if before.state.holds_same_as(after.state):
+            return "unchanged"
+        plan = Plan(files=[_operation(self._root.relative(found[0]), found[0], before, after, new_mode=new)])
+        await self._commit(plan, execution_id)
+        return "created" if new else "replaced"
+
+    async def make_directory(self, path: str, *, execution_id: str) -> bool:
+        """Make a directory and those above it; False where it is there.
+
+        :raises OutsideRoot: the path may not be written.
+        :raises EditConflict: something else is there.
+        :raises WorkspaceError: it cannot be made; everything was put back.
+        """
+        missing = await asyncio.to_thread(self._for_making, path)
+        if missing:
+            await self._commit(Plan(made=missing), execution_id)
+        return bool(missing)
+
+    async def move(self, source: str, target: str, *, execution_id: str) -> str:
+        """Move a file, or a directory with all in it; returns its new path. Nothing is overwritten.
+
+        :raises OutsideRoot: one of the paths may not be written.
+        :raises EditConflict: there is nothing to move, or something where it is to go.
+        :raises WorkspaceError: it is one that cannot be moved so that it could be taken back.
+        """
+        start, end = self._writable(source, follow=False), self._writable(target, follow=False)
+        plan = await asyncio.to_thread(self._moving, start, end, source, target)
+        await self._commit(plan, execution_id)
+        return self._root.relative(end)
+
+    async def _commit(self, plan: Plan, execution_id: str) -> None:
+        journal = Journal(private_dir(self._given))
+        committer = Committer(self._root, None, journal, merges=True)
+        committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
+        if cancelled:
+            await to_the_end(committer.put_back(committed))
+            raise asyncio.CancelledError
+
+    def _writable(self, path: str, *, follow: bool = True) -> Path:
+        place = self._root.resolve(path) if follow else self._root.entry(path)
+        if place == self._root.path:
+            raise EditConflict(f"{path} is the root itself; nothing was changed")
+        refuse_repositories(place, self._root.path)
+        return place
+
+    def _for_writing(self, path: str) -> tuple[Path, Snapshot]:
+        place = self._writable(path)
+        found = _look(place, path)
+        if found.state.kind not in ("absent", "file"):
+            raise EditConflict(f"{path} is a directory or no regular file; nothing was written")
+        if found.state.kind == "file":
+            _refuse_read_only(place, found, path)
+        return place, found
+
+    def _for_making(self, path: str) -> list[DirectoryOperation]:
+        place = self._writable(path)
+        if os.path.lexists(place) and not place.is_dir():
+            raise EditConflict(f"{path} is a file; nothing was made")
+        return _missing(place, self._root.path)
+
+    def _moving(self, start: Path, end: Path, source: str, target: str) -> Plan:
+        if not os.path.lexists(start):
+            raise EditConflict(f"{source} does not exist; nothing was moved")
+        if os.path.lexists(end):
+            raise EditConflict(f"{target} exists already; nothing was moved")
+        if start.is_symlink():
+            raise WorkspaceError(f"{source} is a symbolic link; a person has to move it")
+        if end.is_relative_to(start):
+            raise EditConflict(f"{target} is inside {source}; nothing was moved")
+        if not start.is_dir():
+            return self._moving_files([(start, _look(start, source))], lambda _: end)
+        found = _collect(start, source)
+        plan = self._moving_files(found.files, lambda path: end / path.relative_to(start))
+        plan.made = _missing(end, self._root.path)
+        for path, mode in found.directories:
+            there = end / path.relative_to(start)
+            plan.made.append(DirectoryOperation(there, mode))
+            plan.modes.append(ModeOperation(there, _NEW, mode))
+        plan.modes.reverse()  # inner ones first: a directory may be closed then
+        plan.removed = [DirectoryOperation(path, mode) for path, mode in reversed(found.directories)]
+        return plan
+
+    def _moving_files(self, files: list[tuple[Path, Snapshot]], goal: Callable[[Path], Path]) -> Plan:
+        plan = Plan()
+        name = self._root.relative
+        for path, found in files:
+            if found.state.kind != "file":
+                raise WorkspaceError(f"{name(path)} is a link or no regular file; a person has to move it")
+            _refuse_read_only(path, found, name(path))
+            there = goal(path)
+            plan.files.append(_operation(name(there), there, Snapshot(ABSENT), found, moved_from=path))
+        # what is there is written before what was is removed
+        plan.files += [_operation(name(path), path, found, Snapshot(ABSENT)) for path, found in files]
+        return plan
+
+
+def refuse_repositories(place: Path, root: Path | None) -> None:
+    """Refuse a path in what git keeps under another name than `.git`, as a bare repository.
+
+    :raises EditConflict: it is.
+    """
+    for directory in (place, *place.parents):
+        if directory.is_dir() and holds_repository(directory):
+            raise EditConflict(
+                f"{directory.name} is a git repository's own directory; nothing is changed in it"
+            )
+        if directory == root:
+            return
+
+
+def _operation(
+    name: str,
+    path: Path,
+    before: Snapshot,
+    after: Snapshot,
+    *,
+    new_mode: bool = False,
+    moved_from: Path | None = None,
+) -> FileOperation:
+    temp = path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
+    return FileOperation(name, path, before, after, temp, new_mode, moved_from)
+
+
+def _look(path: Path, name: str) -> Snapshot:
+    try:
+        return snapshot(path)
+    except OSError as error:
+        raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
+
+
+def _refuse_read_only(path: Path, found: Snapshot, name: str) -> None:
+    if not (found.state.mode & _WRITE_BITS and os.access(path, os.W_OK)):
+        raise EditConflict(f"{name} is read-only; nothing was written")
+
+
+def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
+    """Return what has to be made for a directory to be there, outer ones first."""
+    missing: list[DirectoryOperation] = []
+    for path in (directory, *directory.parents):
+        if path == root or os.path.lexists(path):
+            break
+        missing.append(DirectoryOperation(path, _NEW))
+    return missing[::-1]
+
+
+def _collect(top: Path, name: str) -> _Found:
+    """Read all that is in a directory.
+
+    :raises WorkspaceError: it is more than is kept, or cannot be moved.
+    """
+    found = _Found([], [])
+    size, todo = 0, [top]
+    while todo:
+        directory = todo.pop()
+        if holds_repository(directory):
+            raise WorkspaceError(f"{name} has a git repository in it; a person has to move it")
+        found.directories.append((directory, stat.S_IMODE(directory.lstat().st_mode)))
+        for path in sorted(directory.iterdir()):
+            status = path.lstat()
+            if path.name.casefold() in PROTECTED:
+                raise WorkspaceError(f"{name} has {path.name} in it; a person has to move it")
+            if stat.S_ISDIR(status.st_mode):
+                todo.append(path)
+                continue
+            size += status.st_size
+            if len(found.files) >= MOVED_FILES or size > MOVED_BYTES:
+                raise WorkspaceError(
+                    f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much to be "
+                    "taken back; a person has to move it"
+                )
+            found.files.append((path, _look(path, name)))
+    found.directories.sort()
+    return found
