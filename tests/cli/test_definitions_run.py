@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +15,6 @@ from tests.support.editor import REPOSITORY
 from tideate_core.project import Trust
 
 if TYPE_CHECKING:
-    import subprocess
-
     from tests.cli.conftest import Shell
     from tests.support.model_server import Gate, ModelServer
 
@@ -252,9 +251,30 @@ def test_a_run_whose_definition_is_trusted_no_longer_does_not_go_on(
     assert (done.returncode, object_of(done)["ok"]) == (0, True), done.stdout
 
 
-def test_the_readmes_definition_runs(shell: Shell, answering: ModelServer) -> None:
+def from_readme(number: int) -> str:
+    """Return a YAML block of the README."""
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    found: list[str] = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    return found[number]
+
+
+def test_the_readmes_step_that_calls_a_tool_runs(shell: Shell, answering: ModelServer) -> None:
+    shell.write(".tideate/workflows/judge.yaml", from_readme(1))
+    shell.write("a.txt", "before\n")
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.invalid")
+    for words in (("init", "-q", "-b", "main"), ("add", "a.txt"), (*author, "commit", "-qm", "start")):
+        subprocess.run(["git", *words], cwd=shell.project, env=shell.env, check=True)
+    shell.write("a.txt", "after\n")
+    answering.answers("+after", "Well done.")
+    assert shell.run("trust").returncode == 0
+    done = shell.run("run", "judge", "--json")
+    assert done.returncode == 0, done.stderr
+    assert object_of(done)["response"] == "Well done."
+    assert asked(answering, "-before") == 1
+
+
+def test_the_readmes_definition_runs(shell: Shell, answering: ModelServer) -> None:
+    block = from_readme(0)
     assert block.startswith("# yaml-language-server: $schema=")
     shell.write(".tideate/workflows/guide.yaml", block)
     answering.answers("has to know about version control", {"result": ["commits", "branches", "merges"]})

@@ -97,6 +97,7 @@ def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFac
         "PLANNER",
         "ask",
         "generate",
+        "handoff",
         "multi_file",
         "refactor",
         "summarize",

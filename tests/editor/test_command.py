@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.engine.builtin import BUILTIN
+from tideate_core.engine.builtin import register_builtin
+from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
 from tideate_core.workflows.definitions import RESERVED_NAMES
 
 if TYPE_CHECKING:
@@ -423,8 +424,12 @@ def test_a_subcommand_without_arguments_takes_none(editor: Editor) -> None:
 def test_the_built_in_workflows_are_known_by_heart(editor: Editor) -> None:
     builtin = editor.lua("return require('tideate.registry').builtin")
     by_heart = {w["name"]: w for w in builtin if w.get("kind") != "machine"}
-    for name, (definition, _handlers) in BUILTIN.items():
+    registry = WorkflowRegistry()
+    register_builtin(registry)
+    definitions = [one.definition for one in registry.list()]
+    known = {one.name: one for one in definitions if isinstance(one, WorkflowDefinition)}
+    for name, definition in known.items():
         assert by_heart[name]["description"] == definition.description
         assert by_heart[name]["steps"] == [step.id for step in definition.steps]
         assert bool(by_heart[name].get("needs_prompt")) is ("prompt" in definition.needs)
-    assert by_heart.keys() == BUILTIN.keys()
+    assert by_heart.keys() == known.keys()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from tideate_core.adapters import Usage
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import WorkflowResult, usage_json
+from tideate_core.engine.handoff import HANDOFF
 from tideate_core.engine.task import corrections, of_a_task
 from tideate_core.engine.work import Settled
 from tideate_core.errors import StoreError, TideateError, WorkflowError
@@ -169,8 +170,23 @@ async def leave_summary(execution: Execution, ending: Ending, recorder: Recorder
     summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)
     try:
         await asyncio.to_thread(write_summary, private, summary)
+        if definition.name == HANDOFF:
+            await asyncio.to_thread(_leave_state, execution, ending, private)
     except StoreError:
         log.exception("run %s has no summary", execution.id)
+
+
+def _leave_state(execution: Execution, ending: Ending, private: Path) -> None:
+    """Write the last state of a handoff; blocking.
+
+    :raises StoreError: it cannot be written.
+    """
+    from tideate_core.engine.handoff.files import FILES, write_json
+    from tideate_core.engine.handoff.progress import last_state
+
+    why = "" if ending.status == "completed" else ending.error or f"it was {ending.reason or 'cancelled'}"
+    if (state := last_state(execution.id, execution.results, why)) is not None:
+        write_json(FILES["state"].of(private), state)
 
 
 def words_of(error: BaseException) -> dict[str, Any]:

@@ -30,6 +30,7 @@ __all__ = [
     "summary_path",
     "write_report",
     "write_summary",
+    "write_whole",
 ]
 
 SummaryStatus = Literal["completed", "failed", "partial"]
@@ -130,23 +131,30 @@ def write_report(path: Path, report: Report) -> None:
 
     :raises StoreError: it cannot be written.
     """
-    text = _text_of(report)
-    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temp.open("x", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temp.replace(path)
-        except BaseException:
-            temp.unlink(missing_ok=True)
-            raise
+        write_whole(path, _text_of(report).encode())
     except OSError as error:
         raise StoreError(
             f"{path} cannot be written: {error.strerror}; the run itself is kept in the database"
         ) from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace a file, or make it, so that others see it whole or not at all; blocking.
+
+    :raises OSError: it cannot be written; what was there is.
+    """
+    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with temp.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temp.replace(path)
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise
 
 
 def _text_of(report: Report) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.handoff import HANDOFF
 from tideate_core.engine.task.definition import task_workflow
 from tideate_core.workflows import WorkflowDefinition
 
@@ -78,6 +79,45 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
         ),
     )
 }
+_HANDOFF: Mapping[str, StepHandler] = {
+    name: _later("handoff", name) for name in ("plan", "edit", "manifest", "report")
+}
+
+
+def _handoff() -> WorkflowDefinition:
+    """Return the chain of document 4: from a plan in a file to a commit and what the tests say of it."""
+    names = ("plan", "status", "edit", "commit", "manifest", "tests", "report")
+    tools = {
+        "status": {"server": "git", "name": "git_status"},
+        "commit": {
+            "server": "git",
+            "name": "git_commit",
+            "arguments": {
+                "agent": "coder",
+                "scope": "handoff",
+                "description": "{{ steps.plan.result.subject }}",
+                "files": "{{ steps.edit.result.files }}",
+                "branch": "{{ steps.plan.result.branch }}",
+            },
+        },
+        "tests": {
+            "server": "test",
+            "name": "test_run",
+            "arguments": {"files": "{{ steps.manifest.result.tests }}", "or_all": True},
+        },
+    }
+    links = [
+        {"id": name, "dependencies": names[i - 1 : i] if i else (), "tool": tools.get(name)}
+        for i, name in enumerate(names)
+    ]
+    return WorkflowDefinition.model_validate(
+        {
+            "name": HANDOFF,
+            "description": "Carry out a plan from a file, commit it on a branch of its own, test it",
+            "inputs": {"plan": {"default": "", "description": "The plan's file, by default the planner's."}},
+            "steps": links,
+        }
+    )
 
 
 def register_builtin(registry: WorkflowRegistry) -> None:
@@ -85,3 +125,4 @@ def register_builtin(registry: WorkflowRegistry) -> None:
     for definition, handlers in BUILTIN.values():
         registry.register(definition, handlers, source="builtin")
     registry.register(task_workflow(), {}, source="builtin")
+    registry.register(_handoff(), _HANDOFF, source="builtin")

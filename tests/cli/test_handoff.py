@@ -1,0 +1,148 @@
+"""`tideate run handoff`: from a plan in a file to a commit on a branch of its own, tests and reports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from tests.engine.handoff.test_files import PLAN
+from tests.support.editor import REPOSITORY
+from tests.support.tasks import Model, edits
+from tideate_core.engine.handoff.files import FILES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+GREET = 'def greet(name):\n    return f"Hello, {name}"\n'
+TEST = "from greet import greet\n\n\ndef test_greet():\n    assert greet('Ada') == 'Hello, Ada'\n"
+STEPS = ["plan", "status", "edit", "commit", "manifest", "tests", "report"]
+
+
+def git(shell: Shell, *arguments: str) -> str:
+    done = subprocess.run(
+        ["git", *arguments], cwd=shell.project, env=shell.env, check=True, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+@pytest.fixture
+def model(answering: ModelServer) -> Model:
+    """One that knows what to do."""
+    model = Model(answering)
+    model.says("executor", edits({"src/greet.py": GREET}))
+    return model
+
+
+@pytest.fixture
+def handed(shell: Shell, model: Model) -> Shell:
+    """A repository with a plan in it, that the person trusts."""
+    shell.write("pyproject.toml", '[tool.pytest.ini_options]\npythonpath = ["src"]\n')
+    shell.write("src/greet.py", "def greet(name):\n    raise NotImplementedError\n")
+    shell.write("tests/test_greet.py", TEST)
+    shell.write(".gitignore", "__pycache__/\n.pytest_cache/\n.tideate/\n")
+    (shell.home / ".gitconfig").write_text("[user]\n\tname = Ada\n\temail = ada@example.invalid\n")
+    git(shell, "init", "-q", "-b", "main")
+    git(shell, "add", "-A")
+    git(shell, "commit", "-q", "-m", "start")
+    shell.write(".tideate/planner/output/plan_v1.json", json.dumps(PLAN))
+    assert shell.run("trust").returncode == 0
+    return shell
+
+
+def file(shell: Shell, name: str) -> Any:
+    """Return what a file of the handoff holds, which has to fit its schema."""
+    path = FILES[name].of(shell.project / ".tideate")
+    found = json.loads(path.read_text())
+    jsonschema.validate(found, FILES[name].schema())
+    return found
+
+
+def test_from_a_plan_to_a_tested_commit_and_every_file_between(handed: Shell, tmp_path: Path) -> None:
+    head = git(handed, "rev-parse", "HEAD")
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert ended.returncode == 0, ended.stderr
+    result = json.loads(ended.stdout)
+    assert list(result["results"]) == STEPS
+    run, branch = result["execution_id"], f"tideate/plan-1-{result['execution_id'][:8]}"
+    assert result["response"].startswith("Greet everybody.: ")
+    assert f"is on {branch}" in result["response"]
+
+    commit = file(handed, "commit-info")
+    assert (commit["branch"], commit["files"]) == (branch, ["src/greet.py"])
+    assert git(handed, "show", f"{branch}:src/greet.py") == GREET
+    assert git(handed, "log", "-1", "--format=%s", branch) == "handoff: Greet everybody.\n"
+    assert (git(handed, "rev-parse", "HEAD"), git(handed, "branch", "--show-current")) == (head, "main\n")
+
+    manifest = file(handed, "test-manifest")
+    assert (manifest["commitHash"], manifest["changedFiles"]) == (commit["commitHash"], ["src/greet.py"])
+    assert (manifest["tests"], manifest["checks"]) == (["tests/test_greet.py"], ["test it"])
+    assert file(handed, "test-results")["status"] == "passed"
+
+    state = file(handed, "state")
+    assert (state["workflowId"], state["status"], state["currentStepIndex"]) == (run, "completed", 3)
+    assert {step["status"] for step in state["steps"]} == {"completed"}
+    assert file(handed, "run-summary")["success"] is True
+
+    patch = handed.project / ".tideate" / manifest["patchset"]
+    other = tmp_path / "other"
+    git(handed, "worktree", "add", "-q", "--detach", str(other), "main")
+    subprocess.run(["git", "apply", str(patch)], cwd=other, check=True)
+    assert (other / "src/greet.py").read_text() == GREET
+
+
+def test_a_command_that_runs_no_single_files_runs_all_tests(handed: Shell) -> None:
+    handed.write(".tideate/config.toml", '[verify]\ntests = ["python3", "-m", "pytest", "-q"]\n')
+    assert handed.run("trust").returncode == 0
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert ended.returncode == 0, ended.stderr
+    words = json.loads(ended.stdout)["response"]
+    assert "(all of them: `python3 -m pytest -q` runs no single files); the commit " in words
+    assert file(handed, "test-results")["files"] == []
+
+
+def test_the_readmes_plan_is_carried_out(handed: Shell) -> None:
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    plan = readme.split("`.tideate/planner/output/plan_v1.json`:\n\n```json\n")[1].partition("```")[0]
+    handed.write("mine.json", plan)
+    ended = handed.run("run", "handoff", "-i", "plan=mine.json", "--yes", "--json")
+    assert ended.returncode == 0, ended.stderr
+    result = json.loads(ended.stdout)
+    assert f"is on tideate/greeting-{result['execution_id'][:8]}" in result["response"]
+
+
+def test_tests_that_fail_fail_the_run_and_the_commit_stays(handed: Shell, model: Model) -> None:
+    model.says("executor", edits({"src/greet.py": GREET.replace("Hello", "Bye")}))
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert ended.returncode == 1, ended.stderr
+    error = json.loads(ended.stdout)["error"]
+    assert "the tests failed; the commit " in error
+    assert "test_greet" in error
+    state = file(handed, "state")
+    assert (state["status"], [step["status"] for step in state["steps"]]) == (
+        "failed",
+        ["completed", "completed", "failed"],
+    )
+    assert "the tests failed" in state["steps"][2]["error"]
+    assert file(handed, "run-summary")["status"] == "failed"
+
+
+def test_a_plan_with_mistakes_and_files_with_changes_are_refused_before_anything_is_done(
+    handed: Shell,
+) -> None:
+    handed.write("src/greet.py", "mine\n")
+    ended = handed.run("run", "handoff", "--yes")
+    assert ended.returncode == 1
+    assert "src/greet.py: there are changes that are not committed" in ended.stderr
+    handed.write(".tideate/planner/output/plan_v1.json", json.dumps({**PLAN, "steps": []}))
+    ended = handed.run("run", "handoff", "--yes")
+    assert "plan_v1.json:1:" in ended.stderr
+    assert "steps: List should have at least 1 item" in ended.stderr
+    assert (handed.project / "src/greet.py").read_text() == "mine\n"
+    assert git(handed, "branch", "--format=%(refname:short)") == "main\n"
