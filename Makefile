@@ -5,7 +5,7 @@ export PYTHON
 # where it is set, every process of the tests would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run test test-editors test-mcp install bench fuzz crash coverage stress docs clean
+.PHONY: help run test test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
 
 python := .venv/bin/python
 SECONDS ?= 60
@@ -28,6 +28,9 @@ test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environme
 test-mcp: install ## MCP against the official conformance suite, the MCP inspector and a server of others
 	@$(python) -m scripts.conformance
 	@$(python) -m scripts.third_party
+
+test-runners: install ## what real cargo and ctest say of tests is understood; both have to be installed
+	@TIDEATE_RUNNERS=1 $(python) -m pytest tests/commands/test_testing_real.py
 
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh

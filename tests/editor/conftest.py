@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +15,9 @@ from tests.support.editor import REPOSITORY, Editor
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+# `make test-mcp` installs the server and says where it is
+collect_ignore = [] if "TIDEATE_THIRD_PARTY_SERVER" in os.environ else ["test_third_party.py"]
 
 
 class EditorFactory(Protocol):
