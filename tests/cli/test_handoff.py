@@ -146,3 +146,6 @@ def test_a_plan_with_mistakes_and_files_with_changes_are_refused_before_anything
     assert "steps: List should have at least 1 item" in ended.stderr
     assert (handed.project / "src/greet.py").read_text() == "mine\n"
     assert git(handed, "branch", "--format=%(refname:short)") == "main\n"
+    (handed.project / ".tideate/planner/output/plan_v1.json").unlink()
+    ended = handed.run("run", "handoff", "--yes")
+    assert "plan_v1.json; write it, or name another file as the input `plan`. `tideate schema" in ended.stderr

@@ -19,6 +19,7 @@ from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates.inputs import ExecutionPlan, PlanStep
 from tideate_core.project import private_dir
 from tideate_core.workflows import Confirm
+from tideate_core.workflows.machine_files import shown_path
 from tideate_core.workspace.patchset import patch_of, states_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ async def plan(step: StepContext) -> Confirm:
     root, private = _places(step)
     given = str(step.inputs.get("plan") or "")
     path = root / given if given else FILES["plan"].of(private)
+    if not path.exists():
+        raise InvalidInput(
+            f"there is no plan {shown_path(path)}; write it, or name another file as the input `plan`. "
+            "`tideate schema plan` prints its form"
+        )
     wanted = await asyncio.to_thread(read, path, PlanFile)
     await _tell(step, wanted, done=())
     files = sorted({file for one in wanted.coding for file in one.expected_outputs})
