@@ -11,7 +11,7 @@ import pytest
 
 from tideate_core.engine.handoff.files import FILES, read, write_json
 from tideate_core.engine.handoff.models import ExecutionState, PlanFile
-from tideate_core.engine.handoff.progress import now, state_of
+from tideate_core.engine.handoff.progress import last_state, now, state_of
 from tideate_core.errors import InvalidInput, StoreError
 
 if TYPE_CHECKING:
@@ -143,3 +143,13 @@ def test_the_state_says_how_far_the_steps_are(tmp_path: Path) -> None:
     write_json(path, done)
     assert read(path, ExecutionState) == done
     assert json.loads(path.read_text())["metadata"]["completedSteps"] == 3
+
+
+def test_a_run_that_read_no_plan_has_no_last_state_and_one_that_did_says_how_far_it_came() -> None:
+    assert last_state("r1", {}, "there is no plan") is None
+    planned = {"plan": PLAN, "started_at": "2026-01-01T00:00:00Z"}
+    state = last_state("r1", {"plan": planned}, "the model is gone")
+    assert state is not None
+    assert (state.status, state.current_step_index) == ("failed", 1)
+    assert [step.status for step in state.steps] == ["completed", "failed", "pending"]
+    assert state.steps[1].error == "the model is gone"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.engine.steps.test_tool import READ, Tools, use, writing
+from tests.engine.steps.test_tool import READ, WRITE, Tools, use, writing
 from tideate_core.adapters import Prompt
 from tideate_core.engine import EventName
+from tideate_core.engine.tools import offering
+from tideate_core.engine.tools.permission import LONGEST_ARGUMENTS, LONGEST_DESCRIPTION
 from tideate_core.errors import ToolFailed
 from tideate_core.workflows import Decision
 
@@ -73,3 +76,29 @@ async def test_without_servers_tools_cannot_be_offered(bench: Bench) -> None:
     asking(bench, "files/read")
     result = await bench.run("flow")
     assert (result.error_code, "files/read" in str(result.error)) == ("ConfigError", True)
+
+
+async def test_a_question_shows_the_beginning_of_what_is_long(bench: Bench) -> None:
+    use(bench, Tools(replace(WRITE, description="word " * LONGEST_DESCRIPTION), answers=["written"]))
+    bench.front.answer = lambda _request: Decision(True)
+    bench.server.calls("what", "files__write", {"text": "x" * 2 * LONGEST_ARGUMENTS})
+    bench.server.answers("written", "Done.")
+    asking(bench, "files")
+    assert (await bench.run("flow")).response == "Done."
+    (request,) = bench.front.requests
+    assert len(request.details) < LONGEST_ARGUMENTS + LONGEST_DESCRIPTION + 300
+    assert " characters)\n" in request.details
+    assert "word  …" in request.details
+
+
+async def test_a_model_that_calls_on_and_on_is_told_to_answer(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offering, "MOST_CALLS", 0)
+    tools = Tools(READ, answers=[{"size": 41}])
+    use(bench, tools)
+    bench.server.calls("what", "files__read", {"path": "a.py"})
+    bench.server.answers("no more than 0 calls are allowed", "I do not know.")
+    asking(bench, "files/read")
+    assert (await bench.run("flow")).response == "I do not know."
+    assert tools.calls == []

@@ -52,7 +52,9 @@ def state_of(
         workflow_id=run,
         plan_id=plan.plan_id,
         steps=steps,
-        current_step_index=next((i for i, step in enumerate(steps) if step.status == "pending"), len(steps)),
+        current_step_index=next(
+            (i for i, step in enumerate(steps) if step.status != "completed"), len(steps)
+        ),
         status=("failed" if error else "completed") if over else "running",
         started_at=started_at,
         completed_at=at if over else None,
