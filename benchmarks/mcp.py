@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FILES: Final = 5_000
+SIDE_BY_SIDE: Final = 4
+"""Calls that a model makes in one go."""
 TIMES: Final = "times"
 START: Final = 380 / 416
 """Of the start of a bare server on the SDK: measured beside each other, 380 ms were to be reached."""
@@ -49,6 +51,8 @@ class Measured:
     their: dict[str, Any]
     target: float
     """How many times as fast we are to be."""
+    at_once: int = 1
+    """How many calls are under way."""
     whole: bool = False
     """All pages of our answer are counted as one call: the reference has one long answer."""
 
@@ -59,6 +63,8 @@ def git_calls(root: Path) -> tuple[Measured, ...]:
         Measured("status", "git_status", {}, there, 1),
         Measured("diff", "git_diff_unstaged", {}, there, 1),
         Measured("log", "git_log", {"max_count": 10}, {**there, "max_count": 10}, 1),
+        Measured(f"status, {SIDE_BY_SIDE} at once", "git_status", {}, there, 1, SIDE_BY_SIDE),
+        Measured(f"diff, {SIDE_BY_SIDE} at once", "git_diff_unstaged", {}, there, 1, SIDE_BY_SIDE),
     )
 
 
@@ -98,8 +104,8 @@ def compared(
     for one in calls:
         ours_, theirs = [], []
         for _ in range(turns):
-            ours_.append(our.per_second(one.tool, one.our, seconds, whole=one.whole))
-            theirs.append(their.per_second(one.tool, one.their, seconds))
+            ours_.append(our.per_second(one.tool, one.our, seconds, at_once=one.at_once, whole=one.whole))
+            theirs.append(their.per_second(one.tool, one.their, seconds, at_once=one.at_once))
         yield one, ours_, theirs
 
 

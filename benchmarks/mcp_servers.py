@@ -97,6 +97,7 @@ class Running:
             stderr=subprocess.DEVNULL,
         )
         self._number = 0
+        self._answers: dict[int, dict[str, Any]] = {}
         self.request("initialize", HANDSHAKE)
         self.start_ms = (time.perf_counter() - begun) * 1000
         """From the start of the process to its first answer."""
@@ -108,25 +109,37 @@ class Running:
         self._process.stdin.flush()
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        return self._answer(self._ask(method, params))
+
+    def _ask(self, method: str, params: Mapping[str, Any]) -> int:
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
+        return self._number
+
+    def _answer(self, number: int) -> dict[str, Any]:
+        """Wait for an answer; it may have come before another that was asked for earlier."""
         assert self._process.stdout
-        mark = f'"id":{self._number}'.encode()
-        while line := self._process.stdout.readline():
-            # a result can be long, and its number stands at its head or its end
-            if mark in line[:200] or mark in line[-200:]:
-                answer: dict[str, Any] = json.loads(line)
-                if answer.get("id") == self._number:
-                    return answer
-        raise RuntimeError(f"{self._process.args!r} has ended")
+        while number not in self._answers:
+            line = self._process.stdout.readline()
+            if not line:
+                raise RuntimeError(f"{self._process.args!r} has ended")
+            message: dict[str, Any] = json.loads(line)
+            if "id" in message:
+                self._answers[message["id"]] = message
+        return self._answers.pop(number)
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Call a tool that must succeed; returns its structured answer, if it has one."""
-        answer = self.request("tools/call", {"name": tool, "arguments": arguments})
-        if "result" not in answer or answer["result"].get("isError"):
-            raise RuntimeError(f"{tool}: {json.dumps(answer)[:400]}")
-        shape: dict[str, Any] = answer["result"].get("structuredContent") or {}
-        return shape
+        return self.calls(tool, arguments, 1)[0]
+
+    def calls(self, tool: str, arguments: Mapping[str, Any], times: int) -> list[dict[str, Any]]:
+        """Call a tool several times at once."""
+        numbers = [self._ask("tools/call", {"name": tool, "arguments": arguments}) for _ in range(times)]
+        answers = [self._answer(number) for number in numbers]
+        for answer in answers:
+            if "result" not in answer or answer["result"].get("isError"):
+                raise RuntimeError(f"{tool}: {json.dumps(answer)[:400]}")
+        return [answer["result"].get("structuredContent") or {} for answer in answers]
 
     def pages(self, tool: str, arguments: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Call a tool until it has told all."""
@@ -139,7 +152,13 @@ class Running:
                 return
 
     def per_second(
-        self, tool: str, arguments: Mapping[str, Any], seconds: float, *, whole: bool = False
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        seconds: float,
+        *,
+        at_once: int = 1,
+        whole: bool = False,
     ) -> float:
         """Call a tool for some time, at least twice; returns how often it was done in a second.
 
@@ -149,11 +168,9 @@ class Running:
         calls = 0
         while calls < 2 or time.perf_counter() - begun < seconds:
             if whole:
-                for _ in self.pages(tool, arguments):
-                    pass
+                calls += bool(list(self.pages(tool, arguments)))
             else:
-                self.call(tool, arguments)
-            calls += 1
+                calls += len(self.calls(tool, arguments, at_once))
         return calls / (time.perf_counter() - begun)
 
     def peak_mb(self) -> float:

@@ -67,6 +67,7 @@ def test_the_home_directory_and_what_is_above_it_are_not_served(
         (["build", "--root", ".", "--port", "1"], "--port is for"),
         (["nonsense", "--root", "."], "nonsense"),
         (["git", "--root"], "--root"),
+        (["git", "--root", "-x"], "requires an argument"),
         (["git", "--root", ".", "--transport", "carrier-pigeon"], "carrier-pigeon"),
     ],
 )

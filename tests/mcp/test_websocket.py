@@ -23,6 +23,7 @@ from tests.mcp.conftest import AUTHORIZED, TOKEN
 from tests.mcp.served import HANDSHAKE
 from tests.mcp.walker import at, call, structured, walk
 from tideate_core.errors import ServerUnavailable
+from tideate_core.mcp import websocket
 from tideate_core.mcp.serving_websocket import MAX_CONNECTIONS
 from tideate_core.mcp.websocket import MAX_MESSAGE, websocket_client
 
@@ -227,14 +228,17 @@ async def test_the_token_is_sent_as_a_header_and_messages_go_both_ways() -> None
     assert seen == [f"Bearer {TOKEN}", "mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}]
 
 
-async def test_what_was_sent_last_arrives() -> None:
+async def test_what_was_sent_last_arrives_and_is_all_that_leaving_waits_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(websocket, "CLOSING", 600.0)
     got: asyncio.Queue[str | bytes] = asyncio.Queue()
 
     async def handler(connection: ServerConnection) -> None:
         async for frame in connection:
             got.put_nowait(frame)
 
-    async with answering(handler) as url:
+    async with asyncio.timeout(30), answering(handler) as url:
         async with websocket_client(url) as (_read, write):
             for number in range(50):
                 note = JSONRPCNotification(jsonrpc="2.0", method=f"notifications/{number}")
