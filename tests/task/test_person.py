@@ -74,6 +74,28 @@ async def test_a_plan_that_a_person_spoils_is_asked_about_again_as_they_left_it(
     assert desk.model.asked("executor") == 1
 
 
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (["# Plan"], "the answer to a document is its text"),
+        ({"text": 5}, "the answer to a document is its text"),
+    ],
+)
+async def test_what_is_no_text_is_no_answer_about_the_plan(desk: Desk, value: Any, error: str) -> None:
+    desk.answers(document=Decision(True, value))
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed, desk.changed()) == (False, True, {})
+    assert error in str(result.error)
+    assert desk.model.asked("executor") == 0
+
+
+async def test_a_plan_that_a_program_spoiled_is_not_asked_about_for_ever(desk: Desk) -> None:
+    desk.answers(document=Decision(True, {"text": "no plan"}, by="policy"))
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed, desk.changed()) == (False, True, {})
+    assert "the plan was changed and is none any more" in str(result.error)
+
+
 async def test_a_declined_plan_is_not_executed(desk: Desk) -> None:
     desk.answers(document=Decision(False, reason="not now"))
     result = await desk.run()

@@ -18,6 +18,7 @@ LONG = "\n".join(f"line {number}" for number in range(2000))
 CHANGES = {
     "create": FileChange("new.py", "create", None, "x = 1"),
     "modify": FileChange("long.txt", "modify", LONG, LONG.replace("line 7\n", "line seven\n")),
+    "typed": FileChange("run", "create", None, "x = 1", filetype="python"),
     "delete": FileChange("gone.txt", "delete", "going", None),
     "move": FileChange("old.txt", "move", "moving", "moved", move_to="dir/new.txt"),
     "rename": FileChange("old.txt", "move", "moving", "moving", move_to="dir/new.txt"),
