@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib
 from functools import cache
 
 from tideate_core.errors import AdapterUnavailable
+from tideate_core.garbage import uncollected
 
 __all__ = ["INSTALL_MODEL", "load_libraries"]
 
@@ -42,15 +42,9 @@ async def load_libraries() -> None:
 
 @cache
 def _import_all() -> None:
-    # what they define stays until the end: it is not looked through for garbage again and again while it is
-    # made, in a burst of work, nor when the interpreter ends, which took a fifth of a second
-    gc.disable()
-    try:
+    with uncollected():
         for name in MODULES:
             importlib.import_module(name)
-    finally:
-        gc.enable()
-    gc.freeze()
     import pydantic_ai
 
     pydantic_ai.BANNER_ENABLED = False  # standard error is the host's log, or the person's terminal

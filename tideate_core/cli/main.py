@@ -29,6 +29,7 @@ from tideate_core.cli.mcp_client import add_to as add_mcp_tools
 from tideate_core.cli.run_arguments import add_to
 from tideate_core.cli.snapshot import app as snapshot
 from tideate_core.cli.streams import with_streams
+from tideate_core.garbage import collect_rarely
 
 __all__ = ["app", "main"]
 
@@ -59,9 +60,6 @@ WITH_VALUE = frozenset(
     }
 )
 """Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
-GARBAGE = (50_000, 20, 20)
-"""When objects are looked through for garbage. Most that a command makes are classes and functions that it
-imports; to look through them as often as by default, and once more at the end, takes a third of it."""
 OTHER = Group("Other", sort_key=9)
 app["--help"].group = app["--version"].group = (OTHER,)
 app.register_install_completion_command(group=OTHER, help="Install shell completion for this shell.")
@@ -231,7 +229,7 @@ def _refuse(message: str) -> int:
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    gc.set_threshold(*GARBAGE)
+    collect_rarely()
     try:
         with_streams(lambda: app(_tokens(sys.argv[1:])))
     finally:

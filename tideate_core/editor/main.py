@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.garbage import collect_rarely
+
 if TYPE_CHECKING:
     from types import FrameType
 
@@ -24,6 +26,7 @@ def main(root: str) -> None:
     interpreter's own shutdown is not waited for.
     """
     signal.signal(signal.SIGTERM, _leave)
+    collect_rarely()
     sys.setswitchinterval(SWITCH_INTERVAL)
     status = 0
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
+
+from tideate_core.garbage import uncollected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,18 +31,16 @@ def quick_imports(*left_out: str) -> Iterator[None]:
     :param left_out: modules that nobody needs, though they are installed; whoever imports them gets an
         `ImportError` meanwhile, and has to go on without.
     """
-    gc.disable()
-    from pydantic import BaseModel
+    with uncollected():
+        from pydantic import BaseModel
 
-    hidden = [name for name in (TERMINAL, *left_out) if name not in sys.modules]
-    # the way the import system has for it
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-    BaseModel.model_config["defer_build"] = True
-    try:
-        yield
-    finally:
-        del BaseModel.model_config["defer_build"]
-        for name in hidden:
-            del sys.modules[name]
-        gc.freeze()
-        gc.enable()
+        hidden = [name for name in (TERMINAL, *left_out) if name not in sys.modules]
+        # the way the import system has for it
+        sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+        BaseModel.model_config["defer_build"] = True
+        try:
+            yield
+        finally:
+            del BaseModel.model_config["defer_build"]
+            for name in hidden:
+                del sys.modules[name]

@@ -46,6 +46,24 @@ async def test_tracked_files_in_an_ignored_directory_are_taken_in(repository: Pa
     assert "build/tracked" in paths(await taken(repository))
 
 
+async def test_what_git_ignores_is_asked_again_for_each_snapshot(repository: Path) -> None:
+    for name in ("data", "later"):
+        (repository / name).mkdir()
+        (repository / name / "file").write_text("x\n")
+    rules = (repository / ".gitignore").read_text()
+    (repository / ".gitignore").write_text(rules + "data/\n")
+    snapshots = SnapshotManager(repository)
+    one = await snapshots.get(await snapshots.create("one"))
+    (repository / ".gitignore").write_text(rules + "later/\nnew/\n")
+    (repository / "new").mkdir()
+    (repository / "new" / "file").write_text("x\n")
+    two = await snapshots.get(await snapshots.create("two"))
+    assert "later/file" in paths(one)
+    assert "data/file" not in paths(one)
+    assert paths(two) == paths(one) - {"later/file"} | {"data/file"}
+    assert set(two.ignored) == set(one.ignored) - {"data"} | {"later", "new"}
+
+
 async def test_without_git_known_names_are_ignored(root: Path) -> None:
     (root / "node_modules").mkdir()
     (root / "node_modules" / "pad.js").write_text("x\n")

@@ -145,9 +145,9 @@ class Capture:
         """
         place = self._place
         self._clock = self._now()
-        folders = {} if self._listing is None else self._listing.folders
-        enter_all = place.limits.ignored_directories
-        self._scan = scan(place.root, question, folders, enter_all=enter_all, enter=enter)
+        known, enter_all = self._listing, place.limits.ignored_directories
+        folders, ignored = ({}, ()) if known is None else (known.folders, known.ignored)
+        self._scan = scan(place.root, question, folders, ignored=ignored, enter_all=enter_all, enter=enter)
 
     def _recall(self) -> None:
         """Load the listing, if the snapshot is there and whole that it is of."""

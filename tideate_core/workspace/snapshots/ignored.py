@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.workspace.git import SAFE, environment
 from tideate_core.workspace.snapshots.entries import above
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["NAMES", "Ignored", "Question"]
+__all__ = ["NAMES", "Awaited", "Ignored", "Question"]
 
 NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
 """Directories that count as ignored where there is no git to ask."""
@@ -81,6 +83,37 @@ class Question:
         if self._process.returncode:
             return Ignored()
         return _read([os.fsdecode(name) for name in output.split(b"\0") if name], self._prefix)
+
+
+class Awaited:
+    """What git ignores, taken to be what it did last time until its answer is needed.
+
+    :param ignored: directories that it ignored then.
+    :param entered: those that it did not.
+    """
+
+    def __init__(self, question: Question, ignored: Collection[str], entered: Collection[str]) -> None:
+        self._question = question
+        self._ignored = frozenset(ignored)
+        self._entered = entered
+        self._assumed: list[tuple[str, str, bool]] = []
+
+    def has_directory(self, path: str, name: str) -> bool:
+        is_ignored = path in self._ignored
+        if not is_ignored and path not in self._entered:
+            return self.answer.has_directory(path, name)
+        self._assumed.append((path, name, is_ignored))
+        return is_ignored
+
+    @cached_property
+    def answer(self) -> Ignored:
+        """What it says now, waited for."""
+        return self._question.answer()
+
+    def was_right(self) -> bool:
+        """Tell whether git ignores of what was asked for so far just what it was taken to."""
+        has_directory = self.answer.has_directory
+        return all(has_directory(path, name) is ignored for path, name, ignored in self._assumed)
 
 
 def _read(names: list[str], prefix: str) -> Ignored:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Recent"]
 
-MANIFESTS: Final = 2
-"""The one that is restored, and the one that the files are compared with."""
+MANIFESTS: Final = 3
+"""The one that is restored, the one that the files are compared with, and the one made before the restore."""
 LARGEST: Final = 50_000
 """Paths of one that is kept in memory, where each takes some 400 bytes."""
 

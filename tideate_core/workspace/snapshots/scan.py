@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.workspace.snapshots.entries import NEVER, Entry, is_ours
-from tideate_core.workspace.snapshots.ignored import Ignored, Question
+from tideate_core.workspace.snapshots.ignored import Awaited, Question
 from tideate_core.workspace.snapshots.limits import MIB
 from tideate_core.workspace.snapshots.listing import Folder, stamps, unpacked
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
+    from tideate_core.workspace.snapshots.ignored import Ignored
     from tideate_core.workspace.snapshots.limits import SnapshotLimits
 
 __all__ = ["Scan", "capped", "scan"]
@@ -57,6 +58,7 @@ def scan(
     question: Question,
     folders: Mapping[str, Folder],
     *,
+    ignored: Collection[str] = (),
     enter_all: bool = False,
     enter: Collection[str] = (),
 ) -> Scan:
@@ -64,11 +66,17 @@ def scan(
 
     :param question: to git, about the root.
     :param folders: how they were listed before.
+    :param ignored: directories that git ignored then.
     :param enter_all: look into directories that git ignores, too.
     :param enter: directories that are looked into even if git ignores them.
     """
+    awaited = Awaited(question, ignored, folders)
     walk = _Walk(root, folders, enter, enter_all=enter_all)
-    walk.run(question.answer())
+    walk.run(awaited)
+    if not awaited.was_right():
+        walk = _Walk(root, folders, enter, enter_all=enter_all)
+        walk.run(awaited.answer)
+    walk.found.ignored_files |= awaited.answer.files
     return walk.found
 
 
@@ -82,11 +90,10 @@ class _Walk:
         self._known = folders
         self._enter_all = enter_all
         self._enter = enter
-        self._pending: list[tuple[str, Ignored]] = []
+        self._pending: list[tuple[str, Ignored | Awaited]] = []
 
-    def run(self, ignored: Ignored) -> None:
+    def run(self, ignored: Ignored | Awaited) -> None:
         found = self.found
-        found.ignored_files |= ignored.files
         self._pending.append(("", ignored))
         while self._pending:
             directory, ignored = self._pending.pop()
@@ -106,14 +113,14 @@ class _Walk:
         for directory in self._known.keys() - found.folders.keys():
             found.gone.update(_paths(directory, self._known[directory].names))
 
-    def _look(self, directory: str, handle: int, ignored: Ignored) -> None:
+    def _look(self, directory: str, handle: int, ignored: Ignored | Awaited) -> None:
         with os.scandir(handle) as listed:
             entries = list(listed)
         names = [entry.name for entry in entries]
         if directory and ".git" in names:
             with Question(self._root / directory, f"{directory}/") as question:
-                ignored = question.answer()
-            self.found.ignored_files |= ignored.files
+                ignored = nested = question.answer()
+            self.found.ignored_files |= nested.files
         if any(name[0] == "." for name in names):
             entries = self._without_ours(directory, entries)
             names = [entry.name for entry in entries]
@@ -195,7 +202,7 @@ class _Walk:
         else:
             self.found.changed[path] = Entry(path, "link", 0, 0, "", target)
 
-    def _enter_one(self, directory: str, name: str, folder: Folder, ignored: Ignored) -> None:
+    def _enter_one(self, directory: str, name: str, folder: Folder, ignored: Ignored | Awaited) -> None:
         """Have a directory in a directory looked into, unless it is ignored."""
         path = f"{directory}/{name}" if directory else name
         if ignored.has_directory(path, name):
