@@ -72,8 +72,8 @@ MOVES = "*** Begin Patch\n*** Update File: tests/test_a.py\n*** Move to: src/new
 @pytest.mark.parametrize(
     ("bad", "said"),
     [
-        (DELETES, "tests/test_a.py: a file may not be deleted, moved or emptied now"),
-        (MOVES, "tests/test_a.py: a file may not be deleted, moved or emptied now"),
+        (DELETES, "tests/test_a.py may not be deleted, moved or emptied now"),
+        (MOVES, "tests/test_a.py may not be deleted, moved or emptied now"),
         (block("o = 2", "other.py"), "none of the files that may be changed"),
         ("I cannot.", "holds no edit"),
     ],

@@ -46,8 +46,8 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def executed(step: StageStep, wanted: ExecutionPlan = EDIT) -> Executed:
-    return await execute_plan(step, role("executor"), BRIEF, wanted)  # type: ignore[arg-type]
+async def executed(step: StageStep, wanted: ExecutionPlan = EDIT, *, beyond: bool = True) -> Executed:
+    return await execute_plan(step, role("executor"), BRIEF, wanted, beyond=beyond)  # type: ignore[arg-type]
 
 
 def texts(done: Executed) -> dict[str, str | None]:
@@ -252,6 +252,32 @@ async def test_a_patch_deletes_and_moves_files_of_the_plan(root: Path) -> None:
         ("src/a.py", "move", "src/c.py"),
         ("src/b.py", "delete", None),
     ]
+    assert done.result.errors == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "*** Begin Patch\n*** Delete File: src/a.py\n*** End Patch",
+        "*** Begin Patch\n*** Update File: src/a.py\n*** Move to: src/c.py\n*** End Patch",
+        f"src/a.py\n<<<<<<< SEARCH\n{ONE}\n=======\n>>>>>>> REPLACE\n",
+    ],
+    ids=["deleted", "moved", "emptied"],
+)
+async def test_what_nobody_reviews_keeps_the_files_that_the_plan_keeps(root: Path, answer: str) -> None:
+    steps = plan(("edit", "x", ["src/a.py", "src/c.py"]), ("delete", "y", ["src/b.py"]))
+    step = StageStep(root, answer, answer, answer)
+    done = await executed(step, steps, beyond=False)
+    assert "src/a.py may not be deleted, moved or emptied now" in step.asked[1].user
+    assert "src/a.py may not be deleted, moved or emptied now" in done.result.errors[0]
+    assert texts(done) == {}
+
+
+async def test_what_the_plan_deletes_may_go_in_an_answer_too(root: Path) -> None:
+    patch = "*** Begin Patch\n*** Delete File: src/b.py\n*** End Patch"
+    steps = plan(("edit", "x", ["src/a.py", "src/b.py"]), ("delete", "y", ["src/b.py"]))
+    done = await executed(StageStep(root, patch), steps, beyond=False)
+    assert texts(done) == {"src/b.py": None}
     assert done.result.errors == []
 
 

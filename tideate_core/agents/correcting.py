@@ -134,7 +134,7 @@ async def _correct(
         answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
         fence=fence_for(words, findings, *(file.text or "" for file in shown)),
     )
-    return await edit_files(stage, prompt, overlay, Edit(files, removes=False))
+    return await edit_files(stage, prompt, overlay, Edit(files))
 
 
 def findings_of(report: VerificationReport, limit: int | None = None) -> str:

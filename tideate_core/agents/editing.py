@@ -68,12 +68,12 @@ class Edit:
 
     :param files: that may be changed or created; all are loaded in the overlay.
     :param wanted: files that have to be there afterwards.
-    :param removes: whether files may be deleted, moved or emptied.
+    :param removable: those of `files` that may be deleted, moved or emptied.
     """
 
     files: tuple[str, ...]
     wanted: tuple[str, ...] = ()
-    removes: bool = True
+    removable: frozenset[str] = frozenset()
 
 
 def can_be_named(path: str) -> bool:
@@ -146,8 +146,8 @@ def _refuse(changes: Sequence[FileChange], overlay: Overlay, edit: Edit) -> None
     for change in changes:
         _refuse_other(change, overlay, edit)
         emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
-        if not edit.removes and (change.action in {"delete", "move"} or emptied):
-            raise UnusableAnswer(f"{change.path}: a file may not be deleted, moved or emptied now; change it")
+        if (emptied or change.action in {"delete", "move"}) and change.path not in edit.removable:
+            raise UnusableAnswer(f"{change.path} may not be deleted, moved or emptied now; change it")
     there = {change.move_to or change.path for change in changes if change.after is not None}
     missing = [path for path in edit.wanted if path not in there and overlay.text(path) is None]
     if missing:

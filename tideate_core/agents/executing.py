@@ -53,27 +53,32 @@ class _Part:
     wanted: tuple[str, ...] = ()
 
 
-async def execute_plan(step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan) -> Executed:
+async def execute_plan(
+    step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, *, beyond: bool = True
+) -> Executed:
     """Ask for a plan's edits, at once where the model bears that, else step by step or file by file.
 
     An answer that cannot be used becomes an error of the result.
 
+    :param beyond: files may go away or be emptied though no step of the plan deletes or moves them; not where
+        nobody reviews that: a test would be made to pass by taking it out.
     :raises StepFailed: the role's budget is used up.
     """
     async with asking(step, role, brief) as stage:
-        execution = _Execution(stage, plan)
+        execution = _Execution(stage, plan, beyond=beyond)
         await execution.run()
         return execution.done()
 
 
 class _Execution:
-    def __init__(self, stage: Asking, plan: ExecutionPlan) -> None:
+    def __init__(self, stage: Asking, plan: ExecutionPlan, *, beyond: bool) -> None:
         self._stage = stage
         self._plan = plan
         self._overlay = Overlay()
         self._errors: list[str] = []
         self._notes: list[str] = []
         self._records: frozenset[str] = frozenset()
+        self._beyond = beyond
 
     async def run(self) -> None:
         named = self._named(named_files(self._plan))
@@ -111,7 +116,7 @@ class _Execution:
     def _parts(self) -> Iterator[_Part]:
         """Yield what is asked for; each sees the files as those before it left them."""
         steps = [step for step in self._plan.steps if not self._only_documents(step)]
-        simple = [step for step in steps if step.type.strip().lower() not in DELETES | MOVES]
+        simple = [step for step in steps if _kind(step) not in DELETES | MOVES]
         at_once = self._editable(named_files(self._plan))
         if len(simple) == len(steps) and at_once and self._fits(at_once):
             # a document may be left to the documenter
@@ -148,12 +153,18 @@ class _Execution:
             return False
         return self._size(files) <= (text_budget(self._stage.step) or float("inf"))
 
+    def _removable(self, files: Sequence[str]) -> frozenset[str]:
+        if self._beyond:
+            return frozenset(files)
+        steps = (step for step in self._plan.steps if _kind(step) in DELETES | MOVES)
+        return frozenset(files).intersection(path for step in steps for path in self._named(step.files))
+
     def _size(self, files: Sequence[str]) -> int:
         return sum(len(self._overlay.text(path) or "") for path in files)
 
     def _do_simply(self, step: PlanStep) -> bool:
         """Do a step that no model has to be asked for: files are only removed, or one is moved."""
-        kind, files = step.type.strip().lower(), self._editable(step.files)
+        kind, files = _kind(step), self._editable(step.files)
         if kind in DELETES | MOVES:
             for path in self._named(step.files):
                 if why := self._overlay.hidden.get(path):
@@ -196,8 +207,12 @@ class _Execution:
             answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
             fence=fence_for(plan, *(file.text or "" for file in shown)),
         )
-        edit = Edit(part.files, part.wanted)
+        edit = Edit(part.files, part.wanted, self._removable(part.files))
         self._notes += await edit_files(self._stage, prompt, self._overlay, edit)
+
+
+def _kind(step: PlanStep) -> str:
+    return step.type.strip().lower()
 
 
 def _one(path: str, order: str) -> _Part:

@@ -54,7 +54,7 @@ async def execute(step: StepContext, record: TaskRecord, bench: Bench) -> dict[s
     from tideate_core.agents.executing import execute_plan
 
     brief = await bench.brief(step)
-    done = await execute_plan(step, bench.role(step, "executor"), brief, record.agreed)
+    done = await execute_plan(step, bench.role(step, "executor"), brief, record.agreed, beyond=bench.gated)
     return _made(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, done.result, done.notes)
 
 
