@@ -236,6 +236,23 @@ def test_it_ends_when_nobody_reads_its_answers_any_more(home: Home) -> None:
         assert process.wait(timeout=30) == 0
 
 
+def test_it_says_that_its_answers_cannot_be_written(home: Home) -> None:
+    request: dict[str, Any] = {"jsonrpc": "2.0", "id": 5, "method": "initialize", "params": HANDSHAKE}
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            home.command(),
+            env=home.environment,
+            cwd=home.project,
+            input=json.dumps(request).encode() + b"\n",
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=30,
+            check=False,
+        )
+    words = b"error: stdin or stdout cannot be used: No space left on device\n"
+    assert (ended.returncode, ended.stderr) == (1, words)
+
+
 def test_a_wrong_file_is_told_before_anything_is_served(home: Home) -> None:
     broken = home.project / "broken.workflow"
     broken.write_text("* to\n  one two\n")

@@ -44,7 +44,16 @@ app = App(
 )
 WITH_VALUE = frozenset(
     {
-        *("--adapter", "--budget", "--current", "--days", "--definition", "--file", "--format", "--input"),
+        *(
+            "--adapter",
+            "--budget",
+            "--current",
+            "--days",
+            "--definition",
+            "--file",
+            "--format",
+            "--input",
+        ),
         *(
             "--keep",
             "--limit",
@@ -56,7 +65,7 @@ WITH_VALUE = frozenset(
             "--step",
             "--takeover-after",
         ),
-        *("--token-env", "--transport", "--wait", "--workflow", "-i", "-o"),
+        *("--timeout", "--token-env", "--transport", "--wait", "--workflow", "-i", "-o"),
     }
 )
 """Options that take the next word, so that a `-` there is no FILE and no PROMPT."""

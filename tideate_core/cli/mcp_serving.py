@@ -45,7 +45,9 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
     """
     from tideate_core.cli.logs import log_to_file
     from tideate_core.errors import InvalidInput, TideateError
+    from tideate_core.garbage import collect_rarely
 
+    collect_rarely()
     token: Token | None = None
     try:
         if port is not None and transport == STDIO:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.exits import DONE, FAILED, USAGE
-from tideate_core.cli.output import fail, print_json, results, visible
+from tideate_core.cli.output import fail, print_json, results, tell, visible
 from tideate_core.cli.wiring import log_to_file, open_project
 from tideate_core.errors import ConfigError, TideateError, UnknownServer
 from tideate_core.mcp.client import MCPClient, ToolPermissions, server_at
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.cli.wiring import Project
     from tideate_core.mcp.client import Tool
 
-__all__ = ["client_of", "tools"]
+__all__ = ["client_at", "client_of", "tools"]
 
 ADDRESSES = ("http://", "https://", "ws://", "wss://")
 
@@ -42,12 +42,20 @@ def client_of(project: Project) -> MCPClient:
     return MCPClient.of_project(project.directory, project.loaded, project=project.root is not None)
 
 
-async def _print_tools(project: Project, name: str, token_env: str | None, *, as_json: bool) -> int:
-    client = client_of(project)
+def client_at(project: Project, name: str, token_env: str | None) -> MCPClient:
+    """Return the client that has the server of a name, or the one at an address.
+
+    :raises ConfigError: the address cannot be used, or there is a token for what is none.
+    """
     if name.startswith(ADDRESSES):
-        client = _at(project, name, token_env)
-    elif token_env is not None:
+        return _at(project, name, token_env)
+    if token_env is not None:
         raise ConfigError(f"--token-env is for a URL; of {name!r} the configuration says where its token is")
+    return client_of(project)
+
+
+async def _print_tools(project: Project, name: str, token_env: str | None, *, as_json: bool) -> int:
+    client = client_at(project, name, token_env)
     try:
         found = await client.tools(name)
         allowed = {tool.name: client.permissions.allows(tool) for tool in found}
@@ -57,7 +65,7 @@ async def _print_tools(project: Project, name: str, token_env: str | None, *, as
         shapes = [{**tool.as_json(), "allowed": allowed[tool.name]} for tool in found]
         print_json({"ok": True, "server": name, "tools": shapes})
     else:
-        results().print(_tools_table(found, allowed))
+        _print_list(found, allowed)
     return DONE
 
 
@@ -77,18 +85,17 @@ def _why(error: ValueError) -> str:
     return "; ".join(detail["msg"].removeprefix("Value error, ") for detail in error.errors())
 
 
-def _tools_table(found: list[Tool], allowed: dict[str, bool]) -> Table:
-    rows = _table("tool", "does", "asks", "arguments", "description")
+def _print_list(found: list[Tool], allowed: dict[str, bool]) -> None:
+    """Print a paragraph for each tool: a table would leave its description a few letters of each line."""
+    out = results()
     for tool in found:
         does = "reads" if tool.read_only else "writes, may destroy" if tool.destructive else "writes"
-        rows.add_row(
-            Text(visible(tool.name), style="bold"),
-            does,
-            Text("no" if allowed[tool.name] else "yes", style="" if allowed[tool.name] else "yellow"),
-            Text(visible(_arguments(tool)), style="dim"),
-            Text(visible(" ".join((tool.description or tool.title).split()))),
-        )
-    return rows
+        asks = ("", "") if allowed[tool.name] else ("  asks", "yellow")
+        tell(out, Text.assemble((visible(tool.name), "bold"), f"  {does}", asks))
+        if said := " ".join((tool.description or tool.title).split()):
+            tell(out, Text(f"  {visible(said)}"))
+        if arguments := _arguments(tool):
+            tell(out, Text(f"  {visible(arguments)}", style="dim"))
 
 
 def _arguments(tool: Tool) -> str:

@@ -31,6 +31,7 @@ PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
 TOOL_HELP = (
     "y this once · r in this run from now on · a always in this project, until the tool changes · n no"
 )
+CALL_HELP = "y this once · a always in this project, until the tool changes · n no"
 PICK_HELP = "y take it · n leave it · a take this and the rest of the file · s leave them"
 
 
@@ -77,7 +78,11 @@ class Questions:
         return await self._yes_or_no(request)
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
-        answer = await self._choose(request.message, "y/N/r/a", TOOL_HELP, YES | NO | frozenset(PERMISSIONS))
+        if request.payload.get("single"):  # no run goes on after it
+            keys, help_text, known = "y/N/a", CALL_HELP, {"a"}
+        else:
+            keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
+        answer = await self._choose(request.message, keys, help_text, YES | NO | known)
         if answer is None:
             return ENDED
         return DECLINED if answer in NO else Decision(True, PERMISSIONS.get(answer))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -16,7 +17,9 @@ from tideate_core.cli.wiring import open_project
 from tideate_core.cli.wishes import opened
 from tideate_core.engine.undoing import Undoing, families, members_of, runs_with_changes, without_changes
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError, WorkspaceError
+from tideate_core.mcp.servers.filesystem.remembering import remembered
 from tideate_core.store.reader import Reader
+from tideate_core.workspace.paths import journal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rollback"]
 
+SERVER = "filesystem server"
+FORGOTTEN = "(forgotten)"
 RUN_ID = re.compile(r"[0-9a-f]{1,32}")
 
 
@@ -133,30 +138,57 @@ def _undoing(project: Project) -> Undoing:
     return Undoing(project.workspace.root, project.private)
 
 
-def _row(project: Project, run_id: str) -> RunRow | None:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A line of the list."""
+
+    run: str
+    row: RunRow | None
+    """None: of the filesystem server, of a run that was forgotten, or the store cannot be read."""
+    by: str
+    at: int
+    """Milliseconds since the epoch."""
+    outlook: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        row = self.row
+        known = {"workflow": row.name, "status": row.status} if row else {}
+        return {"execution_id": self.run, "by": self.by, **known, "started_at": self.at, **self.outlook}
+
+
+def _change(project: Project, run: str, members: list[str], served: frozenset[str]) -> _Change:
+    outlook = _outlook(project, members)
     try:
-        return Reader(project.private).run(run_id)
+        row = Reader(project.private).run(run)
     except (RunNotFound, StoreError):
-        return None  # a run that was forgotten, or a store that cannot be read: the journal is enough
+        at = max(_written_at(journal_of(project.private, member)) for member in members)
+        return _Change(run, None, SERVER if run in served else FORGOTTEN, at, outlook)
+    return _Change(run, row, row.name, row.started_at, outlook)
+
+
+def _written_at(journal: Path) -> int:
+    try:
+        return journal.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return 0  # taken back meanwhile
 
 
 def _list(project: Project, *, as_json: bool) -> int:
-    found = [
-        (run, _row(project, run), _outlook(project, members))
-        for run, members in _of_the_store(project, families).items()
-    ]
-    found = [one for one in found if one[2]["files"] or one[2]["changed_since"] or one[2]["error"]]
-    found.sort(key=lambda one: one[1].started_at if one[1] else 0, reverse=True)
+    served = remembered(project.private)
+    runs = _of_the_store(project, families).items()
+    found = [_change(project, run, members, served) for run, members in runs]
+    found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]
+    found.sort(key=lambda one: one.at, reverse=True)
     if as_json:
-        print_json({"ok": True, "runs": [_json(*one) for one in found]})
+        print_json({"ok": True, "runs": [one.as_json() for one in found]})
         return DONE
     if not found:
         tell(messages(), Text("no run has changes to take back"))
         return DONE
-    rows = table("run", "workflow", "status", "when", "what would be restored")
-    for run_id, run, outlook in found:
-        known = (Text(visible(run.name)), state_text(run), when(run.started_at)) if run else ("", "", "")
-        rows.add_row(short(run_id), *known, _words(outlook))
+    rows = table("run", "by", "status", "when", "what would be restored")
+    for one in found:
+        status = state_text(one.row) if one.row else ""
+        rows.add_row(short(one.run), Text(visible(one.by)), status, when(one.at), _words(one.outlook))
     page().print(rows)
     return DONE
 
@@ -183,8 +215,3 @@ def _words(outlook: dict[str, Any]) -> Text:
         return Text(visible(f"nothing: {reasons}"), style="yellow")
     kept = dict.fromkeys(outlook["merged"], " (your edits kept)")
     return Text(visible(", ".join(path + kept.get(path, "") for path in outlook["files"])))
-
-
-def _json(run_id: str, run: RunRow | None, outlook: dict[str, Any]) -> dict[str, Any]:
-    known = {"workflow": run.name, "status": run.status, "started_at": run.started_at} if run else {}
-    return {"execution_id": run_id, **known, **outlook}

@@ -25,6 +25,8 @@ def serve_stdio(server: MCPServer[Any]) -> int:
     """Serve one client until it closes the stream, or a signal; returns the exit status.
 
     Nothing but the protocol is written to stdout; records of the log go to stderr.
+
+    :raises OSError: stdout cannot be written, for another reason than that nobody reads it any more.
     """
     return asyncio.run(_over_stdio(server))
 
@@ -33,6 +35,7 @@ async def _over_stdio(server: MCPServer[Any]) -> int:
     # Python has no `sys.stdin` where the process was started without one
     stdin = Lines(sys.stdin.fileno() if sys.stdin else None)
     lowlevel = server._lowlevel_server
+    broken: OSError | None = None
     # ended as if the client had closed the stream: the SDK does not take a cancellation in good order
     with Signals(stdin.close) as signals:
         try:
@@ -44,4 +47,13 @@ async def _over_stdio(server: MCPServer[Any]) -> int:
         except* (BrokenPipeError, ConnectionResetError):
             # the client has gone without a word: that is an end like any other
             logging.getLogger(__name__).info("the client closed its end")
+        except* OSError as found:
+            broken = _first(found)
+    if broken is not None:
+        raise broken
     return signals.status
+
+
+def _first(group: BaseExceptionGroup[OSError]) -> OSError:
+    error = group.exceptions[0]
+    return _first(error) if isinstance(error, BaseExceptionGroup) else error

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client.tools import Tool
     from tideate_core.workflows import StepContext
 
-__all__ = ["FOR_PROJECT", "FOR_RUN", "permit"]
+__all__ = ["FOR_PROJECT", "FOR_RUN", "described", "permit"]
 
 FOR_RUN: Final = "run"
 FOR_PROJECT: Final = "project"
@@ -56,7 +56,7 @@ async def permit(
         decision = await step.confirm(
             "tool",
             f"{step.step}: may {tool.name!r} of the MCP server {tool.server!r} be called?",
-            details=_details(tool, arguments),
+            details=described(tool, arguments),
             payload={
                 "server": tool.server,
                 "tool": tool.name,
@@ -85,7 +85,8 @@ async def _for_all(step: StepContext, tool: Tool, ask: Callable[[], Awaitable[An
         return "once"
 
 
-def _details(tool: Tool, arguments: dict[str, Any]) -> str:
+def described(tool: Tool, arguments: dict[str, Any]) -> str:
+    """Return in Markdown what a person is to know before they allow a call."""
     given = json.dumps(arguments, indent=2, ensure_ascii=False)
     if len(given) > LONGEST_ARGUMENTS:
         given = f"{given[:LONGEST_ARGUMENTS]}\n… ({len(given)} characters)"

@@ -14,7 +14,7 @@ from tideate_core.workspace.journal import Journal
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["remember"]
+__all__ = ["remember", "remembered"]
 
 KEPT: int = 1_000
 """Changes of one root; a tenth more before some are forgotten."""
@@ -29,10 +29,11 @@ def remember(root: Path, run: str) -> None:
     :raises OSError: it cannot be noted.
     """
     private = private_dir(root)
-    path = private / "mcp" / "filesystem" / "changes"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(
+        _list_in(private), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
     with os.fdopen(descriptor, "r+") as file:
-        runs = [*(line for line in file.read().split() if _ID.fullmatch(line)), run]
+        runs = [*_ids(file.read()), run]
         if len(runs) <= KEPT + KEPT // 10:
             file.write(f"{run}\n")
             return
@@ -41,6 +42,22 @@ def remember(root: Path, run: str) -> None:
         # what is forgotten is not there any more, so a kill in here does no harm
         file.truncate(0)
         file.write("".join(f"{one}\n" for one in runs[-KEPT:]))
+
+
+def remembered(private: Path) -> frozenset[str]:
+    """Return the ids of the changes that the filesystem server made; none where they cannot be read."""
+    try:
+        return frozenset(_ids(_list_in(private).read_text("utf-8", "replace")))
+    except OSError:
+        return frozenset()
+
+
+def _list_in(private: Path) -> Path:
+    return private / "mcp" / "filesystem" / "changes"
+
+
+def _ids(text: str) -> list[str]:
+    return [line for line in text.split() if _ID.fullmatch(line)]
 
 
 def _forget(journal: Journal, run: str) -> None:
