@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,8 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
 from tideate_core.workflows.machine_files import shown_path
+from tideate_core.workflows.working_time import working_time
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import AsyncIterator
 
     from pydantic import BaseModel
@@ -29,9 +30,8 @@ T = TypeVar("T", bound="BaseModel")
 class Asking:
     """Asks for one stage and counts what that takes. Made by `asking`."""
 
-    def __init__(self, step: StepContext, role: Role, brief: TaskBrief, limit: asyncio.Timeout) -> None:
+    def __init__(self, step: StepContext, role: Role, brief: TaskBrief) -> None:
         self.step = step
-        self._limit = limit
         self._role = role
         self._brief = brief
         self._spent = 0
@@ -68,7 +68,7 @@ class Asking:
     async def may_see(self, path: str, why: str) -> bool:
         """Ask whether the model may see a file that seems to hold secrets; once in a run.
 
-        Only a person's yes counts, no policy's. The time that they take is not the role's.
+        Only a person's yes counts, no policy's.
         """
 
         async def decide() -> bool:
@@ -79,13 +79,7 @@ class Asking:
             )
             return decision.accepted and decision.by == "user"
 
-        ends = self._limit.when()
-        left = None if ends is None else ends - asyncio.get_running_loop().time()
-        self._limit.reschedule(None)
-        try:
-            agreed: bool = await self.step.choose_for_run(f"secret:{path}", why, decide)
-        finally:
-            self._limit.reschedule(None if left is None else asyncio.get_running_loop().time() + left)
+        agreed: bool = await self.step.choose_for_run(f"secret:{path}", why, decide)
         return agreed
 
 
@@ -93,16 +87,18 @@ class Asking:
 async def asking(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Asking]:
     """Do a stage in this: it ends in time, and says what was left out of its role.
 
+    The time that a person takes to answer is not the role's.
+
     :raises StepTimedOut: it took longer than the role's timeout.
     """
     for notice in role.notices:
         step.notice(notice, level="warn")
-    limit = asyncio.timeout(None if role.timeout is None else role.timeout / 1000)
+    limit: asyncio.Timeout | None = None
     try:
-        async with limit:
-            yield Asking(step, role, brief, limit)
+        async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
+            yield Asking(step, role, brief)
     except TimeoutError as error:
-        if not limit.expired():
+        if limit is None or not limit.expired():
             raise
         raise StepTimedOut(
             f"the role {role.name!r} took longer than its timeout of {role.timeout} ms; "

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StepFailed, StepTimedOut
+from tideate_core.workflows.working_time import working_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Iterator
@@ -194,11 +195,15 @@ async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
 async def _timed(step: str, work: Awaitable[Any], time_limit: int) -> Any:
     """Wait for a handler in a task of its own: whatever it makes of being cancelled, the step ends.
 
+    :param time_limit: milliseconds, in which a person's time to answer does not count.
     :raises StepTimedOut: it took longer.
     """
-    doing = asyncio.ensure_future(work)
     try:
-        await asyncio.wait({doing}, timeout=time_limit / 1000)
+        async with working_time(time_limit / 1000):
+            doing = asyncio.ensure_future(work)
+            await asyncio.wait({doing})
+    except TimeoutError:
+        pass  # of the limit: whatever the handler raises is not raised by waiting for it
     except asyncio.CancelledError:
         await _stop(step, doing)
         raise

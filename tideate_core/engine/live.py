@@ -115,7 +115,7 @@ class LiveRun:
         memos, agents, checkpoints = (past.memos, past.agents, past.checkpoints) if past else ({}, (), ())
         self._store = store
         self._log = log
-        self._memory = Memory(log, memos)
+        self._memory = Memory(log, memos, self._within[0].memory if self._within else None)
         self._recorder = Recorder(
             log, self._tools.front, hooks=self._tools.hooks, agents=agents, checkpoints=checkpoints
         )

@@ -52,10 +52,17 @@ class Memory:
     """One run's memos: what is written here is there again in the process that resumes the run.
 
     :param memos: what earlier processes wrote, by step and key.
+    :param around: of the run that this one is a step of.
     """
 
-    def __init__(self, log: RunLog, memos: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(
+        self,
+        log: RunLog,
+        memos: Mapping[str, Mapping[str, Any]] | None = None,
+        around: Memory | None = None,
+    ) -> None:
         self._log = log
+        self._around = around
         self._known = {step: dict(kept) for step, kept in (memos or {}).items()}
         self._spent = {step: spent_on(kept) for step, kept in self._known.items()}
         self._asked: dict[str, Counter[str]] = {}
@@ -83,8 +90,10 @@ class Memory:
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         """Return what a step of the run chose before for the same question, else choose and remember it.
 
-        Steps that ask at the same time wait for the first.
+        Steps that ask at the same time wait for the first. Runs within one another are one here.
         """
+        if self._around is not None:
+            return await self._around.choose_for_run(key, digest, produce)
         async with self._choosing:
             kept = self.recall(RUN, key)
             if kept is not MISSING and kept["digest"] == digest:

@@ -16,6 +16,7 @@ from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.text import SurrogateJoiner, mended
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 from tideate_core.workflows import Decision, WorkflowDefinition
+from tideate_core.workflows.working_time import persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -133,7 +134,8 @@ class StepRun:
         return value
 
     async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        return await self._memory.choose_for_run(key, digest, produce)
+        with persons_time():  # who waits for another step's question waits for a person, too
+            return await self._memory.choose_for_run(key, digest, produce)
 
     async def ask(
         self,
@@ -216,7 +218,8 @@ class StepRun:
         if kept is not MISSING:
             return Decision.of_json(kept)
         self._emit(EventName.CONFIRMATION_REQUIRED, kind=kind, message=message)
-        decision = await self._front.confirm(request)
+        with persons_time():
+            decision = await self._front.confirm(request)
         # before anything depends on it
         await self._memory.remember(self.step, key, decision.as_json(), keep=False)
         self._emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import no
+from tests.support.later import Later
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import StepFailed, ToolFailed, ToolInterrupted, UnknownTool
 from tideate_core.mcp.client import Tool, ToolResult
@@ -311,6 +312,35 @@ async def test_a_policy_permits_a_call_where_it_says_yes(
     result = await bench.run("flow", require_confirmation=None if gated else False)
     assert (result.ok, len(tools.calls)) == (accept, int(accept))
     assert tools.allowed == set()
+
+
+async def test_the_time_that_a_person_takes_is_not_the_steps(bench: Bench, write: Write) -> None:
+    tools, later = writing(), Later()
+    use(bench, tools)
+
+    def slow(_request: ConfirmationRequest) -> Decision:
+        later.skip(5)
+        return Decision(True)
+
+    bench.front.answer = slow
+    write(flow(more="    timeout: 4000\n"))
+    result = await bench.run("flow")
+    assert (result.ok, len(tools.calls)) == (True, 1), result.error
+
+
+async def test_what_is_allowed_for_the_run_is_allowed_for_the_runs_within_it(
+    bench: Bench, write: Write
+) -> None:
+    tools = writing()
+    use(bench, tools)
+    bench.front.answer = answering("run")
+    write(flow(), "inner")
+    write("steps: [{id: a, workflow: inner}, {id: b, dependencies: [a], workflow: inner}]", "outer")
+    result = await bench.run("outer")
+    assert (result.ok, len(tools.calls), len(bench.front.requests)) == (True, 2, 1)
+    bench.front.answer = answering("run")
+    assert (await bench.run("outer")).ok  # another run asks again
+    assert len(bench.front.requests) == 2
 
 
 async def test_every_item_of_a_loop_asks_for_itself(bench: Bench, write: Write) -> None:

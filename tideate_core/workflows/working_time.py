@@ -1,0 +1,71 @@
+"""Limits of time that stand still while a person is asked: how long they take is theirs."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+__all__ = ["persons_time", "working_time"]
+
+
+class _Limit:
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self._questions = 0
+        self._left: float | None = None
+        self.over = False
+        """What it was the limit of has ended."""
+
+    def stop(self) -> None:
+        self._questions += 1
+        ends = self._timeout.when()
+        if self._questions == 1 and ends is not None and not self._timeout.expired():
+            self._left = ends - asyncio.get_running_loop().time()
+            self._timeout.reschedule(None)
+
+    def go_on(self) -> None:
+        self._questions -= 1
+        if self._questions or self._left is None or self.over:
+            return
+        self._timeout.reschedule(asyncio.get_running_loop().time() + self._left)
+        self._left = None
+
+
+# of everything that is under way around a piece of code: a task has them of the one that started it
+_limits: ContextVar[tuple[_Limit, ...]] = ContextVar("limits_of_time", default=())
+
+
+@asynccontextmanager
+async def working_time(seconds: float | None) -> AsyncIterator[asyncio.Timeout]:
+    """Do something within a time that `persons_time` is no part of; None: without a limit.
+
+    Tasks that are started in here stop this limit, too, when they ask a person.
+
+    :raises TimeoutError: it took longer; then `expired()` of the value tells so.
+    """
+    async with asyncio.timeout(seconds) as timeout:
+        limit = _Limit(timeout)
+        before = _limits.set((*_limits.get(), limit))
+        try:
+            yield timeout
+        finally:
+            limit.over = True
+            _limits.reset(before)
+
+
+@contextmanager
+def persons_time() -> Iterator[None]:
+    """Wait for a person in this: no limit around it runs meanwhile."""
+    limits = _limits.get()
+    for limit in limits:
+        limit.stop()
+    try:
+        yield
+    finally:
+        for limit in limits:
+            limit.go_on()
