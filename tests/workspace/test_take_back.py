@@ -333,8 +333,8 @@ def test_nobody_of_this_process_comes_between_the_look_at_a_file_and_its_replace
 ) -> None:
     real, held = files._refuse_changed, list[bool]()
 
-    def looked(path: Path, expected: files.FileState) -> None:
-        real(path, expected)
+    def looked(name: str, directory: int, expected: files.FileState) -> None:
+        real(name, directory, expected)
         held.append(files._replacing.locked())
 
     monkeypatch.setattr(files, "_refuse_changed", looked)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
-from tideate_core.workspace.files import fsync_directory, put, text_digest
+from tideate_core.workspace.files import fsync_directory, put, remove_directory, set_mode, text_digest
+from tideate_core.workspace.held import held
 from tideate_core.workspace.journal import (
     BufferEntry,
     DirectoryEntry,
@@ -250,16 +251,15 @@ def _write(plan: Plan, begun: set[Path]) -> None:
     try:
         for item in plan.modes:
             if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
-                item.path.chmod(item.before | item.after)
+                set_mode(item.path, item.before | item.after)
         for directory in plan.made:
-            directory.path.mkdir(parents=True, exist_ok=True)
-            fsync_directory(directory.path.parent)
+            with held(directory.path, make=True):
+                fsync_directory(directory.path.parent)
         _write_files(plan.files, begun)
         for directory in plan.removed:
-            directory.path.rmdir()
-            fsync_directory(directory.path.parent)
+            remove_directory(directory.path)
         for item in plan.modes:
-            item.path.chmod(item.after)
+            set_mode(item.path, item.after)
     except OSError as error:
         raise WorkspaceError(
             f"{error.filename or 'the project'} cannot be changed: {error.strerror}; everything was put back"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -10,11 +11,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import EditConflict
+from tideate_core.workspace.held import held
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ABSENT", "FileState", "Snapshot", "fsync_directory", "holds", "put", "snapshot", "text_digest"]
+__all__ = [
+    "ABSENT",
+    "FileState",
+    "Snapshot",
+    "fsync_directory",
+    "holds",
+    "put",
+    "remove_directory",
+    "set_mode",
+    "snapshot",
+    "text_digest",
+]
 
 _MODE_BITS = 0o7777
 _replacing = threading.Lock()
@@ -69,77 +82,120 @@ def text_digest(text: str) -> str:
     return _digest(text.encode("utf-8", "surrogatepass"))
 
 
-def snapshot(path: Path) -> Snapshot:
+def snapshot(path: Path | str, directory: int | None = None) -> Snapshot:
     """Read what stands at a path without following it.
 
+    :param directory: descriptor that the path is relative to.
     :raises OSError: it stands there and cannot be read.
     """
     try:
-        found = path.lstat()
+        found = os.stat(path, dir_fd=directory, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return Snapshot(ABSENT)
     if stat.S_ISLNK(found.st_mode):
-        target = os.fsencode(path.readlink())
-        return Snapshot.of_link(target)
+        return Snapshot.of_link(os.fsencode(os.readlink(path, dir_fd=directory)))
     if stat.S_ISREG(found.st_mode):
-        return Snapshot.of_file(path.read_bytes(), found.st_mode & _MODE_BITS)
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+        with os.fdopen(handle, "rb") as file:
+            return Snapshot.of_file(file.read(), found.st_mode & _MODE_BITS)
     return Snapshot(FileState("other"))
 
 
 def put(path: Path, wanted: Snapshot, *, expected: FileState, temp: Path, new_mode: bool = False) -> None:
     """Make `path` hold `wanted` in one step that others see whole or not at all, and durable.
 
-    The containing directories are made where they are missing.
+    The containing directories are made where they are missing. A link that somebody put among them since the
+    path was resolved is not followed.
 
+    :param path: resolved, but for its last name.
     :param temp: a path in the same directory that is written first.
     :param new_mode: the file's mode is the one that new files get, not the one of `wanted`.
     :raises EditConflict: something else than `expected` stands there; nothing was written.
+    :raises OSError: it cannot be written, or there is a link on the way to it.
     """
-    if wanted.state.kind == "absent":
-        with _replacing:
-            _refuse_changed(path, expected)
-            path.unlink(missing_ok=True)
-        fsync_directory(path.parent)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temp.unlink(missing_ok=True)
+    goes = wanted.state.kind == "absent"
+    with held(path.parent, make=not goes) as directory:
+        if goes:
+            _remove(path.name, directory, expected)
+        else:
+            _replace(path.name, temp.name, directory, wanted, expected, new_mode=new_mode)
+        os.fsync(directory)
+
+
+def _remove(name: str, directory: int, expected: FileState) -> None:
+    with _replacing:
+        _refuse_changed(name, directory, expected)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+
+
+def _replace(
+    name: str, temp: str, directory: int, wanted: Snapshot, expected: FileState, *, new_mode: bool
+) -> None:
+    _discard(temp, directory)
     try:
         if wanted.state.kind == "link":
-            temp.symlink_to(os.fsdecode(wanted.data))
+            os.symlink(os.fsdecode(wanted.data), temp, dir_fd=directory)
         else:
-            _write(temp, wanted, like=path, new_mode=new_mode)
+            _write(temp, directory, wanted, like=name, new_mode=new_mode)
         with _replacing:
-            _refuse_changed(path, expected)
-            temp.replace(path)
+            _refuse_changed(name, directory, expected)
+            os.replace(temp, name, src_dir_fd=directory, dst_dir_fd=directory)
     except BaseException:
-        temp.unlink(missing_ok=True)
+        _discard(temp, directory)
         raise
-    fsync_directory(path.parent)
 
 
-def _write(temp: Path, wanted: Snapshot, *, like: Path, new_mode: bool) -> None:
-    handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if new_mode else 0o600)
+def _discard(name: str, directory: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=directory)
+
+
+def _write(temp: str, directory: int, wanted: Snapshot, *, like: str, new_mode: bool) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    handle = os.open(temp, flags, 0o666 if new_mode else 0o600, dir_fd=directory)
     with os.fdopen(handle, "wb") as file:
         file.write(wanted.data)
         file.flush()
         if not new_mode:
-            _keep_owner(handle, like)
+            _keep_owner(handle, like, directory)
             os.fchmod(handle, wanted.state.mode)
         os.fsync(handle)
 
 
-def _keep_owner(handle: int, like: Path) -> None:
+def _keep_owner(handle: int, like: str, directory: int) -> None:
     try:
-        owner, ours = like.lstat(), os.fstat(handle)
+        owner, ours = os.stat(like, dir_fd=directory, follow_symlinks=False), os.fstat(handle)
         if (owner.st_uid, owner.st_gid) != (ours.st_uid, ours.st_gid):
             os.fchown(handle, owner.st_uid, owner.st_gid)
     except (FileNotFoundError, PermissionError):
         return  # a new file, or another's file in a shared directory: it becomes ours, as in any editor
 
 
-def _refuse_changed(path: Path, expected: FileState) -> None:
-    if not snapshot(path).state.holds_same_as(expected):
+def _refuse_changed(name: str, directory: int, expected: FileState) -> None:
+    if not snapshot(name, directory).state.holds_same_as(expected):
         raise EditConflict("it changed on disk meanwhile")
+
+
+def set_mode(path: Path, mode: int) -> None:
+    """Set a file's or a directory's permission; a link is not followed, and none on the way to it.
+
+    :raises OSError: there is nothing, or it cannot be set.
+    """
+    with held(path.parent) as directory:
+        found = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+        if not stat.S_ISLNK(found.st_mode):
+            os.chmod(path.name, mode, dir_fd=directory)
+
+
+def remove_directory(path: Path) -> None:
+    """Remove an empty directory; no link on the way to it is followed.
+
+    :raises OSError: it is not there, not empty, or cannot be removed.
+    """
+    with held(path.parent) as above:
+        os.rmdir(path.name, dir_fd=above)
+        os.fsync(above)
 
 
 def fsync_directory(path: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import stat
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot
-from tideate_core.workspace.files import put
+from tideate_core.workspace.files import put, remove_directory, set_mode
+from tideate_core.workspace.held import held
 from tideate_core.workspace.journal import DirectoryEntry, FileEntry, ModeEntry, MoveEntry, RemovedEntry
 
 if TYPE_CHECKING:
@@ -76,10 +78,8 @@ def _modes(root: Root, records: Sequence[Record]) -> None:
             if isinstance(entry, ModeEntry):
                 with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
                     path = root.entry(entry.path)
-                    mode = path.lstat().st_mode
-                    ours = (entry.after, entry.before | entry.after)
-                    if stat.S_IMODE(mode) in ours and not stat.S_ISLNK(mode):
-                        path.chmod(entry.before)
+                    if stat.S_IMODE(path.lstat().st_mode) in (entry.after, entry.before | entry.after):
+                        set_mode(path, entry.before)
 
 
 def _remake(root: Root, records: Sequence[Record]) -> None:
@@ -89,9 +89,8 @@ def _remake(root: Root, records: Sequence[Record]) -> None:
             if isinstance(entry, RemovedEntry):
                 with contextlib.suppress(OutsideRoot, FileExistsError):
                     path = root.entry(entry.path)
-                    path.mkdir(parents=True, exist_ok=True)
-                    if not path.is_symlink():  # also of one that was made just before a kill
-                        path.chmod(entry.mode)
+                    with held(path, make=True) as directory:
+                        os.fchmod(directory, entry.mode)  # also of one that was made just before a kill
 
 
 def _clean_up(root: Root, records: Sequence[Record]) -> None:
@@ -100,14 +99,15 @@ def _clean_up(root: Root, records: Sequence[Record]) -> None:
         for entry in reversed(record.manifest.entries):
             with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
                 if isinstance(entry, FileEntry):
-                    root.entry(entry.path).with_name(entry.temp).unlink()
+                    with held(root.entry(entry.path).parent) as directory:
+                        os.unlink(entry.temp, dir_fd=directory)
                 elif isinstance(entry, DirectoryEntry):
                     _remove_empty(root.entry(entry.path))
 
 
 def _remove_empty(directory: Path) -> None:
     try:
-        directory.rmdir()
+        remove_directory(directory)
     except OSError as error:
         if error.errno not in {errno.ENOTEMPTY, errno.ENOENT, errno.ENOTDIR, errno.EEXIST}:
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,10 +12,12 @@ from tests.workspace.project import Editor
 from tests.workspace.snapshots.trees import by_nobody, git, looked_at, nobodys
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
+from tideate_core.workspace.held import held
 from tideate_core.workspace.snapshots import planning, restoring
 from tideate_core.workspace.snapshots.restoring import Restoring
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -351,14 +354,14 @@ async def test_putting_back_that_is_interrupted_itself_goes_on_where_it_stopped(
     monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)
     await snapshots.restore(made, delete_added=True)
 
-    real = type(root).chmod
+    @contextmanager
+    def stopping(path: Path, *, make: bool = False) -> Iterator[int]:
+        with held(path, make=make) as directory:
+            if path.name == "bare":
+                raise OSError(5, "stopped", str(path))
+            yield directory
 
-    def chmod(path: Path, mode: int) -> None:
-        if path.name == "bare":
-            raise OSError(5, "stopped", str(path))
-        real(path, mode)
-
-    monkeypatch.setattr(type(root), "chmod", chmod)
+    monkeypatch.setattr("tideate_core.workspace.restoring.held", stopping)
     with pytest.raises(WorkspaceError, match="stopped"):
         await SnapshotManager(root).recover()
     assert (root / "bare").exists()

@@ -16,6 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot
 from tideate_core.mcp.careful import short
+from tideate_core.workspace.held import open_way
 from tideate_core.workspace.paths import PROTECTED, Root
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ __all__ = ["DIRECTORY", "Ground", "is_private", "shown"]
 
 DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-_ON_THE_WAY: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSEEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]"
 )
@@ -125,16 +125,9 @@ class Ground:
         """Open the directory that a resolved name stands in."""
         *way, last = name.split("/")
         try:
-            descriptor = os.open(self.root, _ON_THE_WAY)
-            for part in way:
-                above = descriptor
-                try:
-                    descriptor = os.open(part, _ON_THE_WAY, dir_fd=above)
-                finally:
-                    os.close(above)
+            return open_way(self.root, way), last
         except OSError as error:
             raise failed(path, error) from error
-        return descriptor, last
 
 
 def is_private(name: str) -> bool:

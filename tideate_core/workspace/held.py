@@ -1,0 +1,64 @@
+"""Directories held open by the way that a resolved path says: a link put there in between is not followed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+__all__ = ["held", "open_way"]
+
+_STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HELD: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+def open_way(start: Path | str, parts: Iterable[str], *, make: bool = False) -> int:
+    """Open a directory, each on the way from the one above it; returns a descriptor for calls relative to it.
+
+    :param start: where the way begins; links in this path are followed.
+    :param make: make those that are missing.
+    :raises NotADirectoryError: there is a link on the way, or another thing that is no directory.
+    :raises OSError: it cannot be opened, or made.
+    """
+    descriptor = os.open(start, _STEP & ~os.O_NOFOLLOW)
+    for part in parts:
+        above = descriptor
+        try:
+            descriptor = _opened(part, above, make=make)
+        finally:
+            os.close(above)
+    return descriptor
+
+
+def _opened(name: str, above: int, *, make: bool) -> int:
+    try:
+        return os.open(name, _STEP, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with suppress(FileExistsError):  # somebody was faster
+        os.mkdir(name, dir_fd=above)
+    return os.open(name, _STEP, dir_fd=above)
+
+
+@contextmanager
+def held(path: Path, *, make: bool = False) -> Iterator[int]:
+    """Hold a directory open, for calls relative to it and to be synced.
+
+    :param path: absolute and resolved.
+    :param make: make it and those above it where they are missing.
+    :raises OSError: as of `open_way`.
+    """
+    way = open_way(path.anchor, path.parts[1:], make=make)
+    try:
+        descriptor = os.open(".", _HELD, dir_fd=way)
+    finally:
+        os.close(way)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
