@@ -29,7 +29,7 @@ test-mcp: install ## MCP against the official conformance suite, the MCP inspect
 	@$(python) -m scripts.conformance
 	@$(python) -m scripts.third_party
 
-test-runners: install ## what real cargo and ctest say of tests is understood; both have to be installed
+test-runners: install ## what real cargo, ctest and go say of tests is understood; they have to be installed
 	@TIDEATE_RUNNERS=1 $(python) -m pytest tests/commands/test_testing_real.py
 
 install: ## the environment in .venv, with tideate and a Neovim

@@ -91,6 +91,20 @@ def test_go(tmp_path: Path) -> None:
     assert "    sum_test.go:13: and more\n--- FAIL: TestWrong (0.00s)\n" in events.text()
 
 
+def test_a_package_that_an_older_go_cannot_build_is_told_with_the_compilers_words(tmp_path: Path) -> None:
+    (tmp_path / "go.mod").write_text("module small\n")
+    events = GoEvents(tmp_path)
+    for line in ("FAIL\tsmall [setup failed]", "FAIL\tsmall/other [build failed]", "FAIL\tsmall/other [x]"):
+        events.feed(line)
+    said = "# small\nsmall_test.go:3:14: expected ')', found 'EOF'\n# small/other\nother/o.go:3:23: no int\n"
+    tally = events.end(f"{events.text()}\n{said}")
+    assert tally.errors == 2
+    assert places(tally) == [
+        ("error", "small", "small_test.go", 3),
+        ("error", "small/other", "other/o.go", 3),
+    ]
+
+
 def test_cargo() -> None:
     text = report("cargo-1.txt").decode()
     tally = count_printed(text, "cargo")

@@ -24,6 +24,20 @@ mod tests {
     fn slow() {}
 }
 """
+GO = """package small
+
+import "testing"
+
+func TestFine(t *testing.T) {}
+
+func TestBroken(t *testing.T) {
+	t.Run("inner", func(t *testing.T) {
+		t.Errorf("1 is not %d", 2)
+	})
+}
+
+func TestSlow(t *testing.T) { t.Skip("not now") }
+"""
 LISTS = """cmake_minimum_required(VERSION 3.10)
 project(small NONE)
 enable_testing()
@@ -79,3 +93,24 @@ async def test_ctest(tmp_path: Path) -> None:
     ]
     assert (some.status, some.passed) == ("passed", 1)
     assert (none.status, none.passed) == ("no_tests", 0)
+
+
+async def test_go(tmp_path: Path) -> None:
+    write(tmp_path, go_mod="module small\n\ngo 1.19\n", small_go="package small\n")
+    (tmp_path / "small_test.go").write_text(GO)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "inner_test.go").write_text(
+        'package inner\n\nimport "testing"\n\nfunc TestInner(t *testing.T) {}\n'
+    )
+    everything = await run_some(tmp_path)
+    some = await run_some(tmp_path, "inner/inner_test.go")
+    named = await run_some(tmp_path, pattern="Fine")
+    (tmp_path / "small_test.go").write_text("package small\n\nfunc broken(\n")
+    broken = await run_some(tmp_path)
+    assert (everything.status, everything.passed, everything.skipped) == ("failed", 2, 1)
+    assert ("small_test.go", 9) in [(one.file, one.line) for one in everything.failures]
+    assert "1 is not 2" in everything.failures[0].message
+    assert (some.status, some.passed, some.failed) == ("passed", 1, 0)
+    assert (named.status, named.passed) == ("passed", 1)
+    assert (broken.status, broken.passed, broken.errors) == ("failed", 1, 1)
+    assert ("small_test.go", 3) in [(one.file, one.line) for one in broken.failures]

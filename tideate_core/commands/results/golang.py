@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.commands.failures import parse_failures
@@ -20,6 +21,8 @@ _FOLLOWED: Final = 10_000
 """Tests whose words are kept at a time."""
 _KEPT: Final = 1 << 20
 """Bytes of the text that all events make."""
+_UNBUILT: Final = re.compile(r"FAIL\t(?P<package>\S{1,300}) \[(?:setup|build) failed\]\s*$")
+"""Before Go 1.24 this is no event."""
 _ENDS: Final = frozenset({"pass", "fail", "skip"})
 
 
@@ -46,6 +49,8 @@ class GoEvents:
             event = None
         if not isinstance(event, dict) or not isinstance(event.get("Action"), str):
             self._text.feed(f"{line}\n".encode("utf-8", "replace"))
+            if unbuilt := _UNBUILT.match(line):
+                self._count("fail", unbuilt["package"], "")
             return
         package, test = str(event.get("Package", ""))[:300], str(event.get("Test", ""))[:400]
         if event["Action"] in ("output", "build-output"):
@@ -84,14 +89,18 @@ class GoEvents:
             _bound(self._failed)
             self.tally.failed += 1
             self.tally.add(told(f"{package}.{test}" if package else test, said or "failed", place))
-        elif action == "fail" and package not in self._failed:
+        elif action == "fail" and package not in self._failed and package not in self._broken:
             self.tally.errors += 1
             if len(self._broken) < MOST:
                 self._broken.append(package)
 
-    def end(self) -> Tally:
-        """Say why packages failed of which no test did; returns the whole."""
-        wrong = parse_failures(self.text(), root=self._root, tool="go").found if self._broken else ()
+    def end(self, output: str = "") -> Tally:
+        """Say why packages failed of which no test did; returns the whole.
+
+        :param output: all that was printed, where there is more than the events: the compiler's errors.
+        """
+        text = output or self.text()
+        wrong = parse_failures(text, root=self._root, tool="go").found if self._broken else ()
         for package in self._broken:
             folder = folder_in(package.partition(" ")[0], self._module)
             own = (one for one in wrong if one.file.rpartition("/")[0] == folder)

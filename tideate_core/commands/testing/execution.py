@@ -126,7 +126,7 @@ def _tally(
 ) -> Tally | None:
     """Return what was found, by the report where there is one that can be read; None: nobody says."""
     if events is not None:
-        return events.end()
+        return events.end(output)
     if content is not None:
         try:
             return _reported(command, content, root)
