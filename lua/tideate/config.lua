@@ -37,6 +37,7 @@ M.schema = {
   { key = 'history.keep_runs', type = 'number', default = 1000, help = 'How many ended runs of each workflow `tideate history --prune` keeps.' },
   { key = 'history.max_age_days', type = 'number', help = 'How old a run may be that it keeps, in days; without this, however old.' },
   { key = 'history.max_mib', type = 'number', help = 'How large the files with large results may be together, in MiB; without this, however large.' },
+  { key = 'mcp.strict', type = 'boolean', default = false, help = "Whether every message to and from a server is held against the protocol's schema, and the field that is wrong is named." },
   { key = 'mcp.servers.*.command', type = 'list', help = "Program and arguments of an MCP server, which runs in the project's root. tideate's own servers `git`, `filesystem`, `test` and `build` need none." },
   { key = 'mcp.servers.*.url', type = 'string', help = 'Address of an MCP server that runs already: `http://`, `https://`, `ws://` or `wss://`.' },
   { key = 'mcp.servers.*.environment.*', type = 'string', help = 'A variable that the program gets beside the few that every program gets.' },

@@ -30,6 +30,18 @@ def test_the_tools_of_a_configured_server_are_listed(shell: Shell) -> None:
     assert "It is echo." in shown
 
 
+def test_strict_names_the_field_that_is_not_of_the_protocol(shell: Shell) -> None:
+    shell.configure(configured(shell))
+    (shell.project / "odd").touch()
+    assert shell.run("mcp", "tools", "bare").returncode == 0
+    for words in (("tools", "bare", "--strict"), ("call", "bare", "echo", "text=x", "--yes", "--strict")):
+        ended = shell.run("mcp", *words)
+        assert ended.returncode == 1
+        assert "/result/tools/0/annotations/readOnlyHint" in ended.stderr
+    shell.configure(f"{configured(shell)}[mcp]\nstrict = true\n")
+    assert "readOnlyHint" in shell.run("mcp", "tools", "bare").stderr
+
+
 def test_without_a_name_the_servers_are_listed_and_none_is_started(shell: Shell) -> None:
     shell.configure(configured(shell))
     shell.write(".tideate/config.toml", configured(shell, "theirs"))

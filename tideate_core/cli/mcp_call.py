@@ -54,6 +54,7 @@ class CallOptions:
     policy: bool | None
     timeout: float | None
     token_env: str | None
+    strict: bool
     as_json: bool
     root: str | None
 
@@ -82,7 +83,7 @@ async def _call(options: CallOptions, given: dict[str, Any]) -> int:
     log_to_file()  # before the SDK is used: it would log to the terminal
     from tideate_core.mcp.client.tools import check_arguments
 
-    client = client_at(project, options.server, options.token_env)
+    client = client_at(project, options.server, options.token_env, strict=options.strict)
     try:
         tool = await client.tool(options.server, options.tool)
         arguments = arguments_of(tool, options.pairs, given)

@@ -35,6 +35,15 @@ TokenEnv = Annotated[
 ]
 
 
+Strict = Annotated[
+    bool,
+    Parameter(
+        name="--strict",
+        help="Hold every message against the protocol's schema; the field that is wrong is named.",
+    ),
+]
+
+
 def tools(
     name: Annotated[
         str | None,
@@ -47,13 +56,14 @@ def tools(
     /,
     *,
     token_env: TokenEnv = None,
+    strict: Strict = False,
     json: Json = False,
     root: Root = None,
 ) -> int:
     """List the MCP servers of a project, or start one and list its tools."""
     from tideate_core.cli.mcp_tools import tools as command
 
-    return command(name, root, token_env=token_env, as_json=json)
+    return command(name, root, token_env=token_env, strict=strict, as_json=json)
 
 
 def call(
@@ -86,6 +96,7 @@ def call(
         ),
     ] = None,
     token_env: TokenEnv = None,
+    strict: Strict = False,
     json: Json = False,
     root: Root = None,
 ) -> int:
@@ -94,5 +105,7 @@ def call(
     from tideate_core.cli.mcp_call import call as command
 
     return command(
-        CallOptions(server, tool, arguments, given, yes, timeout, token_env, as_json=json, root=root)
+        CallOptions(
+            server, tool, arguments, given, yes, timeout, token_env, strict=strict, as_json=json, root=root
+        )
     )

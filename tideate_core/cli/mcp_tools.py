@@ -23,7 +23,7 @@ __all__ = ["client_at", "client_of", "tools"]
 ADDRESSES = ("http://", "https://", "ws://", "wss://")
 
 
-def tools(name: str | None, root: str | None, *, token_env: str | None, as_json: bool) -> int:
+def tools(name: str | None, root: str | None, *, token_env: str | None, strict: bool, as_json: bool) -> int:
     """Print the servers, or the tools of the one that is named; returns the exit status."""
     try:
         project = open_project(root)
@@ -31,31 +31,33 @@ def tools(name: str | None, root: str | None, *, token_env: str | None, as_json:
         if name is None:
             _print_servers(client_of(project), as_json=as_json)
             return DONE
-        return asyncio.run(_print_tools(project, name, token_env, as_json=as_json))
+        return asyncio.run(
+            _print_tools(client_at(project, name, token_env, strict=strict), name, as_json=as_json)
+        )
     except TideateError as error:
         fail(error, as_json=as_json)
         return USAGE if isinstance(error, ConfigError | UnknownServer) else FAILED
 
 
-def client_of(project: Project) -> MCPClient:
+def client_of(project: Project, *, strict: bool = False) -> MCPClient:
     """Return the client of a project; outside of any it has only the servers of the configuration."""
-    return MCPClient.of_project(project.directory, project.loaded, project=project.root is not None)
+    in_project = project.root is not None
+    return MCPClient.of_project(project.directory, project.loaded, project=in_project, strict=strict)
 
 
-def client_at(project: Project, name: str, token_env: str | None) -> MCPClient:
+def client_at(project: Project, name: str, token_env: str | None, *, strict: bool = False) -> MCPClient:
     """Return the client that has the server of a name, or the one at an address.
 
     :raises ConfigError: the address cannot be used, or there is a token for what is none.
     """
     if name.startswith(ADDRESSES):
-        return _at(project, name, token_env)
+        return _at(project, name, token_env, strict=strict)
     if token_env is not None:
         raise ConfigError(f"--token-env is for a URL; of {name!r} the configuration says where its token is")
-    return client_of(project)
+    return client_of(project, strict=strict)
 
 
-async def _print_tools(project: Project, name: str, token_env: str | None, *, as_json: bool) -> int:
-    client = client_at(project, name, token_env)
+async def _print_tools(client: MCPClient, name: str, *, as_json: bool) -> int:
     try:
         found = await client.tools(name)
         allowed = {tool.name: client.permissions.allows(tool) for tool in found}
@@ -69,12 +71,12 @@ async def _print_tools(project: Project, name: str, token_env: str | None, *, as
     return DONE
 
 
-def _at(project: Project, url: str, token_env: str | None) -> MCPClient:
+def _at(project: Project, url: str, token_env: str | None, *, strict: bool) -> MCPClient:
     try:
         spec = server_at(url, project.directory, token_env=token_env)
     except ValueError as error:
         raise ConfigError(f"{url!r} cannot be used: {_why(error)}") from error
-    return MCPClient([spec], permissions=ToolPermissions(project.directory))
+    return MCPClient([spec], permissions=ToolPermissions(project.directory), strict=strict)
 
 
 def _why(error: ValueError) -> str:

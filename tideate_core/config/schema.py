@@ -179,6 +179,8 @@ class McpServer(_Section):
 class Mcp(_Section):
     """`[mcp]`."""
 
+    strict: bool = False
+    """Hold every message, in both directions, against the protocol's schema; name the field that is wrong."""
     servers: dict[str, McpServer] = Field(default_factory=dict)
 
     @model_validator(mode="after")

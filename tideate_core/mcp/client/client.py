@@ -90,7 +90,7 @@ class MCPClient:
             servers_of(loaded.config.mcp, root, own=project),
             permissions=ToolPermissions(root),
             untrusted=loaded.untrusted_servers,
-            strict=strict,
+            strict=strict or loaded.config.mcp.strict,
         )
 
     @property
