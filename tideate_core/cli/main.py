@@ -46,6 +46,7 @@ WITH_VALUE = frozenset(
     {
         *(
             "--adapter",
+            "--arguments",
             "--budget",
             "--current",
             "--days",

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.cli.arguments import STDIN
 from tideate_core.cli.exits import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.mcp_arguments import arguments_of, object_of
 from tideate_core.cli.mcp_tools import client_at
@@ -42,7 +41,7 @@ class CallOptions:
     """What was asked for.
 
     :param pairs: arguments as `KEY=VALUE`.
-    :param given: arguments as JSON, or `STDIN`.
+    :param given: arguments as JSON, or `-` for standard input.
     :param policy: the answer to the question; None asks.
     :param timeout: seconds.
     """
@@ -75,7 +74,7 @@ def call(options: CallOptions) -> int:
 def _given(options: CallOptions) -> dict[str, Any]:
     if options.given is None:
         return {}
-    return object_of(sys.stdin.read() if options.given == STDIN else options.given)
+    return object_of(sys.stdin.read() if options.given == "-" else options.given)
 
 
 async def _call(options: CallOptions, given: dict[str, Any]) -> int:

@@ -80,7 +80,12 @@ def call(
     ],
     given: Annotated[
         str | None,
-        Parameter(name="--arguments", metavar="JSON", help="Arguments as one object; - reads it from stdin."),
+        Parameter(
+            name="--arguments",
+            metavar="JSON",
+            help="Arguments as one object; - reads it from stdin.",
+            allow_leading_hyphen=True,
+        ),
     ] = None,
     yes: Annotated[
         bool | None,
