@@ -84,6 +84,15 @@ async def test_without_files_what_is_staged_is_committed(repo: Repo) -> None:
     assert repo.short() == [" M two.py"]
 
 
+async def test_a_first_commit_of_nothing_is_taken_back(empty: Repo) -> None:
+    empty.write("gone.py", "")
+    empty.git("add", "--intent-to-add", "gone.py")
+    (empty.root / "gone.py").unlink()
+    async with empty.client() as call:
+        assert "nothing to commit" in await call.refused("git_commit", **WHO, auto_stage=True)
+    assert empty.git("rev-parse", "--verify", "--quiet", "HEAD", check=False) == ""
+
+
 async def test_the_first_commit_of_a_repository(empty: Repo) -> None:
     empty.write("a.py", "a\n")
     empty.write("b.py", "b\n")
@@ -102,6 +111,33 @@ async def test_an_empty_commit_is_refused(repo: Repo, arguments: dict[str, Any])
         assert "nothing to commit" in await call.refused("git_commit", **WHO, **arguments)
     assert repo.head() == before
     assert not (repo.root / ".tideate/mcp/git/commit_info.json").exists()
+
+
+async def test_a_commit_that_would_change_nothing_is_taken_back(repo: Repo) -> None:
+    repo.write("gone.py", "")
+    repo.git("add", "--intent-to-add", "gone.py")
+    (repo.root / "gone.py").unlink()
+    before = repo.head()
+    async with repo.client() as call:
+        assert "nothing to commit" in await call.refused("git_commit", **WHO, files=["gone.py"])
+        assert "nothing to commit" in await call.refused("git_commit", **WHO, auto_stage=True)
+    assert (repo.head(), repo.git("diff", "--cached", "--name-only")) == (before, "")
+
+
+@pytest.mark.parametrize("after", ["staged and more\n", None])
+async def test_what_a_person_staged_is_not_thrown_away_by_a_commit_of_everything(
+    repo: Repo, after: str | None
+) -> None:
+    repo.write("new.py", "staged\n")
+    repo.git("add", "new.py")
+    if after is None:
+        (repo.root / "new.py").unlink()
+    else:
+        repo.write("new.py", after)
+    before = repo.head()
+    async with repo.client() as call:
+        assert "another content" in await call.refused("git_commit", **WHO, auto_stage=True)
+    assert (repo.head(), repo.git("show", ":new.py")) == (before, "staged\n")
 
 
 @pytest.mark.parametrize(

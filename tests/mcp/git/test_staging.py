@@ -32,10 +32,29 @@ async def test_a_missing_or_ignored_file_is_refused_and_nothing_is_staged(repo: 
     repo.write("x.log", "ignored\n")
     repo.write("one.py", "changed\n")
     async with repo.client() as call:
-        assert "did not match" in await call.refused("git_add", files=["one.py", "gone.py"])
+        assert "there is no file 'gone.py'" in await call.refused("git_add", files=["one.py", "gone.py"])
         assert "ignored" in await call.refused("git_add", files=["one.py", "x.log"])
         assert "files" in await call.refused("git_add", files=[])
     assert repo.short() == [" M one.py"]
+
+
+async def test_what_is_gone_is_staged_as_deleted_and_submodules_stay_as_they_are(repo: Repo) -> None:
+    (repo.root / "sub" / "three.py").unlink()
+    (repo.root / "sub").rmdir()
+    repo.write("inner/module/a.py", "a\n")
+    module = repo.root / "inner" / "module"
+    repo.git("init", "--quiet", where="inner/module")
+    repo.git("add", ".", where="inner/module")
+    repo.git("commit", "--quiet", "-m", "a", where="inner/module")
+    repo.git("add", "inner/module")
+    repo.git("commit", "--quiet", "-m", "module")
+    (module / "a.py").write_text("b\n")
+    repo.git("commit", "--quiet", "-am", "b", where="inner/module")
+    repo.write("inner/new.py", "new\n")
+    async with repo.client() as call:
+        assert "is a submodule" in await call.refused("git_add", files=["inner/module"])
+        assert names(await call("git_add", files=["sub", "inner"])) == ["A inner/new.py", "D sub/three.py"]
+    assert " M inner/module" in repo.short()
 
 
 @pytest.mark.parametrize("tool", ["git_add", "git_reset"])

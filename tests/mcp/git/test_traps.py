@@ -47,10 +47,14 @@ async def try_all(call: Caller) -> None:
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         *(("git_status", {}), ("git_diff", {}), ("git_diff_unstaged", {}), ("git_log", {}), ("git_show", {})),
         *(("git_show", {"revision": "side"}), ("git_branch", {"branch_type": "all"})),
+        ("git_commit", {**who, "files": ["gone.py"]}),
         *(("git_add", {"files": ["one.py"]}), ("git_diff_staged", {}), ("git_reset", {})),
         ("git_create_branch", {"branch_name": "made"}),
         ("git_commit", {**who, "files": ["one.py", "new.py"]}),
         ("git_commit", {**who, "auto_stage": True}),
+        ("git_commit", who),
+        *(("git_add", {"files": ["vendored"]}), ("git_add", {"files": ["."]})),
+        ("git_commit", {**who, "files": ["one.py"], "branch": "aside"}),
         ("git_checkout", {"branch_name": "side"}),
     )
     for tool, arguments in calls:

@@ -108,7 +108,26 @@ def odd_filter(repo: Repo, trap: Trap) -> list[list[str]]:
     return [["diff"]]
 
 
+def of_submodule(repo: Repo, trap: Trap) -> list[list[str]]:
+    """A repository in the repository, with a configuration of its own."""
+    repo.write("vendored/a.py", "a\n")
+    repo.git("init", "--quiet", where="vendored")
+    repo.git("add", ".", where="vendored")
+    repo.git("commit", "--quiet", "-m", "a", where="vendored")
+    repo.git("add", "vendored")
+    repo.git("commit", "--quiet", "-m", "vendored")
+    repo.write("vendored/.git/info/attributes", "*.py filter=evil\n")
+    repo.git("config", "filter.evil.clean", str(trap.program), where="vendored")
+    repo.write("vendored/a.py", "b\n")
+    # a commit of this finds nothing, and git would show a status
+    repo.write("gone.py", "")
+    repo.git("add", "--intent-to-add", "gone.py")
+    (repo.root / "gone.py").unlink()
+    return [["status"]]
+
+
 TRAPS: dict[str, Arm] = {
+    "of a submodule": of_submodule,
     "monitor": configured([["status"]], core__fsmonitor="{trap}"),
     "signing": configured(CHANGE, commit__gpgSign="true", gpg__program="{trap}", user__signingKey="k"),
     "ssh signing": configured(

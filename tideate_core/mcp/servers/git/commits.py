@@ -14,7 +14,6 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.git import porcelain
-from tideate_core.mcp.servers.git.errors import GitFailed
 from tideate_core.mcp.servers.git.handoff import COMMIT_INFO, folder, write_whole
 from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.shapes import CommitResult
@@ -24,14 +23,15 @@ from tideate_core.mcp.servers.git.staging import (
     refuse_filters,
     refuse_left_out,
     refuse_under_way,
+    refuse_unknown,
 )
 from tideate_core.mcp.servers.git.trusting import COMMIT_HOOKS, look
 from tideate_core.mcp.servers.git.writing import listed, write
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from tideate_core.mcp.servers.git.porcelain import Status
+    from tideate_core.mcp.servers.git.porcelain import Entry, Status
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trusting import Brought
 
@@ -39,7 +39,6 @@ __all__ = ["NOTHING", "Wish", "commit", "describe", "leave", "wanted"]
 
 NOTHING: Final = "nothing to commit: {why}. `git_status` shows what is changed; an empty commit is not made"
 _MADE: Final = re.compile(r"^\[[^\n]*? ([0-9a-f]{40}(?:[0-9a-f]{24})?)\] ", re.MULTILINE)
-_EMPTY: Final = ("nothing to commit", "nothing added to commit", "no changes added to commit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +106,7 @@ async def wanted(repository: Repository, wish: Wish) -> Status:
         found.entries = [entry for entry in found.entries if not entry.path.endswith("/")]
         if not found.entries:
             raise ToolError(NOTHING.format(why="no file is changed"))
+        _refuse_two_contents(found.entries)
     elif not any(entry.staged for entry in found.entries):
         raise ToolError(NOTHING.format(why="nothing is staged; name `files`, or set `auto_stage` for all"))
     return found
@@ -123,25 +123,26 @@ async def _of_files(repository: Repository, files: Sequence[str]) -> Status:
     refuse_entries(found.entries)
     refuse_left_out(found.entries, files)
     found.entries = [entry for entry in found.entries if entry.path in files]
+    _refuse_two_contents(found.entries)
+    refuse_unknown(repository, files, found.entries)
+    if not found.entries:
+        raise ToolError(NOTHING.format(why="none of these files is changed"))
+    return found
+
+
+def _refuse_two_contents(entries: Iterable[Entry]) -> None:
+    """Refuse a file of which a person has staged what it does not hold: that would be in no commit.
+
+    :raises ToolError: there is one.
+    """
     seen: set[str] = set()
-    for entry in found.entries:
+    for entry in entries:
         if entry.path in seen or (entry.staged and entry.worktree != "."):
             raise ToolError(
                 f"{short(entry.path)} is staged with another content than the file has now: stage it again "
                 "with `git_add` if all of it is meant, or unstage it with `git_reset`"
             )
         seen.add(entry.path)
-    await _refuse_unknown(repository, [name for name in files if name not in seen])
-    if not seen:
-        raise ToolError(NOTHING.format(why="none of these files is changed"))
-    return found
-
-
-async def _refuse_unknown(repository: Repository, names: Sequence[str]) -> None:
-    missing = [name for name in names if not (repository.place.top / name).is_symlink()]
-    for name in missing:
-        if not (repository.place.top / name).exists():
-            raise ToolError(f"there is no file {short(name)}, and git knows of none that was deleted")
 
 
 async def _only(repository: Repository, wish: Wish, found: Status, brought: Brought) -> str:
@@ -169,21 +170,38 @@ async def _forget(repository: Repository, paths: Sequence[str]) -> None:
 
 
 async def _commit(repository: Repository, wish: Wish, brought: Brought, *options: str) -> str:
-    try:
-        said = await write(
-            repository,
-            *("commit", f"--message={wish.message}", "--cleanup=whitespace"),
-            *("--no-edit", *options),
-            brought=brought,
-        )
-    except GitFailed as error:
-        if any(mark in error.said for mark in _EMPTY):
-            raise ToolError(NOTHING.format(why="these files are as in the last commit")) from error
-        raise
+    said = await write(
+        repository,
+        *("commit", f"--message={wish.message}", "--cleanup=whitespace", "--no-edit"),
+        # where it finds nothing git would show a status, for which it runs what submodules configure
+        *("--allow-empty", *options),
+        brought=brought,
+    )
     made = _MADE.search(said)
     if made is None:
         raise ToolError("git made a commit and did not say which; `git_log` shows it")
+    await _refuse_empty(repository, made[1])
     return made[1]
+
+
+async def _refuse_empty(repository: Repository, made: str) -> None:
+    """Take a commit back that changes nothing.
+
+    :raises ToolError: it was one.
+    """
+    answer = await repository.ask("show", "--no-patch", "--format=%T%x00%P", "--end-of-options", made)
+    tree, parent = porcelain.text_of(answer.out).rstrip("\n").split("\0")
+    if not parent:
+        same = tree == await repository.empty_tree()
+    else:
+        same = (
+            tree == porcelain.text_of((await repository.ask("rev-parse", f"{parent}^{{tree}}")).out).strip()
+        )
+    if not same:
+        return
+    # only while it is still the last one
+    await write(repository, "update-ref", *(("HEAD", parent, made) if parent else ("-d", "HEAD", made)))
+    raise ToolError(NOTHING.format(why="these files are as in the last commit"))
 
 
 async def describe(repository: Repository, made: str, branch: str, brought: Brought) -> CommitResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trusting import Brought
 
-__all__ = ["add", "changes", "refuse_filters", "refuse_under_way", "reset", "staged"]
+__all__ = ["add", "changes", "refuse_filters", "refuse_under_way", "refuse_unknown", "reset", "staged"]
 
 SHOWN: Final = 1_000
 _CHANGES: Final = (
@@ -43,22 +44,45 @@ async def changes(
 
 
 async def add(repository: Repository, files: Sequence[str]) -> StagedShape:
-    """Stage files, or directories with all in them, as they are now.
+    """Stage files, or directories with all in them, as they are now; submodules in them are left out.
 
-    :raises ToolError: one does not exist, is ignored, or has a filter that would not run.
+    :raises ToolError: one does not exist, is ignored, is a submodule, or has a filter that would not run.
     """
     refuse_under_way(repository, but="a merge")
     check_links(repository.place, repository.root)
     found = await changes(repository, files, ignored=True)
     refuse_left_out(found.entries, files)
+    refuse_unknown(repository, files, found.entries)
     touched = [entry for entry in found.entries if not entry.path.endswith("/") and entry.index != "!"]
+    # to look at a submodule git runs what that configures
+    _refuse_submodule(touched, files)
+    paths = [entry.path for entry in touched if not entry.submodule and entry.worktree != "."]
     brought = look(repository)
-    await refuse_filters(repository, (entry.path for entry in touched), brought)
+    await refuse_filters(repository, paths, brought)
     before = await _tree(repository) if any(entry.staged for entry in touched) else None
-    if files:
-        with listed(repository, files) as options:
+    if paths:
+        with listed(repository, paths) as options:
             await write(repository, "add", *options, brought=_without_hooks(brought))
     return await staged(repository, before)
+
+
+def _refuse_submodule(entries: Iterable[Entry], files: Sequence[str]) -> None:
+    for entry in entries:
+        if entry.submodule and entry.path in {name.rstrip("/") for name in files}:
+            raise ToolError(
+                f"{short(entry.path)} is a submodule: a person has to say which commit of it is used; its "
+                "own files are changed and committed with it as `repo_path`"
+            )
+
+
+def refuse_unknown(repository: Repository, files: Iterable[str], entries: Iterable[Entry]) -> None:
+    """:raises ToolError: there is no such file, and none that was deleted."""
+    known = [entry.path for entry in entries]
+    for name in files:
+        if os.path.lexists(repository.place.top / name) or name in known:
+            continue
+        if not any(path.startswith(f"{name}/") for path in known):
+            raise ToolError(f"there is no file {short(name)}, and git knows of none that was deleted")
 
 
 def _without_hooks(brought: Brought) -> Brought | None:
