@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import EditConflict
-from tideate_core.workspace.held import held
+from tideate_core.workspace.held import held, open_way
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,6 +26,7 @@ __all__ = [
     "remove_directory",
     "set_mode",
     "snapshot",
+    "standing_at",
     "text_digest",
 ]
 
@@ -99,6 +100,21 @@ def snapshot(path: Path | str, directory: int | None = None) -> Snapshot:
         with os.fdopen(handle, "rb") as file:
             return Snapshot.of_file(file.read(), found.st_mode & _MODE_BITS)
     return Snapshot(FileState("other"))
+
+
+def standing_at(path: Path) -> Snapshot:
+    """Read what stands at a resolved path; a link that somebody put on the way since is not followed.
+
+    :raises OSError: it stands there and cannot be read.
+    """
+    try:
+        way = open_way(path.anchor, path.parts[1:-1])
+    except (FileNotFoundError, NotADirectoryError):
+        return Snapshot(ABSENT)
+    try:
+        return snapshot(path.name, way)
+    finally:
+        os.close(way)
 
 
 def put(path: Path, wanted: Snapshot, *, expected: FileState, temp: Path, new_mode: bool = False) -> None:

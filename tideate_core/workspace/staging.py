@@ -12,7 +12,7 @@ from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import apply_hunks, lines_of
-from tideate_core.workspace.files import ABSENT, Snapshot, snapshot
+from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
 from tideate_core.workspace.rebasing import rebase
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ class Stager:
 
     def _file_of(self, buffer: BufferText) -> Snapshot | None:
         try:
-            return snapshot(self._root.resolve(buffer.path)) if buffer.path else None
+            return standing_at(self._root.resolve(buffer.path)) if buffer.path else None
         except (OutsideRoot, OSError):
             return None  # it is not ours to restore
 
@@ -258,7 +258,7 @@ class Stager:
 
 def _read(path: Path, name: str) -> Snapshot:
     try:
-        return snapshot(path)
+        return standing_at(path)
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 

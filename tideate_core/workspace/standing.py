@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
-from tideate_core.workspace.files import Snapshot, snapshot
+from tideate_core.workspace.files import Snapshot, standing_at
 from tideate_core.workspace.traces import states_of, text_state
 from tideate_core.workspace.unwound import Mark, Restore, Save, Unwound
 
@@ -67,7 +67,7 @@ class Standing:
         """
         if path not in self._found:
             try:
-                self._found[path] = snapshot(path)
+                self._found[path] = standing_at(path)
             except OSError as error:
                 raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
         return self._now.get(path, self._found[path])

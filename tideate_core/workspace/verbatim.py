@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, WorkspaceError
 from tideate_core.project import private_dir
 from tideate_core.workspace.commit import Committer, to_the_end
-from tideate_core.workspace.files import ABSENT, Snapshot, snapshot
+from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
 from tideate_core.workspace.journal import Journal
 from tideate_core.workspace.paths import PROTECTED, Root
 from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, Plan
@@ -199,7 +199,7 @@ def _operation(
 
 def _look(path: Path, name: str) -> Snapshot:
     try:
-        return snapshot(path)
+        return standing_at(path)
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import private_dir, real
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import snapshot
+from tideate_core.workspace.files import standing_at
 from tideate_core.workspace.listing import list_files
 from tideate_core.workspace.paths import Root, journal_of
 
@@ -296,13 +296,15 @@ class Workspace:
 def _read(path: Path, name: str, limit: int) -> bytes:
     try:
         size = path.stat().st_size
-        found = snapshot(path) if size <= limit else None
+        found = standing_at(path) if size <= limit else None
     except FileNotFoundError as error:
         raise WorkspaceError(f"{name} does not exist") from error
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
     if found is None:
         raise WorkspaceError(f"{name} has {size // 1024} KiB; files over {limit // 1024} KiB are not read")
+    if found.state.kind == "absent":
+        raise WorkspaceError(f"{name} does not exist")
     if found.state.kind != "file":
         raise WorkspaceError(f"{name} is a directory or no regular file")
     return found.data
