@@ -294,3 +294,13 @@ async def test_by_default_the_journal_is_in_the_projects_private_directory(root:
     await Workspace(root).apply([GOOD], execution_id="run")
     assert (root / ".tideate" / "journal" / "run").is_dir()
     assert await Workspace(root).rollback("run") == ["src/one.py"]
+
+
+async def test_files_that_would_make_a_repository_are_not_written(root: Path, workspace: Workspace) -> None:
+    names = ("b/HEAD", "b/objects/x", "b/refs/x", "b/config")
+    changes = [FileChange(name, "create", None, "x") for name in names]
+    with pytest.raises(EditConflict, match="b would be a git repository"):
+        await workspace.apply(changes, execution_id="run")
+    assert not (root / "b").exists()
+    await workspace.apply(changes[1:], execution_id="run")
+    assert (root / "b" / "config").exists()

@@ -14,6 +14,7 @@ from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import apply_hunks, lines_of
 from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
 from tideate_core.workspace.rebasing import rebase
+from tideate_core.workspace.repositories import refuse_new_repositories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,6 +150,8 @@ class Stager:
                 await self._named_buffer(change)
             else:
                 await self._by_path(change)
+        new = [file.path for file in self._plan.files if file.before.state == ABSENT]
+        await asyncio.to_thread(refuse_new_repositories, new, self._root.path)
         return self._plan
 
     async def _named_buffer(self, change: FileChange) -> None:

@@ -19,28 +19,24 @@ from tideate_core.workspace.commit import Committer, to_the_end
 from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
 from tideate_core.workspace.journal import Journal
 from tideate_core.workspace.paths import PROTECTED, Root
+from tideate_core.workspace.repositories import (
+    holds_repository,
+    refuse_in_repositories,
+    refuse_new_repositories,
+)
 from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["MOVED_BYTES", "MOVED_FILES", "Verbatim", "refuse_repositories"]
+__all__ = ["MOVED_BYTES", "MOVED_FILES", "Verbatim"]
 
 MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20
 """How much is moved with a directory: all of it is kept in the journal."""
 _NEW: Final = 0o755
 _WRITE_BITS: Final = 0o222
-
-
-def holds_repository(directory: Path) -> bool:
-    """Whether git would take a directory for a repository's own, whatever its name is."""
-    return (
-        os.path.lexists(directory / "HEAD")
-        and (directory / "objects").is_dir()
-        and (directory / "refs").is_dir()
-    )
 
 
 @dataclass(slots=True)
@@ -116,7 +112,9 @@ class Verbatim:
         place = self._root.resolve(path) if follow else self._root.entry(path)
         if place == self._root.path:
             raise EditConflict(f"{path} is the root itself; nothing was changed")
-        refuse_repositories(place, self._root.path)
+        refuse_in_repositories(place, self._root.path)
+        if not os.path.lexists(place):
+            refuse_new_repositories([place], self._root.path)
         return place
 
     def _for_writing(self, path: str) -> tuple[Path, Snapshot]:
@@ -168,20 +166,6 @@ class Verbatim:
         # what is there is written before what was is removed
         plan.files += [_operation(name(path), path, found, Snapshot(ABSENT)) for path, found in files]
         return plan
-
-
-def refuse_repositories(place: Path, root: Path | None) -> None:
-    """Refuse a path in what git keeps under another name than `.git`, as a bare repository.
-
-    :raises EditConflict: it is.
-    """
-    for directory in (place, *place.parents):
-        if directory.is_dir() and holds_repository(directory):
-            raise EditConflict(
-                f"{directory.name} is a git repository's own directory; nothing is changed in it"
-            )
-        if directory == root:
-            return
 
 
 def _operation(

@@ -237,6 +237,29 @@ async def test_git_s_own_directory_by_another_name_is_not_written(field: Field, 
     assert field.all() == before
 
 
+@pytest.mark.parametrize(
+    ("there", "last"),
+    [
+        (("config", "objects/x", "refs/x"), "HEAD"),
+        (("config", "HEAD", "objects/x"), "refs/x"),
+        (("config", "HEAD", "refs/x"), "objects"),
+        (("config", "commondir"), "HEAD"),
+    ],
+)
+async def test_nothing_becomes_a_repository_of_git_s(field: Field, there: tuple[str, ...], last: str) -> None:
+    async with field.client() as call:
+        for name in there:
+            await call("write_file", path=f"b/{name}", content="x")
+        before = field.all()
+        assert "would be a git repository" in await call.refused("write_file", path=f"b/{last}", content="x")
+        assert "git repository" in await call.refused("create_directory", path=f"b/{last}/y")
+        assert field.all() == before
+        await call("write_file", path="other/x", content="x")
+        assert "git repository" in await call.refused("move_file", source="other", destination=f"b/{last}")
+        await call("move_file", source="other", destination="b/else")
+    assert field.all() == before | {"b/else": "", "b/else/x": "x"}
+
+
 async def test_a_hard_link_keeps_what_it_shares_as_it_is(field: Field) -> None:
     field.write(".git/config", "[core]\n")
     for target, name in ((field.root / ".git/config", "one"), (field.outside / "secret.txt", "two")):

@@ -53,11 +53,11 @@ class Changes:
         async def work(run: str) -> str:
             from tideate_core.mcp.servers.filesystem.editing import edited
             from tideate_core.workspace import Workspace
-            from tideate_core.workspace.verbatim import refuse_repositories
+            from tideate_core.workspace.repositories import refuse_in_repositories
 
             nonlocal diff, notes
             workspace = Workspace(self._ground.root)
-            refuse_repositories(workspace.resolve(name), workspace.root)
+            refuse_in_repositories(workspace.resolve(name), workspace.root)
             source = await workspace.read(name)
             # many edits of a large text take their time
             change, diff, notes = await asyncio.to_thread(edited, source, edits)
