@@ -14,6 +14,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.commands.guard import LEFT, kill_descendants
 from tideate_core.commands.programs import not_started
 
 if TYPE_CHECKING:
@@ -120,10 +121,13 @@ class Group:
         except TimeoutError:
             pass
         finally:
+            if self._guard is not None and not self.exited.is_set():
+                # as long as the guard is there, it is the parent of what left the group
+                kill_descendants(self._process.pid)
             self._signal(signal.SIGKILL)
             if self._guard is not None or left or self._open:
                 left = _kill_marked(self._mark) or left
-            self._release()
+            left = self._release() or left
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace):
                 await self.exited.wait()
@@ -174,7 +178,8 @@ class Group:
             self.closed.set()
         self._on_data(stream, b"")
 
-    def _release(self) -> None:
+    def _release(self) -> bool:
+        """Close what is open; returns whether the guard ended something that had left the group."""
         for descriptor in list(self._open):
             # whoever still writes must not keep us here
             for _ in range(_LAST_READS):
@@ -185,9 +190,12 @@ class Group:
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
+        told = b""
         if self._guard is not None:
-            self.failure = _told(self._guard)
+            told = _told(self._guard)
             self._guard.close()
+        self.failure = int(told) if told.isdigit() else 0
+        return told == LEFT
 
     def _await_exit(self) -> None:
         self._process.wait()
@@ -195,13 +203,13 @@ class Group:
             self._loop.call_soon_threadsafe(self.exited.set)
 
 
-def _told(guard: socket.socket) -> int:
-    """Return the `errno` with which a guard could not start the program, 0 if it did."""
+def _told(guard: socket.socket) -> bytes:
+    """Return the `errno` with which a guard could not start the program, or `LEFT`; empty: neither."""
     guard.setblocking(False)
     try:
-        return int(guard.recv(16) or 0)
+        return guard.recv(16)
     except OSError:
-        return 0
+        return b""
 
 
 def _spawn(

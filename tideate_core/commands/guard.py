@@ -1,20 +1,34 @@
 """Stands between us and a program: ``python -I guard.py SOCKET PROGRAM ARGV…``.
 
 It leads the program's process group, ends as the program ends, and ends the group when the socket's other
-side is gone: a program does not go on when the process that wanted its result was killed.
+side is gone: a program does not go on when the process that wanted its result was killed. What loses its
+parent in here becomes its child, where the system has that, so that nothing gets away by leaving the group.
 
 Run as a program, it imports nothing of this package: it has to be there in milliseconds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import sys
+import time
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LEFT", "descendants", "kill_descendants"]
+
+PR_SET_CHILD_SUBREAPER = 36
+LOOKS = 10
+"""For processes that start others while they are killed."""
 GRACE = 2.0
 """Seconds between asking the group to end and killing it."""
+LEFT = b"left"
+"""What the socket is told where processes were left that had gone from the group."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Signals that the group is sent: for the program, not for its guard."""
 SET_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -25,7 +39,9 @@ def main() -> None:
     """Run the program of the arguments to its end, or to ours."""
     socket, program, argv = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
     os.set_inheritable(socket, False)
+    _adopt()
     ended, wake = os.pipe()
+    os.set_blocking(ended, False)
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.set_wakeup_fd(wake)
@@ -36,17 +52,108 @@ def main() -> None:
     except OSError as error:
         os.write(socket, str(error.errno).encode())
         os._exit(127)
-    ready, _, _ = select.select([socket, ended], [], [])
-    if socket in ready:
-        _end_group(ended)
-    _end_like(os.waitpid(child, 0)[1])
+    while (status := _status_of(child)) is None:
+        ready, _, _ = select.select([socket, ended], [], [])
+        if socket in ready:
+            _end_group()
+        os.read(ended, 4096)
+    if _end_strays():
+        with contextlib.suppress(OSError):  # nobody wants to know any more
+            os.write(socket, LEFT)
+    _end_like(status)
 
 
-def _end_group(ended: int) -> None:
-    group = os.getpgrp()
-    os.killpg(group, signal.SIGTERM)
-    select.select([ended], [], [], GRACE)
-    os.killpg(group, signal.SIGKILL)  # this process is in it
+def _adopt() -> None:
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _status_of(child: int) -> int | None:
+    """Take the status of whatever child has ended; returns that of the program, None while it runs."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return None
+        if pid in (0, child):
+            return status if pid else None
+
+
+def _end_group() -> None:
+    """End all, this process too."""
+    os.killpg(os.getpgrp(), signal.SIGTERM)
+    _wait_for_end(lambda: descendants(os.getpid()))
+    kill_descendants(os.getpid())
+    os.killpg(os.getpgrp(), signal.SIGKILL)
+
+
+def _end_strays() -> bool:
+    """End what has left the group; the group itself is ended by whoever started it."""
+    if not (found := _strays()):
+        return False
+    for pid in found:
+        _kill(pid, signal.SIGTERM)
+    _wait_for_end(_strays)
+    for pid in _strays():
+        _kill(pid, signal.SIGKILL)
+    return True
+
+
+def _strays() -> list[int]:
+    return [pid for pid in descendants(os.getpid()) if _group_of(pid) not in (None, os.getpgrp())]
+
+
+def _wait_for_end(left: Callable[[], list[int]]) -> None:
+    end = time.monotonic() + GRACE
+    while left() and time.monotonic() < end:
+        time.sleep(0.02)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes that a process started, and those that they did; none without Linux's /proc."""
+    children: dict[int, list[int]] = {}
+    try:
+        names = os.listdir("/proc")  # noqa: PTH208 pathlib takes longer to import than all of this
+    except FileNotFoundError:
+        return []
+    for name in names:
+        if name.isdigit():
+            # each may end meanwhile
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                state, parent, *_ = file.read().rpartition(b") ")[2].split()
+                if state not in b"ZX":
+                    children.setdefault(int(parent), []).append(int(name))
+    found, left = [], [pid]
+    while left:
+        some = children.get(left.pop(), [])
+        found += some
+        left += some
+    return found
+
+
+def kill_descendants(pid: int) -> bool:
+    """Kill what a process started; returns whether there was anything."""
+    for turn in range(LOOKS):
+        found = descendants(pid)
+        if not found:
+            return turn > 0
+        for one in found:  # each may have started another before it was killed
+            _kill(one, signal.SIGKILL)
+    return True
+
+
+def _kill(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _group_of(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def _end_like(status: int) -> None:
