@@ -16,6 +16,7 @@ from tideate_core.engine.work import Settled
 from tideate_core.errors import StoreError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.workflows import Declined
+from tideate_core.workflows.working_time import persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -168,7 +169,8 @@ class Performer:
         request = ConfirmationRequest(self._execution.id, name, work.step, "gate", message, work.task, None)
         place = {"step": work.step, "kind": "gate"}
         self._recorder.event(EventName.CONFIRMATION_REQUIRED, {**place, "message": message})
-        decision = await self._front.confirm(request)
+        with persons_time():
+            decision = await self._front.confirm(request)
         self._recorder.event(EventName.CONFIRMATION_ANSWERED, {**place, "accepted": decision.accepted})
         if not decision.accepted:
             raise Declined(decision.reason)

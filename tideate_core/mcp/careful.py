@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from tideate_core.errors import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
     from mcp.server.mcpserver import Context
     from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult
@@ -94,6 +94,9 @@ def _what_is_wrong(error: ValidationError) -> str:
 class CarefulServer(MCPServer[Any]):
     """A server whose errors name the argument, the nearest name and what is allowed."""
 
+    hints: Mapping[tuple[str, str], str] = {}
+    """What to say of an argument that a tool does not have, by tool and argument: other servers have it."""
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
@@ -111,7 +114,8 @@ class CarefulServer(MCPServer[Any]):
         arguments = _named(arguments, known)
         for argument in arguments:
             if argument not in known:
-                raise ToolError(_unknown("argument", argument, known))
+                hint = self.hints.get((name, argument))
+                raise ToolError(hint or _unknown("argument", argument, known))
         given = {key: value for key, value in arguments.items() if value is not None or key in required}
         try:
             return await super().call_tool(name, given, context)

@@ -119,11 +119,13 @@ class Verbatim:
 
     def _for_writing(self, path: str) -> tuple[Path, Snapshot]:
         place = self._writable(path)
+        _refuse_large(place, path)
         found = _look(place, path)
         if found.state.kind not in ("absent", "file"):
             raise EditConflict(f"{path} is a directory or no regular file; nothing was written")
         if found.state.kind == "file":
             _refuse_read_only(place, found, path)
+        _missing(place.parent, self._root.path)
         return place, found
 
     def _for_making(self, path: str) -> list[DirectoryOperation]:
@@ -142,6 +144,7 @@ class Verbatim:
         if end.is_relative_to(start):
             raise EditConflict(f"{target} is inside {source}; nothing was moved")
         if not start.is_dir():
+            _refuse_large(start, source)
             return self._moving_files([(start, _look(start, source))], lambda _: end)
         found = _collect(start, source)
         plan = self._moving_files(found.files, lambda path: end / path.relative_to(start))
@@ -181,6 +184,15 @@ def _operation(
     return FileOperation(name, path, before, after, temp, new_mode, moved_from)
 
 
+def _refuse_large(path: Path, name: str) -> None:
+    size = path.lstat().st_size if os.path.lexists(path) else 0
+    if size > MOVED_BYTES:
+        raise WorkspaceError(
+            f"{name} has {size >> 20:,} MiB: all that is changed is kept, so that it can be taken back, and "
+            f"at most {MOVED_BYTES >> 20} MiB at a time; a person has to do it"
+        )
+
+
 def _look(path: Path, name: str) -> Snapshot:
     try:
         return standing_at(path)
@@ -198,6 +210,8 @@ def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
     missing: list[DirectoryOperation] = []
     for path in (directory, *directory.parents):
         if path == root or os.path.lexists(path):
+            if not path.is_dir():
+                raise EditConflict(f"{path.name} is a file, so nothing can be below it; nothing was written")
             break
         missing.append(DirectoryOperation(path, _NEW))
     return missing[::-1]

@@ -343,3 +343,21 @@ async def test_nobody_else_s_journal_is_taken_back(field: Field) -> None:
     assert await Workspace(field.root).rollback("0" * 32) == []
     assert field.read("a.txt") == "two"
     assert await Workspace(field.root).rollback(done["rollback"]) == ["a.txt"]
+
+
+async def test_a_file_that_cannot_be_kept_is_neither_moved_nor_written_over(field: Field) -> None:
+    with (field.root / "large").open("wb") as file:
+        file.truncate(1 << 40)
+    async with field.client() as call:
+        for tool, arguments in (
+            ("move_file", {"source": "large", "destination": "other"}),
+            ("write_file", {"path": "large", "content": "small"}),
+        ):
+            assert "a person has to do it" in await call.refused(tool, **arguments)
+    assert (field.root / "large").stat().st_size == 1 << 40
+
+
+async def test_nothing_is_below_a_file(field: Field) -> None:
+    field.write("file", "x")
+    async with field.client() as call:
+        assert "file is a file" in await call.refused("write_file", path="file/a/b", content="x")

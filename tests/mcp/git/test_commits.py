@@ -301,3 +301,53 @@ async def test_a_branch_of_its_own_has_to_be_new_and_have_something(repo: Repo) 
         )
         assert await call.refused("git_commit", **WHO, files=["one.py"], branch="--force")
     assert repo.git("branch", "--format=%(refname:short)").split() == ["main", "there"]
+
+
+async def test_a_name_that_is_no_utf8_is_committed_with_everything(repo: Repo) -> None:
+    (repo.root / "b\udcff.py").write_text("x\n")
+    (repo.root / "one.py").write_text("changed\n")
+    async with repo.client() as call:
+        made = await call("git_commit", **WHO, auto_stage=True)
+        assert (await call("git_status"))["files"] == []
+    assert made["files"] == ["b\\xff.py", "one.py"]
+
+
+async def test_who_commits_may_stand_in_the_environment(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repo.home / ".gitconfig").write_text("")
+    for who in ("AUTHOR", "COMMITTER"):
+        monkeypatch.setenv(f"GIT_{who}_NAME", "Grace")
+        monkeypatch.setenv(f"GIT_{who}_EMAIL", "grace@example.invalid")
+    monkeypatch.setenv("GIT_DIR", "elsewhere")
+    repo.write("one.py", "changed\n")
+    async with repo.client() as call:
+        await call("git_commit", **WHO, files=["one.py"])
+        repo.write("one.py", "again\n")
+        await call("git_commit", **WHO, files=["one.py"], branch="aside")
+    assert repo.git("log", "-1", "--format=%an %cn", "aside") == "Grace Grace\n"
+    assert repo.git("log", "-1", "--format=%an %ce") == "Grace grace@example.invalid\n"
+
+
+async def test_the_message_of_a_squashed_merge_stays(repo: Repo) -> None:
+    repo.git("switch", "--quiet", "-c", "side")
+    repo.write("two.py", "side\n")
+    repo.git("commit", "--quiet", "-am", "side")
+    repo.git("switch", "--quiet", "main")
+    repo.git("merge", "--quiet", "--squash", "side")
+    repo.write("one.py", "changed\n")
+    async with repo.client() as call:
+        assert "--squash" in await call.refused("git_commit", **WHO, files=["one.py"])
+    assert (repo.root / ".git" / "SQUASH_MSG").exists()
+
+
+async def test_what_a_killed_write_left_is_not_committed(repo: Repo) -> None:
+    repo.write(".tideate-0123456789abcdef.tmp", "half\n")
+    repo.write("one.py", "changed\n")
+    async with repo.client() as call:
+        made = await call("git_commit", **WHO, auto_stage=True)
+    assert made["files"] == ["one.py"]
+
+
+async def test_arguments_of_the_reference_server_are_answered_with_ours(repo: Repo) -> None:
+    async with repo.client() as call:
+        assert "`scope` and `description`" in await call.refused("git_commit", **WHO, message="x")
+        assert "`since`" in await call.refused("git_log", start_timestamp="yesterday")

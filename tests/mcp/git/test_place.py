@@ -94,6 +94,18 @@ def objects(repo: Repo, outside: Repo) -> None:
     (repo.root / "inner/.git/objects").symlink_to(outside.root / ".git/objects")
 
 
+def pack(repo: Repo, outside: Repo) -> None:
+    repo.git("init", "--quiet", "inner")
+    outside.git("gc", "--quiet")
+    for found in (outside.root / ".git/objects/pack").iterdir():
+        (repo.root / "inner/.git/objects/pack" / found.name).symlink_to(found)
+
+
+def branch(repo: Repo, outside: Repo) -> None:
+    repo.git("init", "--quiet", "inner")
+    (repo.root / "inner/.git/refs/heads/x").symlink_to(outside.root / ".git/refs/heads/main")
+
+
 def files(repo: Repo, outside: Repo) -> None:
     repo.git("init", "--quiet", "inner")
     repo.git("config", "core.worktree", str(outside.root), where="inner")
@@ -113,6 +125,8 @@ LINKS = [
     quoted_alternates,
     far_alternates,
     objects,
+    pack,
+    branch,
     files,
     included_files,
 ]

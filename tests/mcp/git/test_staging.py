@@ -90,3 +90,16 @@ async def test_before_the_first_commit(empty: Repo) -> None:
         assert names(await call("git_add", files=["a.py"])) == ["A a.py"]
         assert names(await call("git_reset")) == []
     assert empty.short() == ["?? a.py"]
+
+
+async def test_a_conflict_without_a_merge_is_not_unstaged(repo: Repo) -> None:
+    repo.write("one.py", "mine\n")
+    repo.git("stash", "--quiet")
+    repo.write("one.py", "theirs\n")
+    repo.git("commit", "--quiet", "-am", "theirs")
+    repo.git("stash", "pop", "--quiet", check=False)
+    before = repo.git("ls-files", "--unmerged")
+    async with repo.client() as call:
+        assert "conflict" in await call.refused("git_reset")
+    assert before
+    assert repo.git("ls-files", "--unmerged") == before

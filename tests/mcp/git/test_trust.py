@@ -206,3 +206,26 @@ async def test_the_command_trusts_the_hooks_with_all_else_and_takes_it_back(repo
         assert revoke_commands(repo.root)
         repo.write("one.py", "again\n")
         assert (await call("git_commit", **WHO, files=["one.py"]))["hooks"].startswith("not run")
+
+
+async def test_what_a_hook_formats_is_staged_as_it_was_committed(repo: Repo) -> None:
+    formatting = "#!/bin/sh\necho formatted > one.py\ngit add one.py\n"
+    executable(repo.root / ".git/hooks/pre-commit", formatting)
+    trust_repository(repo.root)
+    repo.write("one.py", "changed\n")
+    repo.write("two.py", "staged\n")
+    repo.git("add", "two.py")
+    async with repo.client() as call:
+        await call("git_commit", **WHO, files=["one.py"])
+    assert repo.git("show", "HEAD:one.py") == "formatted\n"
+    assert repo.short() == ["M  two.py"]
+
+
+async def test_a_filter_that_the_person_sets_up_meanwhile_is_known(repo: Repo) -> None:
+    repo.write(".gitattributes", "*.py filter=mine\n")
+    repo.write("one.py", "changed\n")
+    async with repo.client() as call:
+        assert "not set up" in await call.refused("git_commit", **WHO, files=["one.py"])
+        with (repo.home / ".gitconfig").open("a") as file:
+            file.write('[filter "mine"]\n\tclean = cat\n')
+        await call("git_commit", **WHO, files=["one.py"])

@@ -91,9 +91,11 @@ async def test_only_what_is_named_is_run_and_a_pattern_is_one_word(project: Proj
 async def test_a_pattern_that_the_runner_refuses_is_a_failure_with_its_words(project: Project) -> None:
     project.write(**PYTEST).trust()
     async with serve(make_server(project.root)) as served:
-        answer = await served.answer("test_run", pattern="fine and (")
+        called = await served.call("test_run", pattern="fine and (")
+    answer = called.structured_content
     assert (answer["status"], answer["exitCode"]) == ("failed", 4)
     assert "Wrong expression" in answer["output"]
+    assert "Wrong expression" in called.content[0].text.partition("it printed last:")[2]
 
 
 async def test_unittest_is_run_by_file_too_and_its_parts_are_one_test(

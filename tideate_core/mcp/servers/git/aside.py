@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,7 +66,7 @@ async def _made(repository: Repository, wish: Wish, base: str, paths: Sequence[s
     with tempfile.TemporaryDirectory(prefix="index-", dir=folder(repository.root)) as directory:
         index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
         await repository.ask("read-tree", base, environment=index)
-        names = b"".join(path.encode() + b"\0" for path in paths)
+        names = b"".join(os.fsencode(path) + b"\0" for path in paths)
         await repository.ask(
             *("update-index", "--add", "--remove", "-z", "--stdin"), given=names, environment=index
         )

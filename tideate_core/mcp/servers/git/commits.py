@@ -156,11 +156,15 @@ async def _only(repository: Repository, wish: Wish, found: Status, brought: Brou
             await write(repository, "add", "--intent-to-add", *options)
     try:
         with listed(repository, paths) as options:
-            return await _commit(repository, wish, brought, "--only", *options)
+            made = await _commit(repository, wish, brought, "--only", *options)
+            if brought.trusted and brought.of_hooks(COMMIT_HOOKS) != "none":
+                # a hook may have staged them as it made them, in an index of that commit's own
+                await write(repository, "reset", "--quiet", *options)
     except BaseException:
         if new:
             await _forget(repository, new)
         raise
+    return made
 
 
 async def _forget(repository: Repository, paths: Sequence[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+from mcp.server.mcpserver.exceptions import ToolError
+
 from tideate_core.mcp.servers.git import porcelain
 from tideate_core.mcp.servers.git.errors import GitFailed
 from tideate_core.mcp.servers.git.repository import unknown_commit
@@ -60,6 +62,11 @@ async def read_status(
 ) -> porcelain.Status:
     """Ask for the status, of these paths or of all."""
     answer = await repository.ask("status", *_STATUS, f"--untracked-files={untracked}", "--", *paths)
+    if not answer.whole:
+        raise ToolError(
+            "more is changed than can be listed: leave out what git does not know (`untracked`: `no`), or "
+            "have git ignore it"
+        )
     return porcelain.status(answer.out)
 
 
@@ -85,10 +92,10 @@ async def status(repository: Repository, untracked: Untracked, cursor: str) -> t
 
 def file_shape(entry: Entry) -> FileShape:
     return FileShape(
-        path=entry.path,
+        path=porcelain.shown(entry.path),
         staged=entry.index.strip("."),
         unstaged=entry.worktree.strip("."),
-        original=entry.original,
+        original=None if entry.original is None else porcelain.shown(entry.original),
     )
 
 

@@ -22,6 +22,11 @@ _LONG: Final = 1 << 20
 """Bytes of a list of other places."""
 _DEEPEST: Final = 5
 """As many alternates of alternates as git follows."""
+_PARTS: Final = (
+    *("objects", "objects/info", "objects/pack"),
+    *("refs", "refs/heads", "refs/remotes", "refs/tags"),
+)
+"""Directories of which no entry may be a link out."""
 _LINKED: Final = (
     "this repository is linked to {what} outside the server's root, so it is neither read nor written; "
     "start the server with a root that holds all of it"
@@ -50,7 +55,7 @@ def find_place(root: Path, repo_path: str = "") -> Place:
     top = _top(root, _start(root, repo_path), repo_path)
     directory = _directory(top, root)
     common = _common(directory, root)
-    for folder in {directory, common, common / "objects", common / "objects" / "info"}:
+    for folder in {directory, common, *(common / name for name in _PARTS)}:
         _refuse_links(folder, root)
     _refuse_alternates(common / "objects", root, _DEEPEST)
     return Place(top, directory, common)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COMMIT_FIELDS", "Commit", "Entry", "Status", "commits", "paths", "status", "text_of"]
+__all__ = ["COMMIT_FIELDS", "Commit", "Entry", "Status", "commits", "paths", "shown", "status", "text_of"]
 
 COMMIT_FIELDS: Final = "%H%x00%P%x00%an%x00%ae%x00%aI%x00%B"
 _COUNT: Final = COMMIT_FIELDS.count("%x00") + 1
@@ -23,6 +24,7 @@ class Entry:
     """A file that is not as in the last commit."""
 
     path: str
+    """With surrogates where it is no UTF-8, as `os.fsdecode` gives it."""
     index: str
     """A letter as in `git status --short`; `.` where nothing is staged."""
     worktree: str
@@ -75,14 +77,19 @@ def paths(raw: bytes) -> list[str]:
     return [text_of(path) for path in raw.split(b"\0") if path]
 
 
+def shown(path: str) -> str:
+    """Return a path as it can be sent; see `text_of`."""
+    return path if path.isascii() else text_of(os.fsencode(path))
+
+
 def status(raw: bytes) -> Status:
-    """Read the status."""
+    """Read the status; paths are as the system has them, whatever their bytes are."""
     found = Status()
-    parts = iter(text_of(raw).split("\0"))
+    parts = iter(os.fsdecode(raw).split("\0"))
     for part in parts:
         kind = part[:2]
         if kind == "# ":
-            _header(found, part[2:])
+            _header(found, shown(part[2:]))
         elif kind == "1 ":
             found.entries.append(_ordinary(part.split(" ", _ORDINARY)))
         elif kind == "2 ":

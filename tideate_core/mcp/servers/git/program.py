@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -110,7 +111,8 @@ def _start(
             process_group=0,
         )
     except OSError as error:
-        raise GitFailed(f"git cannot be run ({error.strerror})") from error
+        hint = ": name fewer files at once" if error.errno == errno.E2BIG else ""
+        raise GitFailed(f"git cannot be run ({error.strerror}){hint}") from error
 
 
 class _Reader:

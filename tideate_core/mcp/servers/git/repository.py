@@ -35,6 +35,7 @@ UNDER_WAY: Final = {
     "REVERT_HEAD": "a revert",
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase",
+    "SQUASH_MSG": "a merge with --squash",
 }
 
 

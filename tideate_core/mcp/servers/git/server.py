@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult, ToolAnnotations
 
 from tideate_core import __version__
@@ -24,6 +25,7 @@ from tideate_core.mcp.servers.git.arguments import (
     Where,
 )
 from tideate_core.mcp.servers.git.changing import add_changing_tools
+from tideate_core.mcp.servers.git.errors import GitFailed
 from tideate_core.mcp.servers.git.repository import Repositories
 from tideate_core.mcp.servers.git.revisions import checked_revision, commit_id, moment
 from tideate_core.mcp.servers.git.shapes import (
@@ -59,6 +61,15 @@ ShowAnswer: TypeAlias = Annotated[CallToolResult, ShowShape]
 BranchesAnswer: TypeAlias = Annotated[CallToolResult, BranchesShape]
 
 
+HINTS = {
+    ("git_commit", "message"): "git_commit has no `message`: it is made of `scope` and `description`, as in "
+    "`scope: description`, and `agent` says who commits",
+    ("git_log", "start_timestamp"): "git_log has no `start_timestamp`: it is called `since`",
+    ("git_log", "end_timestamp"): "git_log has no `end_timestamp`: it is called `until`",
+}
+"""Arguments of the reference server."""
+
+
 def git_server(root: Path) -> MCPServer[Any]:
     """Return a server for the repositories at and below a root.
 
@@ -73,6 +84,7 @@ def git_server(root: Path) -> MCPServer[Any]:
         version=__version__,
         log_level="WARNING",
     )
+    server.hints = HINTS
     _add_changes(server, repositories)
     _add_history(server, repositories)
     add_changing_tools(server, repositories)
@@ -223,6 +235,9 @@ def _add_resources(server: CarefulServer, repositories: Repositories) -> None:
         mime_type="text/x-patch",
     )
     async def commit(sha: str) -> str:
-        repository = await repositories.find()
-        _, text = await looking.show(repository, commit_id(sha), (), 3, "")
+        try:
+            repository = await repositories.find()
+            _, text = await looking.show(repository, commit_id(sha), (), 3, "")
+        except (ToolError, GitFailed) as error:
+            raise ResourceNotFoundError(str(error)) from error
         return text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -19,7 +20,6 @@ from tideate_core.workspace.git import SAFE, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from tideate_core.mcp.servers.git.place import Place
 
@@ -57,6 +57,10 @@ HARD: Final = (
 
 UNSIGNED: Final = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "gpg.program=false")
 
+_WHO: Final = tuple(
+    f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
+)
+"""Who commits, as CI and containers say it; none of them leads git elsewhere."""
 _LOCAL: Final = frozenset({"local", "worktree"})
 _SIGNING: Final = ("commit.gpgsign", "user.signingkey", "gpg.")
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
@@ -167,6 +171,7 @@ def base_environment(place: Place) -> dict[str, str]:
     """Return git's environment: the repository is the one that was found, and no other above it."""
     return {
         **environment(),
+        **{name: os.environ[name] for name in _WHO if name in os.environ},
         "GIT_CEILING_DIRECTORIES": str(place.top.parent),
         "GIT_WORK_TREE": str(place.top),
         "GIT_EDITOR": ":",
@@ -187,13 +192,20 @@ def with_settings(environment: dict[str, str], settings: Mapping[str, str]) -> d
 
 
 def _state(place: Place) -> object:
-    return tuple(_look(path) for path in (place.common / "config", place.directory / "config.worktree"))
+    own = (place.common / "config", place.directory / "config.worktree")
+    return tuple(_look(path) for path in (*own, *_of_person()))
+
+
+def _of_person() -> tuple[Path, ...]:
+    """Return where a person's settings are, which may be made while the server runs."""
+    home = Path.home()
+    return home / ".gitconfig", Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
 
 
 def _look(path: Path) -> tuple[int, ...] | None:
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 

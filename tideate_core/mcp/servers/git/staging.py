@@ -14,6 +14,7 @@ from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.shapes import FileShape, StagedShape
 from tideate_core.mcp.servers.git.trusting import look
 from tideate_core.mcp.servers.git.writing import listed, write
+from tideate_core.workspace.snapshots.entries import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,7 +41,10 @@ async def changes(
     answer = await repository.ask("status", *_CHANGES, kind, "--", *paths)
     if not answer.whole:
         raise ToolError("there are too many changes to look at them all: name fewer files")
-    return porcelain.status(answer.out)
+    status = porcelain.status(answer.out)
+    # a write that was killed left it
+    status.entries = [one for one in status.entries if not is_ours(one.path.rpartition("/")[2])]
+    return status
 
 
 async def add(repository: Repository, files: Sequence[str]) -> StagedShape:
@@ -98,6 +102,7 @@ async def reset(repository: Repository, files: Sequence[str]) -> StagedShape:
     refuse_under_way(repository)
     check_links(repository.place, repository.root)
     found = await changes(repository, files)
+    refuse_entries(found.entries)
     before = await _tree(repository) if any(entry.staged for entry in found.entries) else None
     if files:
         with listed(repository, files) as options:
@@ -123,7 +128,7 @@ async def refuse_filters(repository: Repository, paths: Iterable[str], brought: 
 
     :raises ToolError: a filter is the repository's own and not trusted, or not set up at all.
     """
-    given = b"".join(path.encode() + b"\0" for path in paths)
+    given = b"".join(os.fsencode(path) + b"\0" for path in paths)
     if not given:
         return
     answer = await repository.ask("check-attr", "-z", "--stdin", "filter", given=given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 from contextlib import contextmanager
 from pathlib import Path
@@ -79,5 +80,5 @@ def listed(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, 
     """Give options that name these paths to git, however many there are."""
     with tempfile.TemporaryDirectory(prefix="paths-", dir=folder(repository.root)) as directory:
         file = Path(directory, "paths")
-        file.write_bytes(b"".join(path.encode() + b"\0" for path in paths))
+        file.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
         yield (f"--pathspec-from-file={file}", "--pathspec-file-nul")

@@ -112,7 +112,7 @@ def _add_run(server: CarefulServer, tests: Tests) -> None:
         ran = await tests.run(context, files, pattern, timeout, or_all=or_all)
         output, following = page(ran.output, "", PAGE)
         shape = RunShape(**ran.results.model_dump(), output=output, next_cursor=following, report=REPORT_PATH)
-        return answered(shape, run_text(ran.results))
+        return answered(shape, run_text(ran.results, ran.output))
 
     async def test_output(cursor: Cursor = "") -> Printed:
         if tests.last is None:

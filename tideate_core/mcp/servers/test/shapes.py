@@ -11,6 +11,10 @@ __all__ = ["ListShape", "ListedShape", "OutputShape", "RunShape", "run_text"]
 
 NEXT = "Pass it as `cursor` for what follows; null if this was all."
 SHOWN = 20
+LAST = 20
+"""Lines of its output that are told of a run that says no failures."""
+LONGEST = 300
+"""Characters of such a line."""
 """Failures in the text beside an answer."""
 
 
@@ -54,7 +58,7 @@ class OutputShape(_Shape):
     next_cursor: str | None = Field(default=None, description=NEXT)
 
 
-def run_text(results: TestResults) -> str:
+def run_text(results: TestResults, output: str = "") -> str:
     """Say in a few lines how a run ended."""
     counts = (
         (results.passed, "passed"),
@@ -71,4 +75,6 @@ def run_text(results: TestResults) -> str:
         )
     if (more := len(results.failures) - SHOWN) > 0:
         lines.append(f"… and {more} more")
+    if results.status != "passed" and not results.failures and (said := output.strip()):
+        lines += ["it printed last:", *(line[:LONGEST] for line in said.splitlines()[-LAST:])]
     return "\n".join(lines)
