@@ -50,11 +50,11 @@ def readiness(root: Path, config: Verify) -> list[Readiness]:
     found = []
     for check in Check:
         tool = tools.get(check)
-        if check in tools and tool is None:
-            found.append(Readiness(check, "off"))
+        if getattr(config, check.value) is None and check.value in declared:
+            # a file that is trusted counts among the configured ones; what it names is not passed over
+            found.append(Readiness(check, "declared"))
         elif tool is None:
-            # a file that is trusted counts among the configured ones
-            found.append(Readiness(check, "declared" if check.value in declared else "missing"))
+            found.append(Readiness(check, "off" if check in tools else "missing"))
         else:
             found.append(Readiness(check, "ready" if trust.allows(tool) else "untrusted", tool))
     return found

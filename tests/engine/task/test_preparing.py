@@ -9,11 +9,13 @@ from tests.engine.conftest import LIMIT
 from tests.support.tally import TASK
 from tideate_core.adapters import AdapterPool
 from tideate_core.cli.wiring import build_catalog, open_project
+from tideate_core.commands import Check
 from tideate_core.config import Verify
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.engine.task.preparing import unready
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates.readiness import readiness
+from tideate_core.gates.trusting import trust_all
 from tideate_core.store import Store
 from tideate_core.workflows import PromptLibrary
 from tideate_core.workspace import SnapshotManager, Workspace
@@ -45,6 +47,18 @@ def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(t
     assert any(line.startswith("verify.tests, verify.build: set in .tideate/config.toml") for line in words)
     assert "tests = " not in "\n".join(words)
     assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
+
+
+def test_an_untrusted_configuration_is_not_passed_over_for_what_is_found(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@echo found\n")
+    trust_all(tmp_path)
+    (found,) = [one for one in readiness(tmp_path, Verify()) if one.check == Check.TESTS]
+    assert found.state == "ready"
+    config = tmp_path / ".tideate" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('[verify]\ntests = ["make", "more"]\n')
+    (found,) = [one for one in readiness(tmp_path, Verify()) if one.check == Check.TESTS]
+    assert found.state == "declared"
 
 
 def test_a_project_without_any_check_is_ready_when_that_is_said(tmp_path: Path) -> None:

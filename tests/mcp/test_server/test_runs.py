@@ -206,6 +206,17 @@ async def test_nothing_runs_before_a_person_trusts_it(project: Project) -> None:
     assert not (project.root / "again").exists()
 
 
+async def test_a_configured_command_that_is_not_trusted_is_not_passed_over(project: Project) -> None:
+    project.make("test", "touch ran").trust()
+    project.private.mkdir(exist_ok=True)
+    (project.private / "config.toml").write_text('[verify]\ntests = ["make", "more"]\n')
+    async with serve(make_server(project.root)) as served:
+        words = await served.refusal("test_run")
+    assert "verify.tests" in words
+    assert "tideate trust" in words
+    assert not (project.root / "ran").exists()
+
+
 async def test_tests_that_are_off_are_refused_with_the_reason(project: Project) -> None:
     project.private.mkdir()
     (project.private / "config.toml").write_text('[verify]\ntests = "off"\n')

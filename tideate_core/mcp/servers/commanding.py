@@ -87,6 +87,8 @@ class Chosen:
     """None where there is none, or it is turned off."""
     off: bool
     configured: bool
+    passed_over: bool
+    """The project's own configuration, which is not trusted, names another one."""
     trusted: bool
     environment: dict[str, str]
     timeout_ms: int
@@ -111,7 +113,12 @@ async def choose(root: Path, check: Literal["tests", "build"]) -> Chosen:
 
 def _choose(root: Path, name: str) -> Chosen:
     from tideate_core.commands.detection import Check
-    from tideate_core.commands.selection import ProjectTrust, select_tools, verification_environment
+    from tideate_core.commands.selection import (
+        ProjectTrust,
+        declared_checks,
+        select_tools,
+        verification_environment,
+    )
     from tideate_core.config import load
 
     config: Verify = load(root).config.verify
@@ -120,11 +127,13 @@ def _choose(root: Path, name: str) -> Chosen:
     tools = select_tools(root, config, environment)
     tool = tools.get(check)
     trust: ProjectTrust = ProjectTrust(root)
+    configured = getattr(config, check.value) is not None
     return Chosen(
         check=check,
         tool=tool,
         off=check in tools and tool is None,
-        configured=getattr(config, check.value) is not None,
+        configured=configured,
+        passed_over=not configured and check.value in declared_checks(root),
         trusted=tool is not None and trust.allows(tool),
         environment=environment,
         timeout_ms=round(config.timeout * 1000),
@@ -138,6 +147,11 @@ def require(chosen: Chosen) -> Tool:
     """
     from tideate_core.commands.selection import untrusted
 
+    if chosen.passed_over:
+        raise ToolError(
+            f"the project's .tideate/config.toml says how (verify.{chosen.check}) and is not trusted, so "
+            "nothing is run: read it, then run `tideate trust` or `:Workflow trust`"
+        )
     if chosen.off:
         raise ToolError(f'verify.{chosen.check} is "off" in the configuration: this project has none')
     if chosen.tool is None:
