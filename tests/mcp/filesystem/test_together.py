@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,6 +22,8 @@ from tideate_core.workspace.commit import Committer
 
 if TYPE_CHECKING:
     from tests.mcp.filesystem.conftest import Field
+
+ROOT = Path(__file__).parents[3]
 
 
 async def test_many_writes_at_once_are_all_made(field: Field) -> None:
@@ -142,3 +145,40 @@ async def test_the_shell_takes_a_change_back(field: Field) -> None:
         )
         assert said in done.stderr + done.stdout
     assert field.all() == {"a.txt": "one\n"}
+
+
+KILLED = """
+import asyncio, os, sys
+from pathlib import Path
+from tideate_core.mcp.servers.filesystem import remembering
+from tideate_core.workspace import commit, verbatim
+
+root, run, left = Path(sys.argv[1]), sys.argv[2], [12]
+real = commit.put
+
+def put(*arguments, **more):
+    left[0] -= 1
+    if not left[0]:
+        os._exit(9)
+    real(*arguments, **more)
+
+commit.put = put
+(root / ".tideate/mcp/filesystem").mkdir(parents=True)
+with remembering.under_way(root, run):
+    asyncio.run(verbatim.Verbatim(root).move("many", "moved", execution_id=run))
+"""
+
+
+async def test_what_a_killed_server_had_begun_is_put_back_before_the_next_change(field: Field) -> None:
+    for number in range(10):
+        field.write(f"many/{number}.txt", f"{number}\n")
+    before, run = field.all(), "0123456789abcdef" * 2
+    command = [sys.executable, "-c", KILLED, str(field.root), run]
+    killed = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, check=False)
+    assert killed.returncode == 9
+    assert field.all() != before
+    async with field.client() as call:
+        await call("write_file", path="other.txt", content="x")
+    assert field.all() == before | {"other.txt": "x"}
+    assert not Workspace(field.root).has_journal(run)
+    assert not (field.root / ".tideate/mcp/filesystem/under_way").exists()

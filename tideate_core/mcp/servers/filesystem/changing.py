@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot, TideateError
 from tideate_core.mcp.careful import short
-from tideate_core.mcp.servers.filesystem.remembering import remember
+from tideate_core.mcp.servers.filesystem.remembering import forget, interrupted, remember, under_way
 from tideate_core.mcp.servers.filesystem.turn import Turn
+from tideate_core.project import private_dir
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from tideate_core.mcp.servers.filesystem.ground import Ground
 
 __all__ = ["Changes"]
+
+log = logging.getLogger(__name__)
 
 DIFF: Final = 30_000
 """Characters of a diff in an answer."""
@@ -104,16 +107,33 @@ class Changes:
         :param work: is given the id, returns what it did.
         :raises ToolError: it cannot be done.
         """
-        run = uuid.uuid4().hex
-        async with nullcontext() if dry_run else self._turn.taken():
+        if dry_run:
             try:
-                action = await work(run)
-                written = action != "unchanged" and not dry_run
+                return {"path": name, "action": await work(""), "rollback": None}
+            except (TideateError, OSError) as error:
+                raise self._failed(path, error) from error
+        run, root = uuid.uuid4().hex, self._ground.root
+        async with self._turn.taken():
+            try:
+                await self._put_back()
+                with under_way(root, run):
+                    action = await work(run)
+                written = action != "unchanged"
                 if written:
-                    await asyncio.to_thread(remember, self._ground.root, run)
+                    await asyncio.to_thread(remember, root, run)
             except (TideateError, OSError) as error:
                 raise self._failed(path, error) from error
         return {"path": name, "action": action, "rollback": run if written else None}
+
+    async def _put_back(self) -> None:
+        """Put back what a server had begun to change that was killed."""
+        run = interrupted(self._ground.root)
+        if run is not None:
+            from tideate_core.workspace import Workspace
+
+            done = await Workspace(self._ground.root).take_back(run)
+            await asyncio.to_thread(forget, private_dir(self._ground.root), run)
+            log.warning("the change %s was cut off; put back: %s", run, ", ".join(done.restored) or "nothing")
 
     def _failed(self, path: str, error: Exception) -> ToolError:
         if isinstance(error, OutsideRoot):

@@ -1,10 +1,15 @@
-"""How many changes can be taken back: the journal keeps copies of files, so the oldest are forgotten."""
+"""Which changes were made, so that the oldest can be forgotten, and which one is under way.
+
+The journal keeps copies of files. A change that is still under way when nobody makes it any more is one whose
+server was killed.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
@@ -12,9 +17,10 @@ from tideate_core.project import private_dir
 from tideate_core.workspace.journal import Journal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["remember", "remembered"]
+__all__ = ["forget", "interrupted", "remember", "remembered", "under_way"]
 
 KEPT: int = 1_000
 """Changes of one root; a tenth more before some are forgotten."""
@@ -38,10 +44,41 @@ def remember(root: Path, run: str) -> None:
             file.write(f"{run}\n")
             return
         for old in runs[:-KEPT]:
-            _forget(Journal(private), old)
+            forget(private, old)
         # what is forgotten is not there any more, so a kill in here does no harm
         file.truncate(0)
         file.write("".join(f"{one}\n" for one in runs[-KEPT:]))
+
+
+@contextmanager
+def under_way(root: Path, run: str) -> Iterator[None]:
+    """Make a change in this. The caller has the turn.
+
+    :raises OSError: that it is under way cannot be noted.
+    """
+    note = _note_in(root)
+    descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(run)
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def interrupted(root: Path) -> str | None:
+    """Return the change whose server was killed, None where there is none. The caller has the turn."""
+    try:
+        descriptor = os.open(_note_in(root), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor) as file:
+        found = _ids(file.read(64))
+    return found[0] if found else None
+
+
+def _note_in(root: Path) -> Path:
+    return private_dir(root) / "mcp" / "filesystem" / "under_way"
 
 
 def remembered(private: Path) -> frozenset[str]:
@@ -60,7 +97,9 @@ def _ids(text: str) -> list[str]:
     return [line for line in text.split() if _ID.fullmatch(line)]
 
 
-def _forget(journal: Journal, run: str) -> None:
+def forget(private: Path, run: str) -> None:
+    """Take away what is kept of a change."""
+    journal = Journal(private)
     try:
         for record in reversed(journal.records(run)):
             journal.drop(record)
