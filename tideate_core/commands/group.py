@@ -14,7 +14,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.commands.guard import LEFT, kill_descendants
+from tideate_core.commands.guard import heard, kill_descendants
 from tideate_core.commands.programs import not_started
 
 if TYPE_CHECKING:
@@ -190,26 +190,16 @@ class Group:
         for pipe in (self._process.stdout, self._process.stderr):
             if pipe is not None:
                 pipe.close()
-        told = b""
-        if self._guard is not None:
-            told = _told(self._guard)
-            self._guard.close()
-        self.failure = int(told) if told.isdigit() else 0
-        return told == LEFT
+        if self._guard is None:
+            return False
+        self.failure, left = heard(self._guard)
+        self._guard.close()
+        return left
 
     def _await_exit(self) -> None:
         self._process.wait()
         with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile
             self._loop.call_soon_threadsafe(self.exited.set)
-
-
-def _told(guard: socket.socket) -> bytes:
-    """Return the `errno` with which a guard could not start the program, or `LEFT`; empty: neither."""
-    guard.setblocking(False)
-    try:
-        return guard.recv(16)
-    except OSError:
-        return b""
 
 
 def _spawn(

@@ -19,8 +19,9 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from socket import socket
 
-__all__ = ["LEFT", "descendants", "kill_descendants"]
+__all__ = ["descendants", "heard", "kill_descendants"]
 
 PR_SET_CHILD_SUBREAPER = 36
 LOOKS = 10
@@ -37,8 +38,8 @@ SET_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 def main() -> None:
     """Run the program of the arguments to its end, or to ours."""
-    socket, program, argv = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
-    os.set_inheritable(socket, False)
+    wanted, program, argv = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    os.set_inheritable(wanted, False)
     _adopt()
     ended, wake = os.pipe()
     os.set_blocking(ended, False)
@@ -50,16 +51,16 @@ def main() -> None:
     try:
         child = os.posix_spawn(program, argv, os.environ, setsigdef=(*PASSED_ON, *SET_BY_PYTHON))
     except OSError as error:
-        os.write(socket, str(error.errno).encode())
+        os.write(wanted, str(error.errno).encode())
         os._exit(127)
     while (status := _status_of(child)) is None:
-        ready, _, _ = select.select([socket, ended], [], [])
-        if socket in ready:
+        ready, _, _ = select.select([wanted, ended], [], [])
+        if wanted in ready:
             _end_group()
         os.read(ended, 4096)
     if _end_strays():
         with contextlib.suppress(OSError):  # nobody wants to know any more
-            os.write(socket, LEFT)
+            os.write(wanted, LEFT)
     _end_like(status)
 
 
@@ -109,6 +110,21 @@ def _wait_for_end(left: Callable[[], list[int]]) -> None:
     end = time.monotonic() + GRACE
     while left() and time.monotonic() < end:
         time.sleep(0.02)
+
+
+def heard(connection: socket) -> tuple[int, bool]:
+    """Return what a guard said.
+
+    :returns: the `errno` with which it could not start the program, 0 if it did, and whether it ended
+        something that had left the group.
+    :param connection: our side, which this makes non-blocking.
+    """
+    connection.setblocking(False)
+    try:
+        said = connection.recv(16)
+    except OSError:
+        return 0, False
+    return int(said) if said.isdigit() else 0, said == LEFT
 
 
 def descendants(pid: int) -> list[int]:

@@ -95,7 +95,8 @@ def call(key: Any, params: dict[str, Any]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     elif name == "pid":
         child = subprocess.Popen(["sleep", "600"])
-        answer(key, json.dumps([os.getpid(), child.pid]))
+        away = subprocess.Popen(["/bin/sleep", "600"], env={}, start_new_session=True)
+        answer(key, json.dumps([os.getpid(), child.pid, away.pid]))
     elif name == "environment":
         answer(key, "\n".join(sorted(os.environ)))
 

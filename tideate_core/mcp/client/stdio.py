@@ -172,12 +172,14 @@ async def _end(
             _signal(process, signal.SIGTERM)
             await _ended(process)
     finally:
+        if process.returncode is None:
+            guard.kill_descendants(process.pid)  # those that left the group, too
         _signal(process, signal.SIGKILL)
         await asyncio.wait(tasks, timeout=GRACE)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if number := _told(guarding):
+        if number := guard.heard(guarding)[0]:
             words.take(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
         # a process that left the group may hold the pipes open for ever
@@ -192,15 +194,6 @@ async def _ended(process: Process) -> bool:
             return False
         await asyncio.sleep(0.005)
     return True
-
-
-def _told(guarding: socket.socket) -> int:
-    """Return the `errno` with which the guard could not start the program, 0 if it did."""
-    guarding.setblocking(False)
-    try:
-        return int(guarding.recv(16) or 0)
-    except OSError:
-        return 0
 
 
 def _signal(process: Process, number: int) -> None:
