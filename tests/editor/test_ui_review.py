@@ -444,9 +444,10 @@ def test_a_buffer_that_is_gone_is_declined_with_the_reason(editor: Editor) -> No
 
 def test_the_summary_counts(editor: Editor) -> None:
     summary = editor.lua("""
-      local model = require('tideate.ui.review.model').new({{path = 'a', action = 'modify', hunks = {
+      local model = require('tideate.ui.review.model').new({payload = {files = {{
+        path = 'a', action = 'modify', hunks = {
         {start = 0, old = {}, new = {'x'}}, {start = 1, old = {}, new = {'x'}},
-        {start = 2, old = {}, new = {'x'}}}}})
+        {start = 2, old = {}, new = {'x'}}}}}}})
       model.entries[1].units[1].state = 'accepted'
       model.entries[1].units[3].state = 'accepted'
       return model:summary()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tests.support.editor import Editor
 
 __all__ = ["answers", "ask", "focused", "gate", "hurry", "plan", "ready", "wait_focused"]
@@ -19,21 +21,29 @@ return true
 CALM = "require('tideate.ui.idle').limits, require('tideate.ui.guard').limits = unpack(_G.patience)"
 
 ASK = """
-local kind, message, details, payload = ...
+local kind, message, details, payload, executed = ...
 _G.answers = _G.answers or {}
 _G.asked = (_G.asked or 0) + 1
 local id = 'question' .. _G.asked
 require('tideate.ui').confirm(id, {
   execution_id = ('0123456789abcdef'):rep(2), workflow = 'refactor', step = 'analyze',
-  kind = kind, message = message, details = details, payload = payload,
+  kind = kind, message = message, details = details, payload = payload, executed = executed,
 }, function(answer) table.insert(_G.answers, answer) end, function(err) error(err) end)
 return id
 """
 
 
-def ask(editor: Editor, kind: str, *, message: str = "Go on?", details: str = "", payload: Any = None) -> str:
+def ask(
+    editor: Editor,
+    kind: str,
+    *,
+    message: str = "Go on?",
+    details: str = "",
+    payload: Any = None,
+    executed: Sequence[dict[str, str]] = (),
+) -> str:
     """Put a question; returns its id."""
-    return str(editor.lua(ASK, kind, message, details, payload or {}))
+    return str(editor.lua(ASK, kind, message, details, payload or {}, list(executed)))
 
 
 def gate(editor: Editor, message: str = "Go on?") -> str:

@@ -10,7 +10,7 @@ from rich.text import Text
 from tideate_core.cli.diffs import ReviewedFile
 from tideate_core.cli.documents import Draft, document_matter
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
-from tideate_core.cli.output import markdown, visible
+from tideate_core.cli.output import label, markdown, visible
 from tideate_core.cli.plantext import plan_from_text, plan_to_text
 from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN
 from tideate_core.workflows import Decision
@@ -49,7 +49,15 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
         shown += document_matter(request.payload, coloured=rendered, asked=request.message)
     if request.details:
         shown.append(markdown(request.details) if rendered else Text(visible(request.details)))
-    return shown
+    return [*shown, *_warnings(request)]
+
+
+def _warnings(request: ConfirmationRequest) -> list[Text]:
+    """Return a line for each file that other tools run by themselves; the question stands below them."""
+    return [
+        Text(f"warning: other tools run {label(one.path)}: {one.reason}", style="bold red")
+        for one in request.executed
+    ]
 
 
 def answered(request: ConfirmationRequest, decision: Decision) -> Text:

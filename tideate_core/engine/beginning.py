@@ -41,6 +41,7 @@ def restore(
     """Let a run stand where its last commit left it."""
     execution.usage = past.usage
     execution.files = list(past.files)
+    execution.executed = dict(past.executed)
     execution.elapsed_before = past.elapsed_ms
     execution.machine.require(ExecutionEvent.RESTORE_CHECKPOINT)
     execution.machine.require(ExecutionEvent.CHECKPOINT_RESTORED)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tideate_core.engine.events import Event
     from tideate_core.workflows.handler import DecisionKind
+    from tideate_core.workspace.executed import Executed
 
 __all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd", "declined_unasked"]
 
@@ -29,9 +30,12 @@ class ConfirmationRequest:
     payload: Any = None
     demonstration: bool = False
     """What is asked about comes from a model that is not to be relied on."""
+    executed: Sequence[Executed] = ()
+    """Files of the change or the plan that other tools run by themselves; each front end warns of them."""
 
     def as_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        shape = {name: getattr(self, name) for name in self.__slots__}
+        return {**shape, "executed": [one.as_json() for one in self.executed]}
 
 
 def declined_unasked(request: ConfirmationRequest) -> Decision | None:

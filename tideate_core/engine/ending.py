@@ -33,6 +33,7 @@ __all__ = [
     "conclude",
     "end_as_before",
     "ending_of",
+    "executed_of",
     "leave_summary",
     "result_of",
     "words_of",
@@ -148,6 +149,7 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
         cancelled=run.status == "cancelled",
         reason=run.reason,
         files=list(run.files),
+        executed=[one for one in executed_of(reader, run.id).values() if one["path"] in run.files],
         usage=Usage(tokens.input, tokens.output, tokens.cost),
         duration_ms=run.duration_ms or 0,
         rollback_performed=_all_back(back) if whole else None,
@@ -189,6 +191,13 @@ def _leave_state(execution: Execution, ending: Ending, private: Path) -> None:
         write_json(FILES["state"].of(private), state)
 
 
+def executed_of(reader: Reader, run_id: str) -> dict[str, dict[str, str]]:
+    """Return what a run wrote in earlier processes that other tools run, by path; blocking."""
+    events = reader.events(run_id)
+    told = (event.data.get("executed") for event in events if event.name == EventName.NOTICE.value)
+    return {one["path"]: one for one in told if one}
+
+
 def words_of(error: BaseException) -> dict[str, Any]:
     """Return an error as results and events carry it."""
     if isinstance(error, TideateError):
@@ -199,6 +208,8 @@ def words_of(error: BaseException) -> dict[str, Any]:
 def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
     response = execution.driver.response()
     data = {"response": response, "usage": usage_json(execution.usage), "files": execution.files}
+    if executed := _executed(execution):
+        data["executed"] = executed
     return _event(execution, EventName.WORKFLOW_COMPLETED, data), _result(
         execution, ok=True, response=response
     )
@@ -235,12 +246,17 @@ def _event(execution: Execution, name: EventName, data: dict[str, Any]) -> Event
     return Event(name, execution.id, {**data, "duration_ms": execution.elapsed_ms})
 
 
+def _executed(execution: Execution) -> list[dict[str, str]]:
+    return [execution.executed[path] for path in execution.files if path in execution.executed]
+
+
 def _result(execution: Execution, **ending: Any) -> WorkflowResult:
     return WorkflowResult(
         execution.id,
         execution.definition.name,
         results=execution.results,
         files=execution.files,
+        executed=_executed(execution),
         path=execution.driver.path,
         usage=execution.usage,
         duration_ms=execution.elapsed_ms,

@@ -64,6 +64,8 @@ class WorkflowResult:
     """Of a cancelled run: `declined` or `cancelled`."""
     files: list[str] = field(default_factory=list)
     """What was changed."""
+    executed: list[dict[str, str]] = field(default_factory=list)
+    """Of `files` those that other tools run by themselves, each `path` and `reason`."""
     path: list[dict[str, str]] | None = None
     """The moves of a machine, each `from`, `to`, `when` and `by`; None of a graph."""
     usage: Usage = field(default_factory=Usage)
@@ -84,6 +86,8 @@ class WorkflowResult:
             "usage": usage_json(self.usage),
             "duration_ms": self.duration_ms,
         }
+        if self.executed:
+            shape["executed"] = self.executed
         if self.path is not None:
             shape["path"] = self.path
         if self.ok or self.response is not None:
@@ -133,6 +137,8 @@ class Execution:
         self.failed: set[str] = set()
         """Steps that the run does not go on without."""
         self.files: list[str] = []
+        self.executed: dict[str, dict[str, str]] = {}
+        """Of them those that other tools run by themselves, each `path` and `reason`, by path."""
         self.usage = Usage()
         self.warned: set[str] = set()
         """What was said already and is not said again at every step."""

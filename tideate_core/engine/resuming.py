@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.ending import executed_of
 from tideate_core.engine.events import EventName
 from tideate_core.engine.execution import RunRequest
 from tideate_core.engine.memory import FAILED, RUN, TAKING_BACK, spent_on
@@ -58,6 +59,8 @@ class Past:
     """What models took, for steps that did not end, too."""
     files: tuple[str, ...]
     """What was changed, each once, in that order."""
+    executed: Mapping[str, dict[str, str]]
+    """Of them those that other tools run by themselves, by path."""
     elapsed_ms: int
     """How long steps were at work; the time between two processes is no part of it."""
     agents: tuple[str, ...]
@@ -183,6 +186,7 @@ def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, Past]:
         memos=memos,
         usage=_usage(settled, memos),
         files=tuple(dict.fromkeys(path for row in ended for path in row.files)),
+        executed=executed_of(reader, run_id),
         elapsed_ms=_time_at_work([*ended, *running]),
         agents=tuple(dict.fromkeys(row.agent for row in ended if row.attempts)),
         checkpoints=_checkpoints(reader.checkpoints(run_id, limit=_ALL)),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import PromptLibrary, StepContext, WorkflowStep
     from tideate_core.workflows.handler import DecisionKind
     from tideate_core.workspace import Workspace
+    from tideate_core.workspace.executed import Executed
 
     Offer = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model."""
@@ -200,7 +201,13 @@ class StepRun:
         return self._prompts.render(name, notice=self._warn_once, **values)
 
     async def confirm(
-        self, kind: DecisionKind, message: str, *, details: str = "", payload: Any = None
+        self,
+        kind: DecisionKind,
+        message: str,
+        *,
+        details: str = "",
+        payload: Any = None,
+        executed: Sequence[Executed] = (),
     ) -> Decision:
         request = ConfirmationRequest(
             self.execution_id,
@@ -211,6 +218,7 @@ class StepRun:
             details,
             payload,
             self.demonstration,
+            executed,
         )
         digest = digest_of(kind, message, details, _lasting(payload))
         key = self._memory.numbered(self.step, f"{self.attempt}.confirm:{digest}")
@@ -231,9 +239,14 @@ class StepRun:
     def gate(self, name: str, issues: list[str]) -> None:
         self._emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
 
-    def changed(self, paths: list[str]) -> None:
+    def changed(self, paths: list[str], executed: Sequence[Executed] = ()) -> None:
         for files in (self._execution.files, self.files):
             files += [path for path in paths if path not in files]
+        for one in executed:
+            shape = one.as_json()
+            self._execution.executed[one.path] = shape
+            words = f"other tools run {one.path}: {one.reason}"
+            self._emit(EventName.NOTICE, message=words, level="warn", executed=shape)
 
     async def present(self, text: str, filetype: str) -> None:
         await self._front.present(text, filetype)

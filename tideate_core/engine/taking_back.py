@@ -75,7 +75,12 @@ class TakingBack:
             return self._stuck(event, result, failure)
         await release_snapshots(self._workspace, self._execution.id)
         self._execution.files[:] = [*done.left]
-        return event, replace(result, files=[*done.left], rollback_performed=not done.left)
+        return event, replace(
+            result,
+            files=[*done.left],
+            executed=[one for one in result.executed if one["path"] in done.left],
+            rollback_performed=not done.left,
+        )
 
     async def _restored(self, snapshot: str | None) -> tuple[TakenBack, str]:
         """Return what came of it, and why it could not be done, else empty."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.workflows.definitions import WorkflowStep
     from tideate_core.workspace import Workspace
+    from tideate_core.workspace.executed import Executed
 
 __all__ = [
     "MISSING",
@@ -215,9 +216,18 @@ class StepContext(Protocol):
         ...
 
     async def confirm(
-        self, kind: DecisionKind, message: str, *, details: str = "", payload: Any = None
+        self,
+        kind: DecisionKind,
+        message: str,
+        *,
+        details: str = "",
+        payload: Any = None,
+        executed: Sequence[Executed] = (),
     ) -> Decision:
-        """Ask the person; a refusal is the caller's to handle."""
+        """Ask the person; a refusal is the caller's to handle.
+
+        :param executed: files that other tools run by themselves, which the person is warned of.
+        """
         ...
 
     def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
@@ -228,8 +238,8 @@ class StepContext(Protocol):
         """Report a check: passed without issues."""
         ...
 
-    def changed(self, paths: list[str]) -> None:
-        """Record which files and buffers the run changed."""
+    def changed(self, paths: list[str], executed: Sequence[Executed] = ()) -> None:
+        """Record which files and buffers the run changed, and tell which of them other tools run."""
         ...
 
     async def present(self, text: str, filetype: str) -> None:

@@ -9,6 +9,7 @@ local M = {}
 ---@field message string
 ---@field details? string markdown
 ---@field payload? any
+---@field executed? tideate.Executed[]
 
 ---@class tideate.Asked
 ---@field close fun(self) withdraw it, without an answer
@@ -126,7 +127,8 @@ function M.open(question, respond)
     leaves = 6,
     markdown = details ~= '',
     lines = function(width)
-      local lines = { {} } ---@type tideate.Chunk[][]
+      local lines = require('tideate.ui.executed').lines(question, width)
+      table.insert(lines, {})
       for _, line in ipairs(text.wrap(question.message, width - 2)) do
         table.insert(lines, { { ' ' }, { line, cautious and 'TideateWarning' or nil } })
       end

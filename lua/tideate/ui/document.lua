@@ -43,7 +43,7 @@ end
 ---@return tideate.Chunk[][]
 function Document:head(width)
   local wrap = require('tideate.ui.text').wrap
-  local lines = {} ---@type tideate.Chunk[][]
+  local lines = require('tideate.ui.executed').lines(self.question, width)
   local function say(said, group)
     for _, line in ipairs(wrap(said, width - 2)) do
       table.insert(lines, { { ' ' .. line, group } })

@@ -20,6 +20,7 @@ M.links = {
   TideateRunning = 'DiagnosticInfo',
   TideateFailed = 'DiagnosticError',
   TideateWarning = 'DiagnosticWarn',
+  TideateDanger = 'ErrorMsg',
   TideateWaiting = 'Comment',
   TideateCurrent = 'Visual',
 }

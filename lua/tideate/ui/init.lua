@@ -193,8 +193,11 @@ end
 
 ---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>
 local ENDINGS = {
-  SD_EVENT_WORKFLOW_COMPLETED = function(run)
-    return done_words(run), vim.log.levels.INFO
+  SD_EVENT_WORKFLOW_COMPLETED = function(run, data)
+    local executed = require('tideate.ui.executed')
+    local lines = vim.tbl_map(executed.words, data.executed or {})
+    local level = #lines > 0 and vim.log.levels.WARN or vim.log.levels.INFO
+    return table.concat(vim.list_extend({ done_words(run) }, lines), '\n'), level
   end,
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
     local words = ('%s failed: %s%s'):format(run.name, short_error(run, data.error), undone_words(run))
@@ -206,7 +209,7 @@ local ENDINGS = {
   end,
 }
 
---- Announce the end of a run. A failure is always told, the rest unless the person asked for silence.
+--- Announce the end of a run. A failure and a warning are always told, the rest unless the person asked for silence.
 ---@param event tideate.Event
 ---@param run tideate.Run
 local function announce(event, run)
@@ -215,7 +218,7 @@ local function announce(event, run)
     return
   end
   local message, level = words(run, event.data or {})
-  if level == vim.log.levels.ERROR or require('tideate.config').get('ui.notify') then
+  if level >= vim.log.levels.WARN or require('tideate.config').get('ui.notify') then
     M.notify(message, level)
   end
 end

@@ -87,7 +87,8 @@ end
 ---@return tideate.Chunk[][]
 function Plan:lines(width)
   local text = require('tideate.ui.text')
-  local lines = { {} } ---@type tideate.Chunk[][]
+  local lines = require('tideate.ui.executed').lines(self.question, width)
+  table.insert(lines, {})
   for _, said in ipairs(self:asking()) do
     for _, line in ipairs(text.wrap(said[1], width - 2)) do
       table.insert(lines, { { ' ' .. line, said[2] } })

@@ -12,7 +12,7 @@ from tideate_core.engine.task.gating import MOST_ISSUES, words_of
 from tideate_core.engine.task.reviewing import reviewed
 from tideate_core.gates import GateIssue
 from tideate_core.workflows import Decision, Declined
-from tideate_core.workspace import FileChange
+from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from tests.task.desk import Desk
@@ -39,6 +39,7 @@ class Asked:
 
     def __init__(self, *, demonstration: bool) -> None:
         self.demonstration = demonstration
+        self.workspace = Workspace(None)
         self.kinds: list[str] = []
 
     async def confirm(self, kind: str, _message: str, **_rest: Any) -> Decision:

@@ -15,6 +15,7 @@ from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, Unus
 from tideate_core.gates import language_of
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange
+from tideate_core.workspace.executed_changes import executed_paths
 from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str
     count = len(plan["files"])
     question = f"Go on with {count} file{'' if count == 1 else 's'}?"
     message = "\n".join([*(f"{problem}." for problem in problems), question])
-    return await step.confirm("plan", message, payload={**plan, "problems": problems})
+    files = [file for file in plan["files"] if file["action"] != "delete"]
+    executed = executed_paths(step.workspace, [file.get("move_to") or file["path"] for file in files])
+    return await step.confirm("plan", message, payload={**plan, "problems": problems}, executed=executed)
 
 
 async def execute(step: StepContext) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import language_of, new_errors
 from tideate_core.workflows import Declined
 from tideate_core.workspace import apply_hunks
+from tideate_core.workspace.executed_changes import executed_in
 from tideate_core.workspace.files import text_digest
 
 if TYPE_CHECKING:
@@ -55,12 +56,14 @@ async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[F
 
 async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
     message = _question(wanted)
+    executed = await executed_in(step.workspace, wanted)
     for _ in range(MOST_ASKED):
         decision = await step.confirm(
             "review",
             message,
             details="\n".join(f"- new syntax error: {problem}" for problem in problems),
             payload={"files": [_shown(change) for change in wanted], "demonstration": step.demonstration},
+            executed=executed,
         )
         if not decision.accepted:
             raise Declined(decision.reason)
@@ -94,7 +97,8 @@ async def _override(step: StepContext, problems: list[str]) -> None:
 
 
 async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
-    """Apply, and take it back where the run is cancelled meanwhile."""
+    """Apply, and take it back where the run is cancelled meanwhile; tell which files other tools run."""
+    executed = await executed_in(step.workspace, changes)
     writing = asyncio.ensure_future(step.workspace.apply(changes, execution_id=step.execution_id))
     try:
         await asyncio.shield(writing)
@@ -102,7 +106,7 @@ async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
         applied = await writing
         await step.workspace.revert(applied)
         raise
-    step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes])
+    step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
 
 
 class _Verdict(BaseModel):

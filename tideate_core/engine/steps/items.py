@@ -47,9 +47,7 @@ class ItemContext:
     async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
         return await self._whole.choose_once(f"{self._index}:{key}", digest, produce)
 
-    async def confirm(
-        self, kind: DecisionKind, message: str, *, details: str = "", payload: Any = None
-    ) -> Decision:
+    async def confirm(self, kind: DecisionKind, message: str, **rest: Any) -> Decision:
         # by its words a question is recognised after a crash: no item may take another's answer
         words = f"{message} (item {self._index + 1} of {self._total})"
-        return await self._whole.confirm(kind, words, details=details, payload=payload)
+        return await self._whole.confirm(kind, words, **rest)

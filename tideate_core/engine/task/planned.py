@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents.auditing import apply_fixes
 from tideate_core.agents.plan_document import parse_plan_document, plan_as_markdown
+from tideate_core.agents.shown import named_files
 from tideate_core.engine.task.gating import enforcer, tell_gate, words_of
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates.stages import plan_issues
 from tideate_core.machines.task import WorkflowEvent
 from tideate_core.workflows import Declined
+from tideate_core.workspace.executed_changes import executed_paths
 
 if TYPE_CHECKING:
     from tideate_core.engine.task.bench import Bench
@@ -61,7 +63,8 @@ async def _confirmed(step: StepContext, plan: ExecutionPlan, audit: AuditReport)
     while True:
         payload = {"text": text, "filetype": "markdown", "title": "Plan", "problems": problems}
         question = "\n".join([*(f"{problem}." for problem in problems), "Carry out this plan?"])
-        decision = await step.confirm("document", question, payload=payload)
+        executed = executed_paths(step.workspace, named_files(plan))
+        decision = await step.confirm("document", question, payload=payload, executed=executed)
         if not decision.accepted:
             raise Declined(decision.reason)
         if decision.value is None and not problems:

@@ -249,7 +249,7 @@ function M.open(question, respond)
   local self = setmetatable({
     question = question,
     respond = respond,
-    model = require('tideate.ui.review.model').new(question.payload.files),
+    model = require('tideate.ui.review.model').new(question),
     windows = require('tideate.ui.review.windows').new(),
     buffers = {},
     current = 1,

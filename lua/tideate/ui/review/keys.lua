@@ -115,6 +115,10 @@ local function place(review, index, win, width)
   if review.question.payload.demonstration == true then
     table.insert(rest, { wide and '· demonstration model ' or '· demo ', 'TideateWarning' })
   end
+  if entry.danger then
+    local executed = require('tideate.ui.executed')
+    table.insert(rest, 1, { ' ' .. executed.MARK, executed.GROUP })
+  end
   local name = file.path ~= '' and file.path or 'buffer'
   name = file.move_to and name .. ' → ' .. file.move_to or name
   local room = width - require('tideate.ui.text').width(rest) - 2

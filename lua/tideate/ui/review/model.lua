@@ -19,6 +19,7 @@ local M = {}
 
 ---@class tideate.ReviewEntry
 ---@field file tideate.ReviewFile
+---@field danger string? why other tools run the file by themselves
 ---@field units tideate.ReviewUnit[]
 ---@field sign { [1]: string, [2]: string }
 
@@ -33,15 +34,20 @@ local function unit(hunks)
   return { hunks = hunks, state = 'open', stale = false }
 end
 
----@param files tideate.ReviewFile[]
+---@param question tideate.Question
 ---@return tideate.ReviewModel
-function M.new(files)
+function M.new(question)
   local entries = vim.tbl_map(function(file)
     local units = file.action == 'modify' and vim.tbl_map(function(hunk)
       return unit({ hunk })
     end, file.hunks) or { unit(file.hunks or {}) }
-    return { file = file, units = units, sign = require('tideate.ui.plan').SIGNS[file.action] }
-  end, files)
+    return {
+      file = file,
+      units = units,
+      sign = require('tideate.ui.plan').SIGNS[file.action],
+      danger = require('tideate.ui.executed').reason(question, file),
+    }
+  end, question.payload.files)
   return setmetatable({ entries = entries }, Model)
 end
 

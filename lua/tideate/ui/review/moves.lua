@@ -23,9 +23,10 @@ function Moves:go_to_unit(unit)
   local height = vim.api.nvim_win_get_height(0)
   local size = hunk and #hunk.old + #hunk.new or 0
   self:draw()
-  if row == 0 and hunk and #hunk.old == 0 then
+  local above = require('tideate.ui.review.warning').above(overlay, row, hunk)
+  if above > 0 then
     -- lines above the first one are only seen as filler
-    vim.fn.winrestview({ topline = 1, topfill = math.min(#hunk.new, height - 2) })
+    vim.fn.winrestview({ topline = 1, topfill = math.min(above, height - 2) })
   elseif row + size + 1 > vim.fn.line('w0') - 1 + height then
     vim.fn.winrestview({ topline = math.max(1, row + 1 - math.floor(height / 5)) })
   end

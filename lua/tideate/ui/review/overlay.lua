@@ -276,14 +276,19 @@ function Overlay:draw()
   end
   self.signature, self.left = signature, left
   vim.api.nvim_buf_clear_namespace(self.buf, drawn, 0, -1)
-  if self.creates and not self.hidden then
-    return self:draw_created(self.entry.units[1].state)
-  elseif self.entry.file.action == 'delete' and not self.hidden then
-    return self:draw_deleted(self.entry.units[1].state)
+  if self.hidden then
+    return
+  elseif self.creates then
+    self:draw_created(self.entry.units[1].state)
+  elseif self.entry.file.action == 'delete' then
+    self:draw_deleted(self.entry.units[1].state)
+  else
+    for _, one in ipairs(wanted) do
+      self:draw_hunk(one[1], one[2], width, height)
+    end
   end
-  for _, one in ipairs(wanted) do
-    self:draw_hunk(one[1], one[2], width, height)
-  end
+  -- last: of lines above the same one, the later ones stand higher
+  require('tideate.ui.review.warning').draw(self, wanted, width)
 end
 
 function Overlay:close()

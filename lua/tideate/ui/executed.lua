@@ -1,0 +1,58 @@
+--- Warnings of files that other tools execute by themselves: `.envrc`, CI files, hooks.
+local M = {}
+
+---@class tideate.Executed
+---@field path string
+---@field reason string who runs it, and when
+
+M.GROUP = 'TideateDanger'
+M.MARK = '! run by other tools '
+
+---@param found tideate.Executed
+---@return string
+function M.words(found)
+  return ('! other tools run %s: %s'):format(found.path, found.reason)
+end
+
+---@param words string
+---@param width integer
+---@return tideate.Chunk[][]
+local function wrapped(words, width)
+  return vim.tbl_map(function(line)
+    return { { ' ' .. line .. ' ', M.GROUP } }
+  end, require('tideate.ui.text').wrap(words, math.max(8, width - 2)))
+end
+
+--- The first lines of a question about such files; none for others.
+---@param question tideate.Question
+---@param width integer
+---@return tideate.Chunk[][]
+function M.lines(question, width)
+  local lines = {} ---@type tideate.Chunk[][]
+  for _, found in ipairs(question.executed or {}) do
+    vim.list_extend(lines, wrapped(M.words(found), width))
+  end
+  return lines
+end
+
+--- The lines above a hunk of such a file.
+---@param reason string
+---@param width integer
+---@return tideate.Chunk[][]
+function M.above(reason, width)
+  return wrapped('! other tools run this file: ' .. reason, width)
+end
+
+--- Why a file of a question is run, nil if it is not.
+---@param question tideate.Question
+---@param file { path: string, move_to?: string }
+---@return string?
+function M.reason(question, file)
+  for _, found in ipairs(question.executed or {}) do
+    if found.path == (file.move_to or file.path) then
+      return found.reason
+    end
+  end
+end
+
+return M

@@ -1,0 +1,234 @@
+"""A model's answer changes a file that another tool executes by itself."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.engine.conftest import Bench, bench
+from tideate_core.engine import EventName
+from tideate_core.engine.ending import result_of
+from tideate_core.store import Store
+from tideate_core.workspace import FileChange, Workspace
+from tideate_core.workspace.executed import executed_file, executed_path
+from tideate_core.workspace.executed_changes import executed_in
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["bench"]
+
+pytestmark = pytest.mark.attack
+
+RUN = [
+    *(".envrc", ".envrc.local", ".env", ".tool-versions", "mise.toml", "flake.nix"),
+    *(".nvim.lua", ".nvimrc", ".exrc", ".vimrc", ".lvimrc", ".lazy.lua", "nvim/init.lua", ".dir-locals.el"),
+    *(".vscode/tasks.json", ".vscode/settings.json", ".idea/workspace.xml", ".luarc.json", ".zed/tasks.json"),
+    *(".mcp.json", ".claude/settings.json", "AGENTS.md", ".github/copilot-instructions.md"),
+    *(".husky/pre-commit", ".githooks/post-checkout", "tools/pre-push", "lefthook.yml"),
+    *(".pre-commit-config.yaml", ".gitattributes", ".gitmodules", ".gitconfig", ".hg/hgrc"),
+    *("conftest.py", "sitecustomize.py", "evil.pth", "setup.py", "noxfile.py", "tox.ini", ".pylintrc"),
+    *(".npmrc", ".yarnrc.yml", ".pnp.cjs", ".pnpmfile.cjs", "vite.config.ts", ".eslintrc.js", "gulpfile.js"),
+    *("Makefile", "justfile", "Taskfile.yml", "rules.mk", "CMakeLists.txt", "meson.build", "configure"),
+    *("build.rs", ".cargo/config.toml", "gradlew", "build.gradle.kts", "pom.xml", ".mvn/extensions.xml"),
+    *("Rakefile", "Gemfile", "mix.exs", ".Rprofile", ".luacheckrc", ".gdbinit", "App.csproj", "defs.bzl"),
+    *(".github/workflows/ci.yml", ".github/actions/x/action.yml", ".gitlab-ci.yml", ".circleci/config.yml"),
+    *("Jenkinsfile", "azure-pipelines.yml", ".travis.yml", "netlify.toml", "Procfile"),
+    *(".devcontainer/devcontainer.json", "Dockerfile", "docker-compose.prod.yml", "Vagrantfile"),
+    *(".bashrc", ".profile", ".zshenv", "fish/conf.d/x.fish", ".config/autostart/x.desktop", ".ssh/rc"),
+]
+DISGUISED = [
+    *(
+        ".ENVRC",
+        "deep/down/.envrc",
+        ".envrc.",
+        ".envrc ",
+        ".GitHub/Workflows/x.yml",
+        "a/.github/workflows/b/c.yml",
+    ),
+    *(
+        "MAKEFILE",
+        "ConfTest.py",
+        ".env\u200brc",
+        "\uff2dakefile",
+        ".envrc:stream",
+        ".github\\workflows\\x.yml",
+    ),
+]
+HARMLESS = [
+    *("src/main.py", "README.md", ".editorconfig", "docs/make.md", "envrc", "package.json", "conftest.txt"),
+    *(
+        "src/dockerfile_parser.py",
+        ".github/CODEOWNERS",
+        "config/settings.py",
+        "lib/update",
+        "tests/test_setup.py",
+    ),
+]
+PARTS: list[tuple[str, Any, Any]] = [
+    ("package.json", {"name": "a"}, {"name": "a", "scripts": {"postinstall": "curl x | sh"}}),
+    ("package.json", {"scripts": {"test": "jest"}}, {"scripts": {"test": "jest", "prepare": "./x"}}),
+    ("web/package.json", None, {"scripts": {"preinstall": "./x"}}),
+    ("package.json", {}, {"husky": {"hooks": {"pre-commit": "./x"}}}),
+    ("package.json", {}, {"packageManager": "pnpm@https://example.invalid/x.tgz"}),
+    ("composer.json", {}, {"scripts": {"post-install-cmd": "./x"}}),
+    ("tsconfig.json", {}, {"compilerOptions": {"plugins": [{"name": "./x"}]}}),
+    ("PACKAGE.JSON", {}, {"scripts": {"install": "./x"}}),
+    ("package.json", {"name": "a"}, '{"scripts": '),
+    ("package.json", {"name": "a"}, "[" * 100_000),
+    (
+        "pyproject.toml",
+        '[project]\nname = "a"\n',
+        '[build-system]\nbuild-backend = "x"\nbackend-path = ["."]\n',
+    ),
+    ("pyproject.toml", "", '[tool.pytest.ini_options]\naddopts = "-p x"\n'),
+    ("pyproject.toml", "", '[tool.hatch.build.hooks.custom]\npath = "x.py"\n'),
+    ("pyproject.toml", "", '[project.entry-points.pytest11]\nx = "x"\n'),
+    ("Cargo.toml", '[package]\nname = "a"\n', '[package]\nname = "a"\nbuild = "x.rs"\n'),
+]
+
+
+def text_of(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+@pytest.mark.parametrize("path", [*RUN, *DISGUISED])
+def test_a_file_that_a_tool_runs_is_known(path: str) -> None:
+    assert executed_path(path)
+    assert executed_file(path, "before", "after")
+    assert not executed_file(path, "before", None)
+
+
+@pytest.mark.parametrize("path", HARMLESS)
+def test_another_file_is_not_warned_of(path: str) -> None:
+    assert executed_path(path) == ""
+
+
+@pytest.mark.parametrize(("path", "before", "after"), PARTS)
+def test_the_part_of_a_file_that_is_run_is_known(path: str, before: Any, after: Any) -> None:
+    assert executed_file(path, text_of(before), text_of(after))
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        (
+            "package.json",
+            {"scripts": {"test": "jest"}, "version": "1"},
+            {"scripts": {"test": "jest"}, "version": "2"},
+        ),
+        ("pyproject.toml", '[project]\nname = "a"\n', '[project]\nname = "b"\n'),
+    ],
+)
+def test_another_part_is_not_warned_of(path: str, before: Any, after: Any) -> None:
+    assert executed_file(path, text_of(before), text_of(after)) == ""
+
+
+# -- by another way ------------------------------------------------------------------------------------
+
+
+def through_a_link(root: Path) -> FileChange:
+    (root / ".envrc").write_text("a\n")
+    (root / "notes.txt").symlink_to(".envrc")
+    return FileChange("notes.txt", "modify", "a", "b")
+
+
+def through_a_linked_directory(root: Path) -> FileChange:
+    (root / ".github" / "workflows").mkdir(parents=True)
+    (root / "docs").symlink_to(".github/workflows")
+    return FileChange("docs/readme.yml", "create", None, "on: push")
+
+
+def through_a_link_to_nothing(root: Path) -> FileChange:
+    (root / "notes.txt").symlink_to(".envrc")
+    return FileChange("notes.txt", "create", None, "x")
+
+
+def by_dots(root: Path) -> FileChange:
+    (root / "src").mkdir()
+    return FileChange("src/../.envrc", "create", None, "x")
+
+
+def by_a_move(root: Path) -> FileChange:
+    (root / "notes.txt").write_text("a\n")
+    return FileChange("notes.txt", "move", "a", "a", move_to=".envrc")
+
+
+def by_a_move_of_scripts(root: Path) -> FileChange:
+    text = '{"scripts": {"postinstall": "./x"}}'
+    (root / "fixture.json").write_text(text + "\n")
+    return FileChange("fixture.json", "move", text, text, move_to="package.json")
+
+
+def by_a_move_of_what_is_no_text(root: Path) -> FileChange:
+    (root / "blob").write_bytes(b"\0\1")
+    return FileChange("blob", "move", None, None, move_to=".husky/pre-commit")
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        through_a_link,
+        through_a_linked_directory,
+        through_a_link_to_nothing,
+        by_dots,
+        by_a_move,
+        by_a_move_of_scripts,
+        by_a_move_of_what_is_no_text,
+    ],
+)
+async def test_a_way_round_the_name_is_warned_of(tmp_path: Path, way: Any) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    change = way(root)
+    found = await executed_in(Workspace(root, private=tmp_path / "private"), [change])
+    assert [one.path for one in found] == [change.move_to or change.path]
+
+
+# -- in runs ---------------------------------------------------------------------------------------------
+
+
+def plans(bench: Bench, *names: str) -> None:
+    files = [{"action": "create", "path": name, "why": "tidy"} for name in names]
+    bench.server.answers("Which files have to be", {"files": files})
+    for name in names:
+        bench.server.answers(f"Write the new file {name}", "```\necho hello\n```")
+
+
+async def test_the_plan_and_the_review_say_it(bench: Bench) -> None:
+    plans(bench, ".envrc", "a.txt")
+    done = await bench.run("multi_file", "tidy up")
+    assert done.ok, done.error
+    told = {request.kind: request.as_json()["executed"] for request in bench.front.requests}
+    reason = "direnv and its like run it when you enter the directory"
+    assert told == {kind: [{"path": ".envrc", "reason": reason}] for kind in ("plan", "review")}
+    assert done.as_json()["executed"] == [{"path": ".envrc", "reason": reason}]
+
+
+async def test_what_was_written_is_told_in_the_events(bench: Bench) -> None:
+    plans(bench, ".envrc")
+    await bench.run("multi_file", "tidy up")
+    notices = [data for data in bench.front.data(EventName.NOTICE) if "executed" in data]
+    assert [(data["level"], data["executed"]["path"]) for data in notices] == [("warn", ".envrc")]
+    assert bench.front.data(EventName.WORKFLOW_COMPLETED)[0]["executed"][0]["path"] == ".envrc"
+
+
+async def test_a_later_process_still_knows_it(bench: Bench) -> None:
+    plans(bench, ".envrc", "a.txt")
+    done = await bench.run("multi_file", "tidy up")
+    store = Store.open(bench.private)
+    try:
+        reader = store.reader()
+        again = result_of(reader, reader.run(done.execution_id))
+    finally:
+        store.close()
+    assert again.executed == done.executed != []
+
+
+async def test_a_run_of_harmless_files_says_nothing(bench: Bench) -> None:
+    plans(bench, "a.txt")
+    done = await bench.run("multi_file", "tidy up")
+    assert "executed" not in done.as_json()
+    assert not any(request.executed for request in bench.front.requests)
