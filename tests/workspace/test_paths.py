@@ -93,7 +93,7 @@ async def test_without_a_project_no_file_is_touched(private: Path) -> None:
         ("src", WorkspaceError, "src is a directory"),
         ("src/one.py/x", WorkspaceError, "cannot be read"),
         ("logo.png", NotText, "logo.png is binary"),
-        ("x" * 300, WorkspaceError, "cannot be read"),
+        ("x" * 300, WorkspaceError, "too long for a path"),
     ],
 )
 async def test_what_cannot_be_read_is_said_by_name(

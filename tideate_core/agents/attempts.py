@@ -19,6 +19,8 @@ Ask = Callable[[Prompt], Awaitable[Reply]]
 
 T = TypeVar("T")
 
+_LONGEST = 2 << 20
+"""Characters of an answer that edits files: no file is longer that is read, and no model writes so much."""
 _MOST_QUOTED = 6_000
 """Characters of a cut off answer that are sent back with the correction."""
 
@@ -112,6 +114,8 @@ def _try(
 def _complete(reply: Reply) -> str:
     if reply.truncated:
         raise UnusableAnswer("it was cut off at the length limit; write shorter, without explanations")
+    if len(reply.text) > _LONGEST:
+        raise UnusableAnswer(f"it has {len(reply.text)} characters, and at most {_LONGEST} are read")
     return reply.text
 
 
@@ -129,7 +133,9 @@ def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
     Only the last answer: a weak model copies from bad examples, and a small context fills up.
     """
     answer = (
-        reply.text if len(reply.text) <= _MOST_QUOTED or not reply.truncated else reply.text[:_MOST_QUOTED]
+        reply.text
+        if len(reply.text) <= _MOST_QUOTED or not (reply.truncated or len(reply.text) > _LONGEST)
+        else reply.text[:_MOST_QUOTED]
     )
     return replace(
         prompt,

@@ -178,6 +178,8 @@ def _unfenced(lines: list[str], language: str, old: list[str]) -> list[str]:
         return [one["code"]]
     first, last = strip_edges(lines)
     kept = lines[first:last]
+    if not kept:
+        raise UnusableAnswer(_NO_CODE)
     if language in PROSE:
         if is_chatty(kept[0]):
             raise UnusableAnswer("it has words around the text; put only the text into one fenced block")

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.workspace.plain_names import plain_name
 
 __all__ = ["PROTECTED", "Root", "journal_of"]
 
 PROTECTED = frozenset({".git", ".tideate"})
-"""Names that no part of a path may have, at any depth and in any case (some file systems ignore it)."""
+"""Names that no part of a path may have, at any depth and however a file system may let them be spelt."""
+_LONGEST_NAME: Final = 255
+_LONGEST_PATH: Final = 4000
+"""Bytes, as Linux has them at most; a little is left for names that are written first."""
+_MOST_SHOWN: Final = 300
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 
@@ -67,6 +72,7 @@ class Root:
         if "\0" in str(path) or not str(path):
             raise OutsideRoot(f"{_shown(path)} is not a path")
         wanted = Path(path)
+        _refuse_long(wanted, path)
         for root in (self._given, self._real):
             if wanted.is_absolute() and wanted.is_relative_to(root):
                 wanted = wanted.relative_to(root)
@@ -85,9 +91,19 @@ class Root:
 
 def _refuse_protected(relative: Path, path: str | Path) -> None:
     for part in relative.parts:
-        if part.casefold() in PROTECTED:
+        if plain_name(part) in PROTECTED:
             raise OutsideRoot(f"{_shown(path)}: a workflow never touches {part}/")
 
 
+def _refuse_long(wanted: Path, path: str | Path) -> None:
+    try:
+        longest = max((len(os.fsencode(part)) for part in wanted.parts), default=0)
+    except UnicodeEncodeError as error:
+        raise OutsideRoot(f"{_shown(path)} is not a path") from error
+    if longest > _LONGEST_NAME or len(os.fsencode(wanted)) > _LONGEST_PATH:
+        raise OutsideRoot(f"{_shown(path)} is too long for a path")
+
+
 def _shown(path: str | Path) -> str:
-    return repr(str(path))
+    text = str(path)
+    return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…")

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["apply_parts"]
 
+_MOST_PARTS = 2_000
+_MOST_LOOKS = 8_000_000
+"""Parts times lines of a text: each part is looked for in all of them."""
+_MOST_ANCHORS = 20
+
 
 def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = "") -> Replaced:
     """Apply all parts to a text, or none of them; their order does not matter.
@@ -27,6 +32,7 @@ def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = 
     :raises UnusableAnswer: a part is found nowhere or at several places, overlaps another one, or
         leaves lines out.
     """
+    _refuse_too_many(lines, parts)
     found = [_resolved(lines, part, language) for part in parts]
     if any(match.careless for match in found):
         found = [_resolved(lines, part, language, careless=True) for part in parts]
@@ -44,6 +50,17 @@ def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = 
         Placed(part.name, change.start + 1, change.step) for part, change in zip(parts, changes, strict=True)
     ]
     return Replaced(result, places)
+
+
+def _refuse_too_many(lines: Sequence[str], parts: Sequence[Part]) -> None:
+    looks = sum(len(part.readings) for part in parts) * len(lines)
+    if len(parts) > _MOST_PARTS or (len(parts) > 1 and looks > _MOST_LOOKS):
+        raise UnusableAnswer(
+            f"it has {len(parts)} edits of a text of {len(lines)} lines, which are too many; "
+            "make fewer, larger ones"
+        )
+    if deep := next((part for part in parts if len(part.anchors) > _MOST_ANCHORS), None):
+        raise UnusableAnswer(f"{deep.name} has {len(deep.anchors)} headings; name {_MOST_ANCHORS} at most")
 
 
 def _refuse_left_out(new: Sequence[str], known: Sequence[str], part: Part, language: str) -> None:

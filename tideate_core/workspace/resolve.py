@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from tideate_core.workspace.envelope import read_edits, read_files
 from tideate_core.workspace.fences import is_fence
 from tideate_core.workspace.languages import language_of
 from tideate_core.workspace.naming import checked_path, is_same_file, path_in
+from tideate_core.workspace.new_names import wrong_name
 from tideate_core.workspace.placeholders import find_placeholder
 from tideate_core.workspace.replaced import Placed, Replaced
 from tideate_core.workspace.replacing import apply_parts
@@ -116,16 +118,17 @@ def _new_text(edits: Sequence[FileEdit], language: str) -> list[str]:
 def _of_one_file_each(edits: Sequence[FileEdit]) -> list[FileEdit]:
     """Join the edits that go to the same file; refuse those that cannot go together."""
     found: dict[str, FileEdit] = {}
+    parts: dict[str, list[Part]] = {}
     for given in edits:
         edit = replace(given, path=checked_path(given.path), move_to=_checked(given.move_to))
         before = found.get(edit.path)
         if before is None:
-            found[edit.path] = edit
+            found[edit.path], parts[edit.path] = edit, list(edit.parts)
         elif edit.parts and before.parts and edit.action == "modify":
-            found[edit.path] = replace(before, parts=(*before.parts, *edit.parts))
+            parts[edit.path] += edit.parts
         else:
             raise UnusableAnswer(f"it has two edits of {edit.path} that cannot go together; make one of them")
-    return list(found.values())
+    return [replace(edit, parts=tuple(parts[path])) for path, edit in found.items()]
 
 
 def _checked(path: str | None) -> str | None:
@@ -135,11 +138,14 @@ def _checked(path: str | None) -> str | None:
 def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Placed]]:
     before = read(edit.path)
     language = language_of(edit.path)
+    _refuse_wrong(edit.move_to or "")
     if before is None and edit.action == "modify" and edit.parts and all(map(_adds, edit.parts)):
+        _refuse_wrong(edit.path)
         return FileChange(edit.path, "create", None, "\n".join(_new_text([edit], language))), []
     if edit.action == "create" or (before is None and edit.text is not None):
         if before is not None:
             raise UnusableAnswer("it exists already; change it in place of adding it")
+        _refuse_wrong(edit.path)
         text = list(edit.text or ())
         _refuse_left_out(text, language)
         return FileChange(edit.path, "create", None, "\n".join(text)), []
@@ -150,6 +156,11 @@ def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChan
     done = _rewritten(edit, before.split("\n"), language)
     after = "\n".join(done.lines)
     return FileChange(edit.path, edit.action, before, after, move_to=edit.move_to), done.places
+
+
+def _refuse_wrong(new: str) -> None:
+    if wrong := wrong_name(new):
+        raise UnusableAnswer(f"{new!r} is no name for a new file: {wrong}")
 
 
 def _adds(part: Part) -> bool:
@@ -173,7 +184,7 @@ def _refuse_left_out(text: Sequence[str], language: str, known: Sequence[str] = 
 
 
 def _refuse_clashes(changes: Sequence[FileChange]) -> None:
-    taken = [path for change in changes for path in (change.path, change.move_to) if path]
-    twice = next((path for path in taken if taken.count(path) > 1), None)
+    taken = Counter(path for change in changes for path in (change.path, change.move_to) if path)
+    twice = next((path for path, count in taken.items() if count > 1), None)
     if twice is not None:
         raise UnusableAnswer(f"{twice} is named by two changes; make one of them")

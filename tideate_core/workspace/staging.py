@@ -13,8 +13,9 @@ from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import apply_hunks, lines_of
 from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
+from tideate_core.workspace.new_names import refuse_wrong_name
 from tideate_core.workspace.rebasing import rebase
-from tideate_core.workspace.repositories import refuse_new_repositories
+from tideate_core.workspace.repositories import refuse_in_repositories, refuse_new_repositories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,7 +178,9 @@ class Stager:
         self._claim(path, change.path)
         buffer = None if self._buffers is None else await self._buffers.find(path)
         found = await asyncio.to_thread(_read, path, change.path)
+        await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
         if change.action == "create":
+            refuse_wrong_name(change.path)
             self._create(change, path, found, buffer)
             return
         _refuse_odd(change.path, path, found)
@@ -223,6 +226,8 @@ class Stager:
         new_name = change.move_to or ""
         target = self._root.resolve(new_name)
         self._claim(target, new_name)
+        refuse_wrong_name(new_name)
+        await asyncio.to_thread(refuse_in_repositories, target.parent, self._root.path)
         there = await asyncio.to_thread(_read, target, new_name)
         if there.state != ABSENT or (self._buffers is not None and await self._buffers.find(target)):
             raise EditConflict(f"{new_name} exists already; nothing was written")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ __all__ = ["has_diff", "parse_diff"]
 _GIT = "diff --git "
 _NOWHERE = "/dev/null"
 _HEADER = ("index ", "old mode ", "new mode ", "new file mode ", "similarity index ", "dissimilarity index ")
+
+_MODE = re.compile(r"(?:(?:old|new|new file|deleted file) mode|index [0-9a-f]+\.\.[0-9a-f]+) (?P<mode>\d+)")
+_TEXT_MODES = ("100644", "100755")
 
 
 @dataclass(slots=True)
@@ -125,10 +129,22 @@ def _read_header(section: _Section, line: str) -> bool:
         name = line.split(" ", 2)[2].strip()
         section.old, section.new = (name, section.new) if "from" in line[:12] else (section.old, name)
         return True
+    if mode := _MODE.fullmatch(line.rstrip()):
+        _refuse_mode(mode["mode"], section)
+    if line.startswith(("GIT binary patch", "Binary files ")):
+        raise UnusableAnswer(f"the diff has no text for {section.new or section.old}; only texts are edited")
     if line.startswith("deleted file mode"):
         section.deleted = True
         return True
     return line.startswith(_HEADER)
+
+
+def _refuse_mode(mode: str, section: _Section) -> None:
+    if mode not in _TEXT_MODES:
+        name = section.new or section.old
+        raise UnusableAnswer(
+            f"the diff gives {name} the mode {mode}; links, submodules and permissions are not made"
+        )
 
 
 def _paths(old: str, new: str) -> tuple[str, str]:
