@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters.base import OfferedTool, Prompt, Reply, Usage
 from tideate_core.errors import AuthenticationFailed, InvalidReply
@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelAdapter"]
 
+_LONGEST: Final = 4 << 20
+_LONGEST_TYPED: Final = 128 << 10
+"""Characters of an answer, its thoughts and its calls of tools; a model that writes more never ends."""
+_TEXTS: Final = ("content", "content_delta", "args", "args_delta")
+
 
 @dataclass(slots=True)
 class _Stream:
@@ -32,6 +37,7 @@ class _Stream:
 
     on_token: Callable[[str], None] | None
     tools: Sequence[OfferedTool] = ()
+    longest: int = _LONGEST
     characters: int = 0
     """Of the answer that is streaming."""
     shown: bool = False
@@ -43,8 +49,12 @@ class _Stream:
         from pydantic_ai.messages import PartDeltaEvent, PartStartEvent
 
         self.characters, self._calls = 0, set()
+        read = 0
         offered = {tool.name for tool in self.tools}
         async for event in events:
+            read += _length_of(event)
+            if read > self.longest:
+                raise InvalidReply(f"the model's answer has more than {self.longest} characters")
             if isinstance(event, PartStartEvent):
                 if getattr(event.part, "tool_name", None) in offered:
                     self._calls.add(event.index)
@@ -69,6 +79,12 @@ class _Stream:
         self.shown = True
         if self.on_token:
             self.on_token(text)
+
+
+def _length_of(event: object) -> int:
+    part = getattr(event, "delta", None) or getattr(event, "part", None)
+    texts = (getattr(part, name, None) for name in _TEXTS)
+    return sum(len(text) for text in texts if isinstance(text, str))
 
 
 def _text_of(part: object) -> str:
@@ -134,7 +150,7 @@ class ModelAdapter:
     ) -> Reply:
         from tideate_core.adapters.retry import Backoff, retrying
 
-        stream = _Stream(on_token, tools)
+        stream = _Stream(on_token, tools, _LONGEST_TYPED if schema else _LONGEST)
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself

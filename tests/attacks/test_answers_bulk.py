@@ -1,0 +1,186 @@
+"""A model's answer is so large, or so made, that reading it would take for ever."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tideate_core.adapters import Prompt, Reply
+from tideate_core.agents.attempts import Draft, until_usable
+from tideate_core.agents.coder import edit_range, insert_text, write_text
+from tideate_core.errors import UnusableAnswer
+from tideate_core.workspace.resolve import resolve_files
+
+if TYPE_CHECKING:
+    from tideate_core.workspace import FileChange
+
+pytestmark = pytest.mark.attack
+
+LIMIT: Final = 10.0
+"""Seconds."""
+MB: Final = 1 << 20
+LINES: Final = [f"line {number}" for number in range(2000)]
+BLOCK: Final = "a.py\n<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n"
+
+
+def hunks(count: int, line: str = "line {}") -> str:
+    return "".join(f"@@ -{n},1 +{n},1 @@\n-{line.format(n % 2000)}\n+x\n" for n in range(count))
+
+
+LARGE = {
+    "10 MB of words": "word " * (2 * MB),
+    "10 MB in one line": "a" * 10 * MB,
+    "50 MB in one line of a block": "```python\n" + "a" * 50 * MB + "\n```",
+    "10 MB of lines": "```python\n" + "x = 1\n" * (10 * MB // 6) + "\n```",
+    "10 MB of backticks": "`" * 10 * MB,
+    "10 MB of blank lines": " \n" * 5 * MB,
+    "10 MB of brackets": "[" * 10 * MB,
+    "1,000,000 markers": "<<<<<<< SEARCH\n" * 1_000_000,
+}
+MANY = {
+    "100,000 hunks": "```diff\n--- a/a.py\n+++ b/a.py\n" + hunks(100_000)[: 2 * MB - 100] + "\n```",
+    "50,000 hunks": "```diff\n--- a/a.py\n+++ b/a.py\n" + hunks(50_000) + "```",
+    "50,000 hunks of nowhere": "```diff\n--- a/a.py\n+++ b/a.py\n" + hunks(50_000, "nope {}") + "```",
+    "headings without end": (
+        "```diff\n--- a/a.py\n+++ b/a.py\n" + "@@ class A\n" * 100_000 + "-line 3\n+x\n```"
+    ),
+    "30,000 blocks": "".join(BLOCK.format(f"line {n % 2000}", "x") for n in range(30_000)),
+    "30,000 blocks of nowhere": BLOCK.format("nope", "x") * 30_000,
+    "30,000 blocks that search nothing": BLOCK.format("", "x") * 30_000,
+    "30,000 new files in a patch": (
+        "*** Begin Patch\n" + "".join(f"*** Add File: f{n}.py\n+x\n" for n in range(30_000)) + "*** End Patch"
+    ),
+    "50,000 times the same file": (
+        "*** Begin Patch\n" + "*** Update File: a.py\n@@\n-line 1\n+x\n" * 50_000 + "*** End Patch"
+    ),
+    "60,000 files in blocks": "".join(f"f{n}.py\n```\nx\n```\n" for n in range(60_000)),
+    "30,000 headers of git": "```diff\n" + "diff --git a/x b/x\n" * 100_000 + "```",
+    "100,000 fences that stay open": "```python\n" * 100_000,
+    "fences one longer than another": "".join("`" * (3 + n) + "\n" for n in range(2000)),
+    "60,000 blocks": "".join(f"```python\nx = {n}\n```\n" for n in range(60_000)),
+    "unclosed thoughts": "<think>" * 200_000,
+}
+QUADRATIC = {
+    "lines of one kind": BLOCK.format("\n".join(["    pass"] * 10_000), "x"),
+    "lines of one kind and another": BLOCK.format("\n".join([*["    pass"] * 10_000, "end"]), "x"),
+    "lines of one kind, indented otherwise": BLOCK.format("\n".join([*["  pass"] * 10_000, "end"]), "x"),
+    "lines of one kind that are nearly there": BLOCK.format("\n".join([*["    pass"] * 10_000, "endX"]), "x"),
+    "many lines of one kind, as a whole": "```python\n" + "    pass\n" * 100_000 + "x = 1\n```",
+}
+LONG_LINES = [
+    *(
+        "function ",
+        "function(",
+        "def ",
+        "class ",
+        "# ",
+        "// ",
+        "/* ",
+        "[",
+        "(",
+        "{",
+        ": ",
+        "... ",
+        "# ...",
+        "<!-- ",
+    ),
+    *(
+        "is unchanged ",
+        "the ",
+        "@a ",
+        "\t",
+        " ",
+        "\\",
+        "'",
+        '"""',
+        "`",
+        "``` ",
+        "=",
+        "\u200b",
+        "\u2028",
+        "“",
+        "0,",
+    ),
+]
+
+
+def model(answer: str) -> object:
+    async def ask(_prompt: Prompt) -> Reply:
+        return Reply(answer, "scripted")
+
+    return ask
+
+
+async def tried(answer: str, text: str, kind: str = "text", language: str = "python") -> float:
+    """Have one answer read as an edit; returns the seconds, whatever came of it."""
+    ask, prompt, lines = model(answer), Prompt("work", "do it"), text.split("\n")
+    begun = time.monotonic()
+    try:
+        if kind == "range":
+            await edit_range(ask, prompt, lines=lines, start=1, end=3, language=language, attempts=1)  # type: ignore[arg-type]
+        elif kind == "insert":
+            await insert_text(ask, prompt, lines=lines, at=2, language=language, attempts=1)  # type: ignore[arg-type]
+        else:
+            await write_text(ask, prompt, before=text, language=language, path="a.py", attempts=1)  # type: ignore[arg-type]
+    except UnusableAnswer as error:
+        assert len(str(error)) < 5000
+    return time.monotonic() - begun
+
+
+@pytest.mark.parametrize("case", LARGE)
+async def test_a_huge_answer_is_refused_before_it_is_read(case: str) -> None:
+    prompt = Prompt("work", "do it")
+
+    def build(answer: str) -> Draft[list[FileChange]]:
+        raise AssertionError(f"{len(answer)} characters were read")
+
+    begun = time.monotonic()
+    with pytest.raises(UnusableAnswer, match=r"has \d+ characters, and at most 2097152 are read"):
+        await until_usable(model(LARGE[case]), prompt, build, lambda _: [], 3)  # type: ignore[arg-type]
+    assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize("case", MANY)
+async def test_many_of_something_take_no_time(case: str) -> None:
+    assert len(MANY[case]) <= 2 * MB
+    assert await tried(MANY[case], "\n".join(LINES)) < LIMIT
+
+
+@pytest.mark.parametrize("case", MANY)
+def test_many_of_something_for_several_files_take_no_time(case: str) -> None:
+    begun = time.monotonic()
+    texts = {"a.py": "\n".join(LINES)}
+    try:
+        resolve_files(MANY[case], texts.get)
+    except UnusableAnswer as error:
+        assert len(str(error)) < 5000
+    assert time.monotonic() - begun < LIMIT
+
+
+@pytest.mark.parametrize("case", QUADRATIC)
+async def test_a_search_for_repeated_lines_takes_no_time(case: str) -> None:
+    assert await tried(QUADRATIC[case], "\n".join([*["    pass"] * 20_000, "end"])) < LIMIT
+
+
+@pytest.mark.parametrize("piece", LONG_LINES, ids=ascii)
+@pytest.mark.parametrize("language", ["python", "markdown"])
+async def test_a_line_of_one_kind_takes_no_time(piece: str, language: str) -> None:
+    line = (piece * (MB // 2))[: MB // 4]
+    text = "import os\n\ndef f():\n    return 1\n"
+    for kind in ("range", "insert", "text"):
+        for answer in (f"```{language}\n{line}\n```", line):
+            assert await tried(answer, text, kind, language) < LIMIT
+
+
+async def test_an_answer_of_backticks_only_is_refused() -> None:
+    with pytest.raises(UnusableAnswer, match="it holds no code"):
+        await write_text(
+            model("`" * 30),  # type: ignore[arg-type]
+            Prompt("work", "do it"),
+            before="# A\n",
+            language="markdown",
+            path="a.md",
+            attempts=1,
+        )
