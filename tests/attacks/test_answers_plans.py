@@ -63,3 +63,19 @@ async def test_a_wrong_plan_ends_the_run_and_nothing_is_asked(case: str, bench: 
     assert len(done.error or "") < 5000
     assert bench.front.requests == []
     assert bench.fingerprint() == before
+
+
+ENDLESS = {
+    "a plan": ("multi_file", '{"files": [' + ('"' + "x" * 1000 + '", ') * 400, "more than 131072 characters"),
+    "a text": ("ask", ("x" * 10_000 + " ") * 600, "more than 4194304 characters"),
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+async def test_an_answer_without_end_is_ended_as_it_streams(case: str, bench: Bench) -> None:
+    name, answer, said = ENDLESS[case]
+    bench.server.answers("", answer)
+    done = await bench.run(name, "go on")
+    assert done.error_code == "InvalidReply"
+    assert said in (done.error or "")
+    assert len(bench.server.requests) == 1  # it is not asked again
