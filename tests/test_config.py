@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.state import trust_file
 from tideate_core.config import Config, load
 from tideate_core.errors import ConfigError
-from tideate_core.project import Trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -161,7 +161,7 @@ def test_an_untrusted_project_does_not_take_a_confirmation_away(own: Path, proje
 
 def test_a_trusted_project_is_followed(project: Path) -> None:
     project.write_text(RISKY)
-    Trust().trust(project)
+    trust_file(project)
     loaded = load(root_of(project))
     assert loaded.config.adapter_for("ask") == "fake"
     assert loaded.notices == []
@@ -169,7 +169,7 @@ def test_a_trusted_project_is_followed(project: Path) -> None:
 
 def test_a_change_after_trust_is_left_out_again(project: Path) -> None:
     project.write_text(RISKY)
-    Trust().trust(project)
+    trust_file(project)
     project.write_text(RISKY.replace(":1/", ":6666/"))
     assert load(root_of(project)).config.adapters == {}
 
@@ -217,7 +217,7 @@ def test_the_confirmations_of_a_trusted_project_and_of_setup_replace_those_below
 ) -> None:
     own.write_text(ASK_FIRST)
     project.write_text(LESS)
-    Trust().trust(project)
+    trust_file(project)
     assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
     setup: dict[str, object] = {"workflows": {"PLANNER": {"confirm": []}}}
     assert load(root_of(project), setup).config.workflows["PLANNER"].confirm == []
@@ -230,6 +230,6 @@ def test_an_untrusted_project_neither_names_a_command_nor_turns_a_check_off(own:
     verify = loaded.config.verify
     assert (verify.tests, verify.lint, verify.build) == (["make", "test"], "off", None)
     assert "left out verify: it could" in loaded.notices[0]
-    Trust().trust(project)
+    trust_file(project)
     trusted = load(project.parent.parent).config.verify
     assert (trusted.tests, trusted.lint, trusted.build) == (["sh", "-c", "anything"], ["x"], "off")

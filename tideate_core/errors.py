@@ -4,6 +4,8 @@
 
     TideateError                     every error that a person may see
     ├── ConfigError                  a configuration file or `setup()` is wrong
+    │   ├── StateError               private state cannot be used: no space, no right, not the person's
+    │   └── UnusableFile             a project's file is a link, a pipe, too large or cannot be read
     ├── AdapterError                 what answers prompts did not
     │   ├── AdapterUnavailable       unreachable, not installed, or the server failed       (retryable)
     │   ├── AuthenticationFailed     no key, or the provider refused it
@@ -51,7 +53,6 @@
     │   ├── DefinitionChanged        the run's file is another one than the run was started with
     │   └── CheckpointNotFound       no checkpoint has this id
     ├── StoreError                   the runs' database cannot be used
-    │   ├── StoreIsForeign           this person's tideate did not make it, nor did the person trust it
     │   ├── StoreIsNewer             a newer tideate made it
     │   └── RunLost                  another process took this run over
     ├── MachineError                 state machines and the `.workflow` language
@@ -68,6 +69,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 __all__ = [
     "AdapterError",
@@ -109,10 +111,10 @@ __all__ = [
     "ServerNotTrusted",
     "ServerUnavailable",
     "SnapshotNotFound",
+    "StateError",
     "StepFailed",
     "StepTimedOut",
     "StoreError",
-    "StoreIsForeign",
     "StoreIsNewer",
     "TideateError",
     "ToolError",
@@ -126,6 +128,7 @@ __all__ = [
     "UnknownTool",
     "UnknownWorkflow",
     "UnusableAnswer",
+    "UnusableFile",
     "WorkflowError",
     "WorkspaceError",
     "did_you_mean",
@@ -151,6 +154,22 @@ class TideateError(Exception):
 
 class ConfigError(TideateError):
     """A configuration file or `setup()` is wrong."""
+
+
+class StateError(ConfigError):
+    """The private state cannot be made or used; the message says why and what to do."""
+
+
+class UnusableFile(ConfigError):
+    """A file of a project that is not used, and why.
+
+    :param done: what was not done: used, or written.
+    """
+
+    def __init__(self, path: Path, reason: str, done: str = "used") -> None:
+        self.reason = reason
+        name = str(path)
+        super().__init__(f"{name if name.isprintable() else repr(name)} was not {done}: {reason}")
 
 
 class AdapterError(TideateError):
@@ -392,10 +411,6 @@ class MoveLimitReached(WorkflowError):
 
 class StoreError(TideateError):
     """The runs' database cannot be read or written; the message says why and what to do."""
-
-
-class StoreIsForeign(StoreError):
-    """What is stored may be forged: this person's tideate did not make it, nor did the person trust it."""
 
 
 class StoreIsNewer(StoreError):

@@ -49,6 +49,8 @@ function M.start(python, on_exit)
   local job = { stderr = { '' }, shared = false }
   local _, channel = pcall(vim.fn.jobstart, { python, '-I', '-u', '-c', CODE, paths().root() }, {
     rpc = true,
+    -- what `setup()` says of it has to be known before any file is read
+    env = paths().named_state() and { TIDEATE_STATE = paths().named_state() } or nil,
     on_stderr = function(_, lines)
       keep_stderr(job, lines)
     end,

@@ -14,8 +14,22 @@ function M.venv()
   return vim.fs.joinpath(vim.fn.stdpath('data') --[[@as string]], 'tideate', 'venv')
 end
 
+--- The directory of private state that the person named: by `$TIDEATE_STATE`, else by `setup()`.
+---@return string?
+function M.named_state()
+  local named = vim.env.TIDEATE_STATE
+  if not named or named == '' then
+    named = require('tideate.config').get('state.directory')
+  end
+  return named and vim.fs.normalize(named) or nil
+end
+
 ---@return string
 function M.log_path()
+  local named = M.named_state()
+  if named then
+    return vim.fs.joinpath(named, 'host.log')
+  end
   local state = vim.env.XDG_STATE_HOME
   if not state or state == '' then
     state = vim.fs.joinpath(vim.uv.os_homedir(), '.local', 'state')

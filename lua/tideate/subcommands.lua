@@ -225,7 +225,7 @@ return {
   {
     name = 'trust',
     args = '[file]',
-    help = "Trust the project's configuration and prompts, or a file, as they are now",
+    help = "Show what the project, or a file, could run, and trust that as it is now",
     complete = function(lead)
       return require('tideate.files').complete(lead, function()
         return true

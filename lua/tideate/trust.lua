@@ -1,94 +1,93 @@
---- Trusting a project's files as they are now; before a database of runs that was made elsewhere a person is asked.
+--- Trust in a project's files and commands: what they could run is shown, then exactly that is trusted.
 local M = {}
 
----@class tideate.Holdings what a database holds
----@field path string
----@field states { state: string, count: integer }[]
----@field first? integer milliseconds since the epoch
----@field last? integer
----@field unfinished { execution_id: string, name: string, parent?: string, state: string, completed_steps: integer, total_steps: integer, answers: integer, prompt: string }[]
----@field more integer unfinished ones beside these
+---@class tideate.TrustItem
+---@field kind 'file'|'command'|'repository'
+---@field name string
+---@field effects string[] what it can do once it is trusted
+---@field trusted boolean as it is now
+---@field changes string unified diff from what was trusted last; empty of what is no file
 
----@param at integer milliseconds since the epoch
----@return string
-local function day(at)
-  return os.date('%Y-%m-%d %H:%M', math.floor(at / 1000)) --[[@as string]]
+---@class tideate.TrustPlan
+---@field root string
+---@field token string names exactly this plan
+---@field items tideate.TrustItem[]
+
+---@param plan tideate.TrustPlan
+---@return tideate.TrustItem[]
+local function waiting(plan)
+  return vim.tbl_filter(function(item)
+    return not item.trusted
+  end, plan.items)
 end
 
----@param held tideate.Holdings
----@return string
-local function summary(held)
-  if #held.states == 0 then
-    return 'It holds no runs.'
+---@param text string
+---@return string fence of Markdown that the text cannot end
+local function fence(text)
+  local longest = 2
+  for run in text:gmatch('`+') do
+    longest = math.max(longest, #run)
   end
-  local counted = vim.tbl_map(function(one)
-    return ('%d %s'):format(one.count, one.state)
-  end, held.states)
-  return ('It holds the runs of %s to %s: %s.'):format(day(held.first), day(held.last), table.concat(counted, ', '))
+  return ('`'):rep(longest + 1)
 end
 
---- The runs that could go on, a Markdown list.
----@param held tideate.Holdings
+--- What would be trusted, as Markdown.
+---@param plan tideate.TrustPlan
 ---@return string
-function M.details(held)
-  if #held.unfinished == 0 then
-    return ''
-  end
-  local lines = { 'These can go on once it is trusted, with the results and answers that are kept in it:', '' }
-  for _, run in ipairs(held.unfinished) do
-    local steps = run.total_steps > 0 and ('%d/%d'):format(run.completed_steps, run.total_steps) or run.completed_steps
-    local words = ('- `%s` %s%s, %s, steps done: %s, answers kept: %d%s'):format(
-      run.execution_id:sub(1, 8),
-      run.name,
-      run.parent and (', a step of `%s`'):format(run.parent:sub(1, 8)) or '',
-      run.state,
-      steps,
-      run.answers,
-      run.prompt ~= '' and (', “%s”'):format(require('tideate.ui.text').fit(run.prompt, 60)) or ''
-    )
-    table.insert(lines, words)
-  end
-  if held.more > 0 then
-    table.insert(lines, ('- and %d more'):format(held.more))
+function M.details(plan)
+  local lines = {} ---@type string[]
+  for _, item in ipairs(waiting(plan)) do
+    local changed = item.changes ~= '' and not item.changes:find('--- /dev/null', 1, true)
+    table.insert(lines, ('## %s%s'):format(item.name, changed and ' (changed since you trusted it)' or ''))
+    table.insert(lines, '')
+    table.insert(lines, 'It would be able to')
+    for _, effect in ipairs(item.effects) do
+      table.insert(lines, '- ' .. effect)
+    end
+    if item.changes ~= '' then
+      local mark = fence(item.changes)
+      vim.list_extend(lines, { '', mark .. 'diff' })
+      vim.list_extend(lines, vim.split(item.changes:gsub('\n$', ''), '\n', { plain = true }))
+      table.insert(lines, mark)
+    end
+    table.insert(lines, '')
   end
   return table.concat(lines, '\n')
 end
 
-local request
-
----@param held tideate.Holdings
----@param params table<string, any>
-local function ask(held, params)
+---@param plan tideate.TrustPlan
+local function ask(plan)
+  local items = waiting(plan)
+  if #items == 0 then
+    return require('tideate.ui').notify('everything here is trusted as it is now')
+  end
+  local names = vim.tbl_map(function(item)
+    return item.name
+  end, items)
   require('tideate.ui.asking').yes({
     about = 'trust',
-    doing = vim.fs.basename(held.path),
-    message = ('%s came from elsewhere. %s Trust it? Its runs can go on then as if they were yours.'):format(
-      vim.fn.fnamemodify(held.path, ':~:.'),
-      summary(held)
+    doing = vim.fs.basename(plan.root),
+    message = ('Trust this of %s, as it is now? %s'):format(
+      vim.fn.fnamemodify(plan.root, ':~'),
+      table.concat(names, ', ')
     ),
-    details = M.details(held),
+    details = M.details(plan),
     cautious = true,
   }, function()
-    request(vim.tbl_extend('force', params, { confirmed = true }))
+    require('tideate.stored').request('trust', { token = plan.token }, function(result)
+      local paths = result.paths ---@type string[]
+      require('tideate.ui').notify('trusted as it is now: ' .. table.concat(paths, ', '))
+    end)
   end)
 end
 
----@param params table<string, any>
-function request(params)
-  require('tideate.stored').request('trust', params, function(result)
-    if result.holds then
-      return ask(result.holds, params)
-    end
-    local paths = result.paths ---@type string[]
-    local database = params.confirmed and ('trusted: %s; :Workflow resume goes on with its runs'):format(paths[1])
-    require('tideate.ui').notify(database or 'trusted as it is now: ' .. table.concat(paths, ', '))
-  end)
-end
-
---- Trust a file, or what of the project can run something.
+--- Show what a file, or a project, could run once it is trusted, and ask.
 ---@param path string may be empty: the project
 function M.trust(path)
-  request(path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {})
+  local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
+  require('tideate.stored').request('trust', params, function(result)
+    ask(result.plan)
+  end)
 end
 
 return M

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.agents.stage import write_files
+from tests.support.state import trust_file
 from tideate_core.agents.roles import BUILTIN_ROLES, Role, Roles
 from tideate_core.errors import ConfigError, InvalidDefinition, InvalidDefinitionFile
-from tideate_core.project import config_dir, needs_trust, trust_project
+from tideate_core.project import config_dir, files_to_trust, project_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,9 +107,16 @@ def test_all_mistakes_are_told_at_once(root: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"\xff\xfe", b"x" * 70_000], ids=["no UTF-8", "too large"])
 def test_what_is_no_role_is_told(root: Path, content: bytes) -> None:
-    of_project(root, "x").write_bytes(content)
+    of_person("x")
+    (config_dir() / "agents/planner.md").write_bytes(content)
     with pytest.raises(InvalidDefinition, match=r"planner\.md(: not UTF-8|.*larger than 64 KiB)"):
         Roles(root).get("planner")
+
+
+def test_a_projects_file_that_is_too_large_is_not_used_and_named(root: Path) -> None:
+    of_project(root, "x").write_bytes(b"x" * 70_000)
+    (notice,) = Roles(root).get("planner").notices
+    assert "planner.md was not used: it is larger than 64 KiB" in notice
 
 
 @pytest.mark.parametrize("text", ["---\n---\nWords.\n", "---\n# nothing\n\n---\nWords.\n", "Words.\n"])
@@ -141,8 +149,8 @@ def test_an_untrusted_project_may_make_a_budget_smaller(root: Path) -> None:
 
 def test_trust_counts_for_exactly_this_content(root: Path) -> None:
     path = of_project(root, "---\nadapter: elsewhere\ntools: [a, b]\n---\n")
-    assert needs_trust(root) == [path]
-    assert trust_project(root) == [path]
+    assert list(files_to_trust(root)) == [".tideate/agents/planner.md"]
+    trust_file(path)
     role = Roles(root).get("planner")
     assert (role.adapter, role.tools, role.notices) == ("elsewhere", ("a", "b"), ())
     path.write_text("---\nadapter: another\n---\n")
@@ -151,9 +159,7 @@ def test_trust_counts_for_exactly_this_content(root: Path) -> None:
 
 def test_a_file_of_words_needs_no_trust(root: Path) -> None:
     of_project(root, "Words.\n")
-    assert needs_trust(root) == []
-    with pytest.raises(ConfigError, match="nothing to trust"):
-        trust_project(root)
+    assert files_to_trust(root) == {}
 
 
 def test_a_link_out_of_the_project_is_not_used(root: Path, tmp_path: Path) -> None:
@@ -163,13 +169,13 @@ def test_a_link_out_of_the_project_is_not_used(root: Path, tmp_path: Path) -> No
     link.symlink_to(tmp_path / "other.md")
     role = Roles(root).get("planner")
     assert "Other" not in role.instructions
-    assert "is a link out of the project" in role.notices[0]
-    assert needs_trust(root) == []
+    assert "it is a link, or there is a link on the way to it" in role.notices[0]
 
 
 def test_what_is_trusted_and_cannot_be_read_is_an_error(root: Path, tmp_path: Path) -> None:
     of_project(root, "---\nadapter: x\n---\n")
-    write_files(tmp_path, {"state/tideate/trust.json": "no JSON"})
+    trust_file(root / ".tideate/agents/planner.md")
+    (project_state(root) / "trust.json").write_text("no JSON")
     with pytest.raises(ConfigError, match="cannot be read"):
         Roles(root).get("planner")
 

@@ -12,6 +12,7 @@ import pytest
 
 import tideate_core
 from tests.support.processes import Brood
+from tests.support.state import state_below
 from tests.support.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Shell:
             **self.brood.environment(),
         }
         self._terminals: list[Terminal] = []
+
+    @property
+    def state(self) -> Path:
+        """The project's private state; it may not exist yet."""
+        return state_below(self.home / "state", self.project)
 
     def configure(self, text: str) -> None:
         """Write the person's configuration."""

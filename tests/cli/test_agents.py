@@ -50,7 +50,7 @@ def test_what_is_left_out_until_it_is_trusted_is_said(shell: Shell) -> None:
     done = shell.run("agents")
     assert "left out adapter" in done.stderr
     assert listed(shell)["auditor"]["adapter"] is None
-    assert shell.run("trust").returncode == 0
+    assert shell.run("trust", "--yes").returncode == 0
     assert listed(shell)["auditor"]["adapter"] == "elsewhere"
     path.write_text("---\nadaptor: elsewhere\n---\n")
     wrong = shell.run("agents")

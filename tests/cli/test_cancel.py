@@ -25,7 +25,7 @@ def locked(shell: Shell) -> Iterator[Callable[[], sqlite3.Connection]]:
     with ExitStack() as stack:
 
         def lock() -> sqlite3.Connection:
-            path = shell.project / ".tideate" / "tideate.db"
+            path = shell.state / "tideate.db"
             other = stack.enter_context(closing(sqlite3.connect(path, isolation_level=None)))
             other.execute("BEGIN IMMEDIATE")
             return other

@@ -22,7 +22,7 @@ def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServe
     brief = first.replace(run, run[:8])
     assert brief == f"{run[:8]}.1"
     assert brief in shell.run("checkpoint", "list").stdout
-    assert shell.run("rollback", run).returncode == 0
+    assert shell.run("rollback", "--yes", run).returncode == 0
     restored = shell.run("checkpoint", "restore", brief)
     new = restored.stdout.strip()
     assert f"`tideate resume {new[:8]}` continues it" in restored.stderr

@@ -128,9 +128,10 @@ def test_a_projects_configuration_is_used_once_it_is_trusted(shell: Shell, serve
     server.answers("hello", "from the project's")
     text = f'adapter = "own"\n[adapters.own]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
     file = shell.write(".tideate/config.toml", text)
-    trusted = shell.run("trust")
+    trusted = shell.run("trust", "--yes")
     assert trusted.returncode == 0, trusted.stderr
-    assert str(file) in trusted.stderr
+    assert "trusted as it is now: .tideate/config.toml" in trusted.stderr
+    assert f"send code to {server.base_url}" in trusted.stderr
     assert shell.run("run", "ask", "hello").stdout == "from the project's\n"
     revoked = shell.run("trust", str(file), "--revoke")
     assert revoked.returncode == 0
@@ -143,33 +144,33 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(shell: Shell, answeri
     untrusted = shell.run("run", "ask", "hello")
     assert f"{file} was not used: its content is not trusted" in untrusted.stderr
     assert "project's" not in str(answering.requests)
-    trusted = shell.run("trust")
-    assert f"trusted as it is now: {file}" in trusted.stderr
+    trusted = shell.run("trust", "--yes")
+    assert "trusted as it is now: .tideate/prompts/ask.md" in trusted.stderr
     assert f"{file} is trusted" in shell.run("doctor").stdout
     shell.run("run", "ask", "hello")
     assert "project's hello" in str(answering.requests[-1])
-    assert f"no longer trusted: {file}" in shell.run("trust", "--revoke").stderr
-    assert f"! trust: {file} is not trusted; read it" in shell.run("doctor").stdout
+    assert "no longer trusted: .tideate/prompts/ask.md" in shell.run("trust", "--revoke").stderr
+    assert f"! trust: {file} is not trusted; `tideate trust`" in shell.run("doctor").stdout
 
 
 def test_the_commands_that_verify_a_project_are_trusted_with_it(shell: Shell) -> None:
     shell.write("Makefile", "test:\n\techo fine\n")
-    trusted = shell.run("trust")
+    trusted = shell.run("trust", "--yes")
     assert trusted.returncode == 0, trusted.stderr
-    assert "trusted as it is now: `make test` (tests)" in trusted.stderr
-    said = "no longer trusted: the commands that verify this project"
+    assert "trusted as it is now: make test" in trusted.stderr
+    said = "no longer trusted: `make test` (tests)"
     assert said in shell.run("trust", "--revoke").stderr
     assert said not in shell.run("trust", "--revoke").stderr
 
 
 def test_a_file_that_is_not_there_cannot_be_trusted(shell: Shell) -> None:
-    done = shell.run("trust")
+    done = shell.run("trust", "--yes")
     assert done.returncode == 2
     assert "config.toml" in done.stderr
 
 
 def test_trust_outside_a_project_needs_a_name(shell: Shell) -> None:
-    done = shell.run("trust", cwd=shell.home)
+    done = shell.run("trust", "--yes", cwd=shell.home)
     assert done.returncode == 2
     assert "--root" in done.stderr
 

@@ -12,7 +12,6 @@ import pytest
 
 from tests.cli.interrupted import asked, object_of, only_run
 from tests.support.editor import REPOSITORY
-from tideate_core.project import Trust
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -72,13 +71,9 @@ FACTS = ["old", "yellow", "tall", "dry"]
 def project(shell: Shell, answering: ModelServer) -> Shell:
     """A project with the definition, trusted."""
     shell.write(".tideate/workflows/look.workflow", LOOK)
-    path = shell.write(REPORT, EVERYTHING)
-    trust_of(shell).trust(path)
+    shell.write(REPORT, EVERYTHING)
+    assert shell.run("trust", "--yes", REPORT).returncode == 0
     return shell
-
-
-def trust_of(shell: Shell) -> Trust:
-    return Trust(shell.home / "state" / "tideate" / "trust.json")
 
 
 def facts(body: Any) -> dict[str, Any]:
@@ -238,15 +233,14 @@ def test_a_run_whose_definition_is_trusted_no_longer_does_not_go_on(
     gate.wait_started(30)
     kill(process, gate)
     run = only_run(project)["execution_id"]
-    trust, path = trust_of(project), project.project / REPORT
-    trust.revoke(path)
+    assert project.run("trust", "--revoke", REPORT).returncode == 0
     before = len(answering.requests)
     for which in ("ask", "file"):
         refused = project.run("resume", run, "--definition", which, "--yes", "--json")
         assert refused.returncode != 0
         assert "not trusted" in object_of(refused)["error"]
     assert len(answering.requests) == before
-    trust.trust(path)
+    assert project.run("trust", "--yes", REPORT).returncode == 0
     done = project.run("resume", run, "--yes", "--json")
     assert (done.returncode, object_of(done)["ok"]) == (0, True), done.stdout
 
@@ -266,7 +260,7 @@ def test_the_readmes_step_that_calls_a_tool_runs(shell: Shell, answering: ModelS
         subprocess.run(["git", *words], cwd=shell.project, env=shell.env, check=True)
     shell.write("a.txt", "after\n")
     answering.answers("+after", "Well done.")
-    assert shell.run("trust").returncode == 0
+    assert shell.run("trust", "--yes").returncode == 0
     done = shell.run("run", "judge", "--json")
     assert done.returncode == 0, done.stderr
     assert object_of(done)["response"] == "Well done."

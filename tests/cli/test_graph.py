@@ -78,9 +78,10 @@ def test_an_untrusted_file_that_runs_code_is_refused_until_it_is_trusted(shell: 
     refused = shell.run("run", "essay")
     assert refused.returncode == 2
     assert "its step 'write' runs the code of the handler 'ask.query'" in refused.stderr.replace("\n", " ")
-    trusted = shell.run("trust")
+    trusted = shell.run("trust", "--yes")
     assert trusted.returncode == 0
     assert trusted.stderr.endswith("workflows/essay.yaml\n")
+    assert "step 'write': run the code of the handler 'ask.query'" in trusted.stderr
     again = shell.run("run", "essay", "--adapter", "nobody")
     assert "not trusted" not in again.stderr
 

@@ -52,13 +52,13 @@ def handed(shell: Shell, model: Model) -> Shell:
     git(shell, "add", "-A")
     git(shell, "commit", "-q", "-m", "start")
     shell.write(".tideate/planner/output/plan_v1.json", json.dumps(PLAN))
-    assert shell.run("trust").returncode == 0
+    assert shell.run("trust", "--yes").returncode == 0
     return shell
 
 
 def file(shell: Shell, name: str) -> Any:
     """Return what a file of the handoff holds, which has to fit its schema."""
-    path = FILES[name].of(shell.project / ".tideate")
+    path = shell.project / ".tideate" / FILES[name].path
     found = json.loads(path.read_text())
     jsonschema.validate(found, FILES[name].schema())
     return found
@@ -99,7 +99,7 @@ def test_from_a_plan_to_a_tested_commit_and_every_file_between(handed: Shell, tm
 
 def test_a_command_that_runs_no_single_files_runs_all_tests(handed: Shell) -> None:
     handed.write(".tideate/config.toml", '[verify]\ntests = ["python3", "-m", "pytest", "-q"]\n')
-    assert handed.run("trust").returncode == 0
+    assert handed.run("trust", "--yes").returncode == 0
     ended = handed.run("run", "handoff", "--yes", "--json")
     assert ended.returncode == 0, ended.stderr
     words = json.loads(ended.stdout)["response"]

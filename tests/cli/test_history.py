@@ -62,7 +62,7 @@ def test_what_can_be_rolled_back_is_forgotten_only_when_that_is_said(
     assert [one["execution_id"] for one in kept] == [run]
     everything = object_of(shell.run("history", "--prune", "--keep", "0", "--changes", "--json"))
     assert everything["runs"] == [run]
-    assert shell.run("rollback", run).returncode == 2
+    assert shell.run("rollback", "--yes", run).returncode == 2
 
 
 def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:

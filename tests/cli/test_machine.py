@@ -246,7 +246,7 @@ def test_an_obfuscated_export_has_no_name_and_can_be_revealed(shell: Shell) -> N
     assert (names.returncode, names.stdout) == (0, "first\nsecond\n"), names.stderr
     as_json = json.loads(shell.run("machine", "reveal", "a.workflow", tokens[1], "--json").stdout)
     assert as_json == {"ok": True, "names": {tokens[1]: "second"}}
-    key = shell.project / ".tideate" / "keys" / "workflow.key"
+    key = shell.state / "keys" / "workflow.key"
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
 
 

@@ -38,7 +38,7 @@ def tokens(shell: Shell) -> Mapping[str, str]:
     shell.write("secret.workflow", TEXT)
     shell.write("hidden_work.md", "about the hidden_proof\n")
     definition = parse(TEXT, "secret").require("secret")
-    return Obfuscator(workflow_key(shell.project / ".tideate"), definition).tokens
+    return Obfuscator(workflow_key(shell.state), definition).tokens
 
 
 def names_in(shell: Shell, *outside: str) -> list[str]:

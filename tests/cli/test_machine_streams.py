@@ -171,10 +171,10 @@ def test_a_link_to_itself_is_told_by_every_command(shell: Shell) -> None:
     folder = shell.project / ".tideate" / "workflows"
     folder.mkdir(parents=True)
     (folder / "loop.workflow").symlink_to("loop.workflow")
-    words = "Too many levels of symbolic links"
+    said = ("Too many levels of symbolic links", "it is a link")
     for arguments in (["list"], ["doctor"], ["run", "loop"], ["machine", "check", "loop", str(folder)]):
         done = shell.run(*arguments)
-        assert words in done.stdout + done.stderr, arguments
+        assert any(words in done.stdout + done.stderr for words in said), arguments
         assert "Traceback" not in done.stderr
 
 

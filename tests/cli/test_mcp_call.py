@@ -136,7 +136,7 @@ def test_what_the_filesystem_server_wrote_is_in_the_list_of_what_can_be_taken_ba
     assert abs(listed["started_at"] / 1000 - (shell.project / "a.txt").stat().st_mtime) < 60
     run = json.loads(ended.stdout)["result"]["rollback"]
     assert f"{run[:8]}  filesystem server" in shell.run("rollback").stdout
-    assert shell.run("rollback", run).returncode == 0
+    assert shell.run("rollback", "--yes", run).returncode == 0
     assert not (shell.project / "a.txt").exists()
 
 

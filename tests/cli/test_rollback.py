@@ -19,7 +19,7 @@ def test_runs_with_changes_are_listed_until_they_are_taken_back(shell: Shell, an
     run = refactored(shell, answering)
     (listed,) = object_of(shell.run("rollback", "--json"))["runs"]
     assert (listed["execution_id"], listed["files"], listed["changed_since"]) == (run, ["a.py"], [])
-    done = shell.run("rollback", run[:6])
+    done = shell.run("rollback", "--yes", run[:6])
     assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
     assert object_of(shell.run("rollback", "--json"))["runs"] == []
 
@@ -32,10 +32,10 @@ def test_what_was_changed_since_is_said_in_the_list(shell: Shell, answering: Mod
 
 def test_a_damaged_database_keeps_nobody_from_taking_back(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
-    for file in (shell.project / ".tideate").glob("tideate.db-*"):
+    for file in (shell.state).glob("tideate.db-*"):
         file.unlink()
-    (shell.project / ".tideate" / "tideate.db").write_bytes(b"no database at all" * 1000)
-    done = shell.run("rollback", run)
+    (shell.state / "tideate.db").write_bytes(b"no database at all" * 1000)
+    done = shell.run("rollback", "--yes", run)
     assert (done.returncode, (shell.project / "a.py").read_text()) == (0, LOOP), done.stderr
     assert "is not a database" in done.stderr
 
@@ -58,7 +58,7 @@ def test_a_run_that_could_go_on_is_cancelled_with_its_changes(shell: Shell, answ
     answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
     gate = answering.holds("Say that it is done")
     both = str(shell.write("both.yaml", NESTED))
-    assert shell.run("trust", both).returncode == 0
+    assert shell.run("trust", "--yes", both).returncode == 0
     process = shell.start("run", both, "--file", "a.py", "--yes")
     gate.wait_started(30)
     process.send_signal(signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_a_run_that_could_go_on_is_cancelled_with_its_changes(shell: Shell, answ
     assert (run["state"], file.read_text()) == ("interrupted", SHORT)
     shown = object_of(shell.run("show", run["execution_id"], "--json"))
     assert [(child["workflow"], child["parent_step"]) for child in shown["runs"]] == [("refactor", "first")]
-    done = shell.run("rollback", run["execution_id"][:8])
+    done = shell.run("rollback", "--yes", run["execution_id"][:8])
     assert (done.returncode, file.read_text()) == (0, LOOP), done.stderr
     assert "it is cancelled now" in done.stderr
     assert only_run(shell)["state"] == "cancelled"
@@ -76,5 +76,5 @@ def test_a_run_that_could_go_on_is_cancelled_with_its_changes(shell: Shell, answ
 @pytest.mark.crash
 def test_a_run_without_changes_is_told_apart(shell: Shell, answering: ModelServer) -> None:
     run = killed(shell, answering)["execution_id"]
-    done = shell.run("rollback", run)
+    done = shell.run("rollback", "--yes", run)
     assert (done.returncode, "changed no file" in done.stderr) == (2, True), done.stderr

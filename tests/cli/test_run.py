@@ -87,7 +87,7 @@ def test_a_run_is_rolled_back_by_its_id(shell: Shell, answering: ModelServer) ->
     script_refactoring(answering)
     done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json")
     assert file.read_text() != LOOP, done.stderr
-    undone = shell.run("rollback", json.loads(done.stdout)["execution_id"])
+    undone = shell.run("rollback", "--yes", json.loads(done.stdout)["execution_id"])
     assert (undone.returncode, file.read_text()) == (0, LOOP), undone.stderr
     assert "restored: a.py" in undone.stderr
 
@@ -97,14 +97,14 @@ def test_a_rollback_leaves_what_was_changed_since(shell: Shell, answering: Model
     script_refactoring(answering)
     done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json")
     file.write_text("mine\n")
-    undone = shell.run("rollback", json.loads(done.stdout)["execution_id"])
+    undone = shell.run("rollback", "--yes", json.loads(done.stdout)["execution_id"])
     assert (undone.returncode, file.read_text()) == (1, "mine\n")
     assert "a.py" in undone.stderr
 
 
 @pytest.mark.parametrize("execution_id", ["0" * 32, "../../etc"])
 def test_an_unknown_run_is_not_rolled_back(shell: Shell, execution_id: str) -> None:
-    done = shell.run("rollback", execution_id)
+    done = shell.run("rollback", "--yes", execution_id)
     assert done.returncode == 2
     assert execution_id in done.stderr
 
@@ -177,14 +177,14 @@ def test_outside_a_project_the_working_directory_is_the_place(shell: Shell, answ
     done = shell.run("run", "refactor", "shorten", "--file", "a.py:1-5", "--yes", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in folder.iterdir()] == ["a.py"]
-    undone = shell.run("rollback", json.loads(done.stdout)["execution_id"], cwd=folder)
+    undone = shell.run("rollback", "--yes", json.loads(done.stdout)["execution_id"], cwd=folder)
     assert (undone.returncode, (folder / "a.py").read_text()) == (0, LOOP), undone.stderr
 
 
 def test_a_projects_prompts_win(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/prompts/ask.md", "Be brief.\n---\nOUR WORDS: {{ prompt }}")
     answering.answers("OUR WORDS: hello", "ours")
-    shell.run("trust")
+    shell.run("trust", "--yes")
     done = shell.run("run", "ask", "hello")
     assert done.stdout == "ours\n", done.stderr
 

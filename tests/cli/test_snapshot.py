@@ -109,7 +109,7 @@ def test_deleted_snapshots_are_gone(shell: Shell, made: str) -> None:
 
 
 def test_a_damaged_snapshot_is_said_and_can_be_deleted(shell: Shell, made: str) -> None:
-    path = shell.project / ".tideate" / "snapshots" / f"{made}.json"
+    path = shell.state / "snapshots" / f"{made}.json"
     path.write_text("{")
     listed = shell.run("snapshot", "list")
     assert "is damaged" in listed.stderr

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def model(shell: Shell, answering: ModelServer) -> Model:
     (shell.project / "pyproject.toml").unlink()
     make_project(shell.project)
-    assert shell.run("trust").returncode == 0
+    assert shell.run("trust", "--yes").returncode == 0
     return Model(answering)
 
 
@@ -113,7 +113,7 @@ def test_a_task_that_was_done_says_how_to_undo_it_and_is_merged_with_what_came_a
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
     assert "count_lines" in changelog.read_text()
-    back = shell.run("rollback", ended["execution_id"])
+    back = shell.run("rollback", "--yes", ended["execution_id"])
     assert back.returncode == 0, back.stderr
     assert "restored, your edits kept: CHANGELOG.md" in back.stderr
     assert "restored: tools/count.sh" in back.stderr
@@ -132,7 +132,7 @@ def test_doctor_says_of_each_check_whether_a_task_could_run_it(shell: Shell) -> 
     assert not found["verify build"]["ok"]
     assert "verify.build" in found["verify build"]["message"]
     assert not found["verify tests"]["ok"], "the project's configuration is not trusted"
-    assert shell.run("trust").returncode == 0
+    assert shell.run("trust", "--yes").returncode == 0
     checks = object_of(shell.run("doctor", "--json"))["checks"]
     found = {one["name"]: one for one in checks}
     assert found["verify tests"]["ok"]
@@ -171,7 +171,7 @@ def held_in_a_check(shell: Shell, *, stubborn: bool = False) -> Held:
     config = shell.project / ".tideate" / "config.toml"
     kept = [line for line in config.read_text().splitlines() if not line.startswith("tests = ")]
     config.write_text("\n".join([*kept, 'tests = ["sh", "scripts/wait.sh"]']) + "\n")
-    assert shell.run("trust").returncode == 0
+    assert shell.run("trust", "--yes").returncode == 0
     before = as_it_stands(shell.project)
     process = shell.start("run", "task", TASK, "--yes")
     check = int(began.read_text())  # blocks until it runs
@@ -221,7 +221,7 @@ def test_what_stands_in_the_way_of_a_rollback_is_named_with_its_reason(shell: Sh
     file.write_text(file.read_text().replace("count_lines", "lines_of"))
     after = as_it_stands(shell.project)
     assert "nothing: src/tally/lines.py: " in shell.run("rollback").stdout
-    done = shell.run("rollback", ended["execution_id"])
+    done = shell.run("rollback", "--yes", ended["execution_id"])
     assert (done.returncode, "src/tally/lines.py" in done.stderr) == (1, True), done.stderr
     assert as_it_stands(shell.project) == after
     assert model.asked("executor") == 1

@@ -27,7 +27,7 @@ steps:
 
 def trusted(shell: Shell, text: str) -> None:
     shell.write("flow.yaml", text)
-    assert shell.run("trust", "flow.yaml").returncode == 0
+    assert shell.run("trust", "--yes", "flow.yaml").returncode == 0
 
 
 @pytest.fixture

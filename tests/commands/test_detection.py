@@ -9,7 +9,7 @@ import pytest
 
 from tideate_core.commands import Check, CommandTrust, Tool, detect, run
 from tideate_core.commands.detection import detect_clean
-from tideate_core.project import Trust
+from tideate_core.project import Trust, project_state
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,8 @@ def test_a_python_project_uses_the_tools_of_its_own_environment(tmp_path: Path) 
     assert found["type_check"].endswith(" .")
     assert found["lint"] == ".venv/bin/ruff check --no-fix --output-format=concise ."
     assert found["tests"].startswith(".venv/bin/python -m pytest -q ")
-    assert found["build"].startswith(".venv/bin/python -m build --wheel --no-isolation --outdir .tideate/")
+    scratch = project_state(tmp_path) / "scratch"
+    assert found["build"] == f".venv/bin/python -m build --wheel --no-isolation --outdir {scratch}/dist"
     assert found["documentation"].startswith(".venv/bin/python -m mkdocs build --strict")
 
 
@@ -170,16 +171,15 @@ def tool(*argv: str, recipe: str = "") -> Tool:
 
 
 def test_a_command_is_trusted_as_it_is_and_where_it_is(tmp_path: Path) -> None:
-    kept = Trust(tmp_path / "trust.json")
-    trust = CommandTrust(tmp_path / "a", kept)
+    trust = CommandTrust(tmp_path / "a")
     assert not trust.is_trusted(tool("make", "test", recipe="x"))
     trust.trust([tool("make", "test", recipe="x"), tool("pytest")])
     assert trust.is_trusted(tool("make", "test", recipe="x"))
     assert trust.is_trusted(tool("pytest"))
     assert not trust.is_trusted(tool("make", "test", recipe="y"))
     assert not trust.is_trusted(tool("pytest", "-x"))
-    assert not CommandTrust(tmp_path / "b", kept).is_trusted(tool("pytest"))
-    assert trust.revoke()
+    assert not CommandTrust(tmp_path / "b").is_trusted(tool("pytest"))
+    assert Trust(tmp_path / "a").revoke_allowed() == ["`make test` (tests)", "`pytest` (tests)"]
     assert not trust.is_trusted(tool("pytest"))
 
 

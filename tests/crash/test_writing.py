@@ -23,6 +23,7 @@ import pytest
 from tests.crash.kills import Kill
 from tests.crash.writing import RUN, WORKS, Order, tree
 from tests.workspace.snapshots.trees import lay_out, looked_at
+from tideate_core.project import project_state
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:
@@ -137,6 +138,6 @@ async def every_snapshot_is_whole(site: Site) -> None:
         done = await snapshots.restore(one.id, delete_added=True)
         assert (done.left, looked_at(site.root)) == ({}, wanted)
         assert await snapshots.diff(one.id) == []
-    place = site.root / ".tideate" / "snapshots"
+    place = project_state(site.root) / "snapshots"
     assert list(place.rglob("*.new")) == []
     assert [path for path in place.glob("journal/*") if path.is_dir()] == []

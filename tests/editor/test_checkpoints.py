@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_stored_runs import ASK, THREE, stored
+from tests.editor.test_stored_runs import THREE, stored
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
-from tideate_core.project import private_place
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
 
 
 def points(editor: Editor, identity: str) -> list[CheckpointRow]:
-    return Reader(private_place(editor.cwd)).checkpoints(identity)
+    return Reader(editor.state).checkpoints(identity)
 
 
 def test_a_checkpoint_of_the_running_run_is_made_and_told(nvim: Editor, server: ModelServer) -> None:
@@ -93,7 +92,7 @@ def test_a_checkpoint_is_looked_at_and_a_new_run_goes_on_from_it(nvim: Editor, s
     assert "\n".join(nvim.lines()) == text
     nvim.feed("r")
     nvim.wait("vim.fn.getline(1):find('paused') ~= nil")
-    new = Reader(private_place(nvim.cwd)).runs()[0]
+    new = Reader(nvim.state).runs()[0]
     assert nvim.lua("return vim.api.nvim_get_current_line()").startswith(f" {new.id[:8]}")
     assert (new.status, new.completed_steps, new.id != old) == ("paused", 1, True)
     nvim.feed("r")
@@ -127,23 +126,3 @@ def test_a_checkpoint_is_added_in_the_window_and_q_leads_back_step_by_step(
     nvim.wait("vim.fn.search('3 checkpoints', 'nw') > 0")
     nvim.feed("qq")  # the second before the list is there
     nvim.wait("vim.bo.filetype ~= 'tideate-runs'")
-
-
-def test_a_checkpoint_of_a_database_from_elsewhere_is_shown_and_not_gone_on_with(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory
-) -> None:
-    server.answers("say two", "SECOND")
-    identity = start(nvim, "pair", "go")
-    assert result(nvim)["ok"]
-    (first, *_) = reversed(points(nvim, identity))
-    other = start_editor(ui=(80, 24), cwd=nvim.cwd)  # with a state directory of its own: another person's
-    configure(other, server)
-    asked = {"checkpoint_id": first.id, "folder": str(nvim.cwd)}
-    other.lua(ASK, "checkpoint_state", asked)
-    other.wait("_G.answer")
-    assert other.lua("return _G.answer.state.completed") == ["one"]
-    assert other.lua("return _G.answer.state.pending") == ["two"]
-    other.lua(ASK, "checkpoint_restore", asked)
-    other.wait("_G.answer")
-    assert other.lua("return {_G.answer.ok, _G.answer.error_code}") == [False, "StoreIsForeign"]
-    assert len(Reader(private_place(nvim.cwd)).runs()) == 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.editor.test_stored_runs import THREE, kill, paused_elsewhere, second, stored
+from tests.editor.test_trust import trust
 from tests.support.runs import accept_all, configure, result, start
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def one_run(editor: Editor, server: ModelServer) -> str:
 
 def multiply(editor: Editor, identity: str, count: int, **change: Any) -> None:
     """Add older runs that are as a run is, but for a change."""
-    with sqlite3.connect(editor.cwd / ".tideate" / "tideate.db") as database:
+    with sqlite3.connect(editor.state / "tideate.db") as database:
         names = [row[1] for row in database.execute("PRAGMA table_info(workflow_executions)")]
         for number in range(1, count + 1):
             own = {"id": f"'{secrets.token_hex(16)}'", "started_at": f"started_at - {number}000"}
@@ -171,8 +172,7 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
     nvim: Editor, server: ModelServer, start_editor: EditorFactory, key: str
 ) -> None:
     path = nvim.cwd / "a.py"
-    nvim.command(f"Workflow trust {nvim.cwd}/.tideate/workflows/both.yaml")
-    nvim.wait_screen("trusted as it is now")
+    trust(nvim, ".tideate/workflows/both.yaml")
     nvim.edit("a.py", "def f():\n    return  1\n")
     server.answers("what must not change", "ANALYSIS")
     server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
@@ -195,7 +195,7 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
         return
     editor.wait_screen("both is cancelled, it would not find what it wrote")
     assert "return  1" in path.read_text()
-    assert stored(editor, identity).status == "cancelled"
+    assert stored(nvim, identity).status == "cancelled"
     editor.wait("vim.fn.getline(1):find('cancelled') ~= nil")
     assert offered(editor) == {"roll back"}  # which finds nothing left, and says so
     editor.lua("require('tideate.ui.notify').close()")

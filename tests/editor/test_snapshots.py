@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.dialogs import wait_focused
+from tests.support.runs import accept_all, configure, result, start
 from tideate_core.workspace import SnapshotManager
 from tideate_core.workspace.snapshots.restoring import Restoring
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
+    from tests.support.model_server import ModelServer
 
 FOCUSED = "vim.api.nvim_buf_get_name(0) == '' and vim.bo.filetype == 'tideate-runs'"
 
@@ -48,7 +50,7 @@ def listed(editor: Editor) -> list[str]:
 
 
 def names(editor: Editor) -> list[str]:
-    return [one.name for one in asyncio.run(SnapshotManager(editor.cwd).list())]
+    return [one.name for one in asyncio.run(SnapshotManager(editor.cwd, private=editor.state).list())]
 
 
 def test_without_any_the_list_says_how_to_make_one(nvim: Editor) -> None:
@@ -207,14 +209,25 @@ def test_it_is_completed_and_no_workflow_may_be_called_so(editor: Editor) -> Non
     assert "'snapshot' is a subcommand" in err
 
 
-def test_a_restore_that_was_killed_is_put_back_when_the_project_is_opened(
-    start_editor: EditorFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def half_restored(
+    start_editor: EditorFactory, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> Editor:
+    """A project with an interrupted restore."""
     editor = start_editor()
-    # what is in a journal is believed only with the key of the person that the editor has
-    monkeypatch.setenv("XDG_STATE_HOME", str(editor.home / "state"))
+    server.answers("question", "answer")
+    configure(editor, server)
     (editor.cwd / ".tideate").mkdir()
+    half_restore(editor, monkeypatch)
+    return editor
+
+
+def half_restore(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a project as a restore of `one` does that is killed after it has written `a.py`."""
     (editor.cwd / "a.py").write_text("then\n")
+    (editor.cwd / "b.py").write_text("then\n")
+    # the journal is believed because it is in the private state of this editor's person
+    monkeypatch.setenv("XDG_STATE_HOME", str(editor.home / "state"))
 
     async def killed() -> None:
         manager = SnapshotManager(editor.cwd)
@@ -225,9 +238,96 @@ def test_a_restore_that_was_killed_is_put_back_when_the_project_is_opened(
 
     asyncio.run(killed())
     assert (editor.cwd / "a.py").read_text() == "then\n"
-    editor.command("Workflow list")
-    editor.wait_for(
-        lambda: "a restore of a snapshot that was interrupted was put back: a.py" in editor.messages(),
-        "it is said",
-    )
-    assert (editor.cwd / "a.py").read_text() == "now\n"
+    assert is_interrupted(editor)
+
+
+def is_interrupted(editor: Editor) -> bool:
+    return any((editor.state / "snapshots" / "journal").iterdir())
+
+
+def told(editor: Editor) -> str:
+    """What was said, in one line."""
+    return " ".join(editor.messages().split())
+
+
+def test_looking_at_a_project_puts_no_interrupted_restore_back(half_restored: Editor) -> None:
+    half_restored.edit("a.py")
+    half_restored.edit("step.workflow", "* to a\n  Go.\na to *\n  End.\n")
+    half_restored.command("Workflow list")
+    half_restored.wait("require('tideate.host').state() == 'ready'")
+    half_restored.command("Workflow history")
+    half_restored.wait(FOCUSED)
+    half_restored.feed("q")
+    assert "one" in " ".join(listed(half_restored))
+    half_restored.feed("<CR>")
+    half_restored.wait("vim.fn.search('a.py', 'nw') > 0 or vim.fn.search('nothing', 'nw') > 0")
+    half_restored.wait("not require('tideate.client').busy()")
+    assert "interrupted" not in told(half_restored)
+    half_restored.quit()  # what the host had begun would be over then
+    assert (half_restored.cwd / "a.py").read_text() == "then\n"
+    assert is_interrupted(half_restored)
+
+
+def test_a_run_puts_an_interrupted_restore_back_and_says_so_before(half_restored: Editor) -> None:
+    buffer = half_restored.edit("a.py")
+    start(half_restored, "ask", "question")
+    assert result(half_restored)["response"] == "answer"
+    words = told(half_restored)
+    before = words.find("these files go back to what they were before it: a.py")
+    assert 0 <= before < words.find("the interrupted restore was put back: a.py")
+    assert (half_restored.cwd / "a.py").read_text() == "now\n"
+    half_restored.wait_for(lambda: half_restored.lines(buffer) == ["now"], "the buffer follows its file")
+    assert not is_interrupted(half_restored)
+
+
+def test_an_unsaved_buffer_keeps_its_text_when_its_file_is_put_back(half_restored: Editor) -> None:
+    buffer = half_restored.edit("a.py")
+    half_restored.set_lines(["mine"])
+    start(half_restored, "ask", "question")
+    result(half_restored)
+    assert (half_restored.cwd / "a.py").read_text() == "now\n"
+    assert half_restored.lines(buffer) == ["mine"]
+    assert half_restored.lua("return vim.bo[...].modified", buffer)
+
+
+def test_a_file_that_was_changed_since_the_interrupted_restore_is_left(half_restored: Editor) -> None:
+    (half_restored.cwd / "a.py").write_text("mine\n")
+    start(half_restored, "ask", "question")
+    result(half_restored)
+    assert "left as they are: changed since they were written" in told(half_restored)
+    assert (half_restored.cwd / "a.py").read_text() == "mine\n"
+    assert not is_interrupted(half_restored)
+
+
+def test_another_restore_puts_the_interrupted_one_back_first(half_restored: Editor) -> None:
+    (half_restored.cwd / "b.py").write_text("now\n")
+    listed(half_restored)
+    half_restored.feed("Gr")
+    wait_focused(half_restored)
+    assert "go back to what they were" not in told(half_restored)
+    half_restored.feed("y")
+    half_restored.wait_for(lambda: "2 files brought back" in told(half_restored), "restored")
+    assert "these files go back to what they were before it: a.py" in told(half_restored)
+    assert [(half_restored.cwd / name).read_text() for name in ("a.py", "b.py")] == ["then\n", "then\n"]
+    assert not is_interrupted(half_restored)
+
+
+def test_a_rollback_puts_an_interrupted_restore_back_first(
+    half_restored: Editor, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half_restored.edit("c.py", "C  =  1\n")
+    server.answers("what must not change", "ANALYSIS")
+    server.answers("ANALYSIS", "```python\nC = 1\n```")
+    accept_all(half_restored)
+    start(half_restored, "refactor", "tidy")
+    assert result(half_restored)["ok"]
+    half_restored.command("silent wall")
+    monkeypatch.undo()
+    half_restore(half_restored, monkeypatch)
+    half_restored.command("messages clear")
+    half_restored.command("Workflow rollback")
+    half_restored.wait_for(lambda: "put back: c.py" in told(half_restored), "rolled back")
+    words = told(half_restored)
+    before = words.find("these files go back to what they were before it: a.py")
+    assert 0 <= before < words.find("put back: c.py")
+    assert (half_restored.cwd / "a.py").read_text() == "now\n"

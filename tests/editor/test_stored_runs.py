@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.dialogs import wait_focused
+from tests.editor.test_snapshots import half_restore
+from tests.editor.test_trust import trust
 from tests.support.runs import accept_all, configure, result, start
-from tideate_core.project import private_place
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
@@ -79,15 +77,15 @@ def kill(editor: Editor) -> None:
 
 
 def second(start_editor: EditorFactory, first: Editor, server: ModelServer) -> Editor:
-    # the same person's: another one would not have made this project's store
+    """The same person's next editor in the project; its private state is where the first has it."""
     state = {"XDG_STATE_HOME": str(first.home / "state")}
     editor = start_editor(ui=(80, 24), cwd=first.cwd, env=state)
     configure(editor, server)
     return editor
 
 
-def stored(editor: Editor, identity: str) -> Any:
-    return Reader(private_place(editor.cwd)).run(identity)
+def stored(first: Editor, identity: str) -> Any:
+    return Reader(first.state).run(identity)
 
 
 def wait_asked(editor: Editor, server: ModelServer, count: int) -> None:
@@ -106,9 +104,9 @@ def test_a_killed_neovims_run_goes_on_in_the_next_one(
     editor.wait(f"require('tideate').get_status('{interrupted}').state == 'completed'", 20)
     assert len(server.requests) == asked + 1  # the first step was not asked again
     assert "FIRST" in str(server.requests[-1])
-    run = stored(editor, interrupted)
+    run = stored(nvim, interrupted)
     assert (run.status, run.completed_steps) == ("completed", 2)
-    assert Reader(private_place(editor.cwd)).response(interrupted) == "SECOND after FIRST"
+    assert Reader(nvim.state).response(interrupted) == "SECOND after FIRST"
     seen = editor.lua("return _G.seen")
     assert seen == [["WorkflowRestored", ""], ["StepStarted", "two"], ["CheckpointCreated", "two"]]
     steps = editor.lua("return require('tideate').get_status(...).steps", interrupted)
@@ -153,6 +151,21 @@ def test_a_run_is_resumed_from_the_history_and_shown(
     editor.wait("vim.bo.filetype ~= 'tideate-runs'")
 
 
+def test_resuming_puts_an_interrupted_restore_of_a_snapshot_back_first(
+    nvim: Editor,
+    server: ModelServer,
+    start_editor: EditorFactory,
+    interrupted: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    half_restore(nvim, monkeypatch)
+    editor = second(start_editor, nvim, server)
+    editor.lua(RESUME, interrupted)
+    assert result(editor)["ok"]
+    assert "these files go back to what they were before it: a.py" in " ".join(editor.messages().split())
+    assert (nvim.cwd / "a.py").read_text() == "now\n"
+
+
 def test_an_interrupted_run_is_given_up_with_x(
     nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
 ) -> None:
@@ -161,7 +174,7 @@ def test_an_interrupted_run_is_given_up_with_x(
     editor.wait_screen("interrupted")
     editor.feed("x")
     editor.wait_screen("cancelled ")
-    assert stored(editor, interrupted).status == "cancelled"
+    assert stored(nvim, interrupted).status == "cancelled"
     editor.lua(RESUME, interrupted)
     editor.wait_screen("there is nothing left to do")
     assert editor.lua("return require('tideate').is_running()") is False
@@ -222,8 +235,7 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
 ) -> None:
     both = nvim.cwd / ".tideate" / "workflows" / "both.yaml"
     both.write_text(BOTH)
-    nvim.command(f"Workflow trust {both}")
-    nvim.wait_screen("trusted as it is now")
+    trust(nvim, str(both))
     nvim.edit("a.py", "def f():\n    return  1\n")
     server.answers("what must not change", "ANALYSIS")
     server.answers("ANALYSIS", "```python\ndef f():\n    return 1\n```")
@@ -278,7 +290,7 @@ def test_another_neovims_run_is_cancelled_from_the_history(
     editor.wait_screen("has not ended")
     editor.feed("x")
     assert result(nvim)["cancelled"] is True
-    assert stored(editor, identity).status == "cancelled"
+    assert stored(nvim, identity).status == "cancelled"
 
 
 def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> None:
@@ -289,34 +301,3 @@ def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> N
     nvim.command("Workflow history")
     nvim.wait("vim.bo.filetype == 'tideate-runs'")
     assert nvim.lines() == [" nothing has run in this project yet"]
-
-
-def test_a_run_of_another_person_is_not_offered_or_resumed_before_it_is_trusted(
-    nvim: Editor, server: ModelServer, start_editor: EditorFactory, interrupted: str
-) -> None:
-    asked = len(server.requests)
-    for name in stores_dir(nvim).iterdir():
-        name.unlink()
-    editor = second(start_editor, nvim, server)
-    editor.command("Workflow resume")
-    wait_message(editor, "was not made by your tideate")
-    assert ":Workflow resume" not in editor.messages()
-    editor.lua(ASK, "resume_run", {"execution_id": interrupted, "folder": str(editor.cwd)})
-    editor.wait("_G.answer")
-    assert editor.lua("return {_G.answer.ok, _G.answer.error_code}") == [False, "StoreIsForeign"]
-    assert len(server.requests) == asked
-    editor.command(f"Workflow trust {editor.cwd}/.tideate/tideate.db")
-    wait_focused(editor)
-    editor.feed("y")
-    wait_message(editor, "resume goes on with its runs")
-    editor.lua(RESUME, interrupted)
-    editor.wait("_G.done", 20)
-    assert editor.lua("return _G.done.ok")
-
-
-def stores_dir(editor: Editor) -> Path:
-    return editor.home / "state" / "tideate" / "stores"
-
-
-def wait_message(editor: Editor, words: str) -> None:
-    editor.wait(f"vim.api.nvim_exec2('messages', {{output = true}}).output:gsub('%s+', ' '):find('{words}')")

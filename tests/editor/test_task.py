@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.editor.test_trust import trust
 from tests.support.dialogs import hurry
 from tests.support.runs import configure
 from tests.support.tally import AFTER, LINES, TASK, as_it_stands, make_project
@@ -43,10 +44,9 @@ def nvim(start_editor: EditorFactory, server: ModelServer) -> Editor:
     editor = start_editor(ui=(80, 24))
     make_project(editor.cwd)
     configure(editor, server)
+    trust(editor)
     hurry(editor)
     editor.lua(BEGIN)
-    editor.command("Workflow trust")
-    editor.wait_for(lambda: "trusted as it is now" in editor.messages(), "trusted")
     editor.edit("src/tally/__init__.py")
     return editor
 

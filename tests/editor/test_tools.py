@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.editor.test_stored_runs import ASK
+from tests.editor.test_trust import trust
 from tests.mcp.client.conftest import BARE
 from tests.support.dialogs import answers, ask, wait_focused
 from tests.support.runs import result, start
@@ -36,6 +38,13 @@ def nvim(start_editor: EditorFactory) -> Editor:
     return editor
 
 
+def tools(editor: Editor) -> list[str]:
+    """Open the list of servers; returns its lines."""
+    editor.command("Workflow tools")
+    editor.wait("vim.bo.filetype == 'tideate-runs'", 20)
+    return editor.lines()
+
+
 def test_servers_are_listed_without_being_started_and_started_by_a_key(nvim: Editor) -> None:
     (nvim.cwd / ".tideate" / "config.toml").write_text('[mcp.servers.theirs]\ncommand = ["evil"]\n')
     nvim.command("Workflow tools")
@@ -51,6 +60,34 @@ def test_servers_are_listed_without_being_started_and_started_by_a_key(nvim: Edi
     assert any("echo" in line and "It is echo." in line for line in lines)
     nvim.feed("q")
     nvim.wait("vim.bo.filetype ~= 'tideate-runs'")
+
+
+@pytest.mark.parametrize("link", [".tideate", ".tideate/config.toml"])
+def test_the_servers_of_a_linked_configuration_are_not_listed_or_started(
+    start_editor: EditorFactory, link: str
+) -> None:
+    editor = start_editor(ui=(100, 30))
+    trusted = editor.home / "trusted"
+    (trusted / ".tideate").mkdir(parents=True)
+    (trusted / ".tideate" / "config.toml").write_text('[mcp.servers.helper]\ncommand = ["./helper.sh"]\n')
+    editor.edit(trusted / "a.py", "A = 1\n")
+    trust(editor)
+    assert "helper" in " ".join(tools(editor))
+    editor.feed("q")
+    helper = editor.cwd / "helper.sh"
+    helper.write_text("#!/bin/sh\ntouch ran\n")
+    helper.chmod(0o755)
+    (editor.cwd / link).parent.mkdir(exist_ok=True)
+    (editor.cwd / link).symlink_to(trusted / link)
+    editor.edit("a.py", "A = 1\n")
+    lines = tools(editor)
+    assert [line.split()[0] for line in lines] == ["build", "filesystem", "git", "test"]
+    editor.lua("_G.answer = nil")
+    params = {"folder": str(editor.cwd), "connect": ["helper"]}
+    editor.lua(ASK, "tools", params)
+    editor.wait("_G.answer")
+    assert "helper" not in str(editor.lua("return _G.answer.servers"))
+    assert not (editor.cwd / "ran").exists()
 
 
 def test_a_server_that_does_not_start_says_why_in_the_list(nvim: Editor) -> None:

@@ -12,7 +12,7 @@ from tests.engine.test_driving import graph, step
 from tests.engine.test_taken_up import Stop, events_of, row_of
 from tests.engine.test_undoing import adds, content, rolled_back
 from tideate_core.engine.abandoned import GivenUp, PutBack, give_up, put_back
-from tideate_core.engine.reports import summary_path
+from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.store.standing import resumable, state_of
 
@@ -57,7 +57,7 @@ async def test_a_run_ends_as_cancelled_with_its_steps_runs_and_its_summary(bench
         last = (await events_of(bench.runner, run.id))[-1]
         assert last.name == "SD_EVENT_WORKFLOW_CANCELLED"
     assert resumable(store.reader()) == []
-    summary = json.loads(summary_path(bench.private).read_text())
+    summary = json.loads((bench.private / SUMMARY).read_text())
     assert (summary["workflowId"], summary["status"]) == (parent.id, "partial")
     with pytest.raises(RunEnded):
         await give_up(store, parent)
@@ -118,8 +118,8 @@ async def test_where_a_steps_run_cannot_be_ended_it_is_told_why(bench: Bench) ->
 
 async def test_a_run_without_a_summary_ends_all_the_same(bench: Bench) -> None:
     parent, child = await abandoned(bench)
-    summary_path(bench.private).unlink(missing_ok=True)
-    summary_path(bench.private).mkdir(parents=True)  # nothing can take the place of a directory
+    (bench.private / SUMMARY).unlink(missing_ok=True)
+    (bench.private / SUMMARY).mkdir(parents=True)  # nothing can take the place of a directory
     await give_up(await bench.runner.store(), parent)
     for run in (parent, child):
         assert (await row_of(bench.runner, run.id)).status == "cancelled"

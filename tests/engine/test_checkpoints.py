@@ -39,8 +39,8 @@ def store(private: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def manager(store: Store, private: Path) -> CheckpointManager:
-    return CheckpointManager(store, private)
+def manager(store: Store) -> CheckpointManager:
+    return CheckpointManager(store)
 
 
 async def ran(
@@ -206,6 +206,6 @@ async def test_what_stands_in_the_way_of_an_export_is_told_and_not_replaced(
 ) -> None:
     _, rows = await ran(store, "a")
     (private / "checkpoints").write_text("not a directory")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="was not written"):
         await manager.export(rows[0].id)
     assert (private / "checkpoints").read_text() == "not a directory"

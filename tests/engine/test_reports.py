@@ -8,14 +8,15 @@ import pytest
 from tests.engine.logbook import RUN, Logbook, Watcher
 from tideate_core.engine.recording import Recorder
 from tideate_core.engine.reports import (
+    SUMMARY,
     StepCounts,
     WorkflowSummaryDTO,
     iso_time,
     summary_of,
-    summary_path,
     write_summary,
 )
 from tideate_core.errors import StoreError
+from tideate_core.project import Documents
 from tideate_core.store.records import Ending
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def summary(status: Any = "completed", *, total: int = 3, **rest: Any) -> Workfl
 
 
 def test_the_summary_has_the_keys_and_values_of_the_document(tmp_path: Path) -> None:
-    path = write_summary(tmp_path, summary(completed_steps=2, failed_steps=1))
-    assert path == tmp_path / "workflow" / "reports" / "run-summary.json"
+    path = write_summary(Documents(tmp_path), summary(completed_steps=2, failed_steps=1))
+    assert path == tmp_path / ".tideate" / "workflow" / "reports" / "run-summary.json"
     written = json.loads(path.read_text())
     assert written.keys() == KEYS
     assert written == {
@@ -73,19 +74,20 @@ def test_of_a_machine_the_steps_that_ended_count() -> None:
 
 
 def test_the_next_run_replaces_the_summary_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
-    write_summary(tmp_path, summary())
-    path = write_summary(tmp_path, summary("failed"))
+    write_summary(Documents(tmp_path), summary())
+    path = write_summary(Documents(tmp_path), summary("failed"))
     assert json.loads(path.read_text())["status"] == "failed"
     assert [file.name for file in path.parent.iterdir()] == ["run-summary.json"]
 
 
 def test_a_summary_that_cannot_be_written_leaves_the_last_one_whole(tmp_path: Path) -> None:
-    before = write_summary(tmp_path, summary()).read_text()
-    target = summary_path(tmp_path)
+    documents = Documents(tmp_path)
+    before = write_summary(documents, summary()).read_text()
+    target = documents.path(SUMMARY)
     target.rename(target.with_name("kept"))
     target.mkdir()  # nothing can take the place of a directory
-    with pytest.raises(StoreError, match=r"run-summary\.json cannot be written.*kept in the database"):
-        write_summary(tmp_path, summary("failed"))
+    with pytest.raises(StoreError, match=r"run-summary\.json was not written.*kept in the database"):
+        write_summary(documents, summary("failed"))
     assert target.with_name("kept").read_text() == before
     assert sorted(file.name for file in target.parent.iterdir()) == ["kept", "run-summary.json"]
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.logbook import RUN, Watcher
+from tests.support.state import trust_file
 from tideate_core.engine.resuming import definition_for
 from tideate_core.engine.stored_definition import stored_definition
 from tideate_core.errors import DefinitionChanged
-from tideate_core.machines.language import parse
 from tideate_core.project import Trust
 from tideate_core.workflows import (
     Catalog,
     Decision,
-    MachineWorkflow,
     Registration,
     WorkflowDefinition,
     WorkflowRegistry,
@@ -71,12 +70,12 @@ def write(path: Path, text: str) -> None:
 def begun(catalog: Catalog, path: Path, text: str) -> Definition:
     """Return what a run of this text, which the person trusts, is kept with."""
     path.write_text(text)
-    Trust().trust(path)
+    trust_file(path)
     return stored_definition(catalog.get("essay"))
 
 
 def shipped(path: Path, text: str) -> Definition:
-    """Return what a database has that came with a project, of a text that nobody ever trusted."""
+    """Return what a run would be kept with, of a text that nobody trusts."""
     from tideate_core.workflows.parsing import WorkflowParser
 
     definition = WorkflowParser().parse(text, format="yaml", name="essay").require()
@@ -121,14 +120,8 @@ async def test_what_was_never_trusted_does_not_run_whatever_is_answered(
     catalog: Catalog, path: Path, text: str, changed: str
 ) -> None:
     write(path, text.replace("id: a", "id: b"))
-    with pytest.raises(DefinitionChanged, match="not trusted, and its step 'a' "):
+    with pytest.raises(DefinitionChanged, match="not trusted any more, and its step 'a' "):
         await resumed(shipped(path, text), catalog, changed=changed)
-
-
-async def test_to_trust_the_file_as_it_is_now_trusts_no_other_text(catalog: Catalog, path: Path) -> None:
-    begun(catalog, path, TOOL.replace("status", "log"))
-    with pytest.raises(DefinitionChanged, match="not trusted"):
-        await resumed(shipped(path, TOOL), catalog, changed="stored")
 
 
 @pytest.mark.parametrize("text", [CODE, TOOL, NESTED])
@@ -149,7 +142,7 @@ async def test_it_may_go_on_where_the_changed_file_is_trusted_too(catalog: Catal
 
 async def test_trust_that_was_taken_back_is_gone_for_the_runs_too(catalog: Catalog, path: Path) -> None:
     stored = begun(catalog, path, TOOL)
-    Trust().revoke(path)
+    assert Trust(path.parents[2]).revoke(".tideate/workflows/essay.yaml")
     with pytest.raises(DefinitionChanged, match="not trusted"):
         await resumed(stored, catalog, changed="stored")
 
@@ -174,21 +167,6 @@ async def test_of_a_registered_workflow_only_its_own_handlers_run(
     more = WorkflowDefinition.chain("lint", ["check"], description="as it was before")
     found, _ = await resumed(stored_definition(Registration(more, {}, "builtin")), catalog, True)
     assert found.handlers == now.handlers
-    steps = [{"id": "check"}, {"id": "evil", "tool": {"server": "sh", "name": "run"}}]
-    forged = WorkflowDefinition.model_validate({"name": "lint", "steps": steps})
-    with pytest.raises(DefinitionChanged, match="not trusted"):
-        await resumed(stored_definition(Registration(forged, {}, "builtin")), catalog, changed="stored")
-
-
-async def test_a_machine_of_the_same_name_does_not_stand_for_what_a_graph_may_do(
-    catalog: Catalog, registry: WorkflowRegistry
-) -> None:
-    machine = parse("* to draft: Write.\ndraft to *\n", "walk").require("walk")
-    registry.register(MachineWorkflow("walk", machine), {}, source="package")
-    steps = [{"id": "evil", "tool": {"server": "sh", "name": "run"}}]
-    graph = WorkflowDefinition.model_validate({"name": "walk", "steps": steps})
-    with pytest.raises(DefinitionChanged, match="not trusted, and its step 'evil' "):
-        await resumed(stored_definition(Registration(graph, {}, "package")), catalog, changed="stored")
 
 
 async def test_the_persons_own_file_may_have_been_changed(

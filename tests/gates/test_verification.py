@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.state import trust_file
 from tideate_core.commands import Check, Tool, run
 from tideate_core.commands.selection import tool_name
 from tideate_core.config import Verify, load
@@ -24,7 +25,6 @@ from tideate_core.gates import (
     VerificationReport,
     select_tools,
 )
-from tideate_core.project import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +131,14 @@ async def test_a_real_project_in_order_passes_all_checks_and_stays_as_it_is(proj
     assert report.of(Check.TESTS).reason == "pyproject.toml has [tool.pytest]; from .venv"
     assert list((project / ".tideate/dist").glob("*.whl"))
     status = await run(["git", "status", "--short"], cwd=project)
-    known = {"?? .gitignore", "?? own.py", "?? pyproject.toml", "?? small.py", "?? test_small.py"}
+    known = {
+        "?? .gitignore",
+        "?? .tideate/",
+        "?? own.py",
+        "?? pyproject.toml",
+        "?? small.py",
+        "?? test_small.py",
+    }
     assert set(status.stdout.text.splitlines()) == known
 
 
@@ -245,7 +252,7 @@ async def test_a_command_of_the_projects_configuration_runs_while_that_is_truste
     untrusted = load(root)
     assert untrusted.config.verify == Verify()
     assert "left out verify" in untrusted.notices[0]
-    Trust().trust(file)
+    trust_file(file)
     config = load(root).config.verify
     report = await VerificationPipeline(root, config).run_all()
     assert report.passed
@@ -259,7 +266,7 @@ async def test_a_trusted_configuration_permits_only_the_command_that_it_names(ro
     file = root / ".tideate/config.toml"
     file.parent.mkdir()
     file.write_text('[verify]\ntests = ["true"]\n')
-    Trust().trust(file)
+    trust_file(file)
     trust = ProjectTrust(root)
     assert trust.allows(Tool(Check.TESTS, "true", ("true",), ""))
     assert not trust.allows(Tool(Check.LINT, "true", ("true",), ""))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp import Client
 
-from tideate_core.gates.trusting import trust_all
+from tests.support.state import trust_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

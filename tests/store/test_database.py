@@ -12,8 +12,13 @@ from tests.store.conftest import line
 from tests.store.making import query
 from tideate_core.errors import StoreError, StoreIsNewer
 from tideate_core.store import Store
-from tideate_core.store.database import connect_to_read, is_of_the_database, migrate, translated
-from tideate_core.store.identity import open_ours
+from tideate_core.store.database import (
+    connect_to_read,
+    is_of_the_database,
+    migrate,
+    open_to_write,
+    translated,
+)
 
 if TYPE_CHECKING:
     import subprocess
@@ -55,7 +60,7 @@ def test_a_database_that_is_there_keeps_the_mode_that_its_owner_gave_it(private:
 def test_an_older_database_is_brought_up_to_date(private: Path) -> None:
     connection = connect_with_only(private, 11)
     connection.close()
-    open_ours(private / "tideate.db").close()
+    open_to_write(private / "tideate.db").close()
     assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
     assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
 
@@ -72,7 +77,7 @@ def connect_with_only(private: Path, newest: int) -> sqlite3.Connection:
 
         files = [file for file in database._files() if file[0] <= newest]
         patch.setattr(database, "_files", lambda: files)
-        return open_ours(private / "tideate.db")
+        return open_to_write(private / "tideate.db")
 
 
 def test_a_migration_that_fails_leaves_the_database_as_it_was(
@@ -90,7 +95,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     connection.close()
 
 
-@pytest.mark.parametrize("opening", [open_ours, connect_to_read])
+@pytest.mark.parametrize("opening", [open_to_write, connect_to_read])
 def test_a_newer_database_is_refused_and_left_alone(
     private: Path, opening: Callable[[Path], sqlite3.Connection]
 ) -> None:
@@ -212,7 +217,7 @@ def test_checkpoints_of_a_run_that_is_under_way_are_counted_once(private: Path) 
                 (f"{run}{manual}", run, manual),
             )
     connection.close()
-    migrated = open_ours(private / "tideate.db")
+    migrated = open_to_write(private / "tideate.db")
     counts = "SELECT checkpoints_created FROM workflow_metrics"
     assert migrated.execute(counts).fetchall() == [(3,)]
     migrated.execute("UPDATE workflow_executions SET status = 'completed' WHERE id = 'b'")

@@ -16,6 +16,7 @@ import pynvim
 
 from tests.support.processes import Brood
 from tests.support.screen import Screen
+from tests.support.state import state_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -89,6 +90,11 @@ class Editor:
         except BaseException:
             self._end()
             raise
+
+    @property
+    def state(self) -> Path:
+        """The private state of the project that it started in; it may not exist yet."""
+        return state_below(self.home / "state", self.cwd)
 
     def _environment(self, extra: Mapping[str, str]) -> dict[str, str]:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}

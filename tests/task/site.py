@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tests.support.place import Place
+from tests.support.state import trust_all
 from tests.support.tally import TASK, as_it_stands, make_project
 from tests.task.child import Order
-from tideate_core.gates.trusting import trust_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -36,7 +36,7 @@ class House:
         self.model = Model(server)
 
     def trust(self) -> None:
-        done = self.shell.run("trust")
+        done = self.shell.run("trust", "--yes")
         assert done.returncode == 0, done.stderr
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
@@ -155,5 +155,5 @@ def test_a_task_that_was_done_is_rolled_back_by_hand(house: House) -> None:
     done = house.run("--yes", "--json")
     assert done.returncode == 0, done.stderr
     assert house.changed() == DONE
-    back = house.shell.run("rollback", object_of(done)["execution_id"])
+    back = house.shell.run("rollback", "--yes", object_of(done)["execution_id"])
     assert (back.returncode, house.changed()) == (0, {}), back.stderr

@@ -10,7 +10,7 @@ import pytest
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.machines.language import parse
-from tideate_core.project import private_dir
+from tideate_core.project import project_state
 from tideate_core.workflows import (
     Catalog,
     MachineWorkflow,
@@ -318,10 +318,10 @@ def test_a_file_that_cannot_be_read_is_a_notice_and_an_error(
     (project / "folder.workflow").mkdir()
     known = Catalog(registry, root)
     assert known.notices == [
-        f"{project / 'folder.workflow'} cannot be read: Is a directory",
-        f"{project / 'gone.workflow'} cannot be read: No such file or directory",
+        f"{project / 'gone.workflow'} was not used: it is a link; put the file itself there",
+        f"{project / 'folder.workflow'} was not used: it is no regular file",
     ]
-    with pytest.raises(InvalidDefinition, match="cannot be read"):
+    with pytest.raises(InvalidDefinition, match="was not used"):
         known.get("gone")
 
 
@@ -365,9 +365,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that were parsed."""
     names: list[str] = []
 
-    def counted(path: Path) -> MachineWorkflow:
+    def counted(path: Path, root: Path | None = None) -> MachineWorkflow:
         names.append(path.name)
-        return load_machine(path)
+        return load_machine(path, root)
 
     monkeypatch.setattr("tideate_core.workflows.catalog_files.load_machine", counted)
     return names
@@ -450,7 +450,7 @@ def test_an_obfuscated_machine_has_tokens_made_with_the_projects_key(
     hidden = machine_of(known.get("essay", obfuscate=True))
     assert hidden.obfuscator is not None
     assert hidden.step_names == tuple(map(hidden.obfuscator.token, ("draft", "polish")))
-    assert (root / ".tideate/keys/workflow.key").read_bytes() == workflow_key(private_dir(root))
+    assert (project_state(root) / "keys/workflow.key").read_bytes() == workflow_key(project_state(root))
     assert machine_of(Catalog(registry, root).get("essay", obfuscate=True)).step_names == hidden.step_names
     assert known.get("essay").definition.step_names == ("draft", "polish")
 
@@ -477,7 +477,7 @@ def test_a_graph_has_no_states_to_hide(registry: WorkflowRegistry, root: Path) -
     for known in (Catalog(registry, root), registry):
         with pytest.raises(InvalidInput, match="'ask' has steps and no states"):
             known.get("ask", obfuscate=True)
-    assert not (root / ".tideate/keys").exists()
+    assert not (project_state(root) / "keys").exists()
 
 
 def test_a_machine_has_no_handlers(registry: WorkflowRegistry) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.state import trust_all, trust_file
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidInput, UnknownWorkflow
-from tideate_core.project import Trust, trust_project
 from tideate_core.workflows import Catalog, StepContext, WorkflowDefinition, WorkflowRegistry, catalog_files
 from tideate_core.workflows.definition_files import load_definition
 
@@ -169,7 +169,7 @@ def test_other_files_beside_are_no_workflows(catalog: Catalog, project: Path) ->
 
 def test_a_link_out_of_the_project_is_not_followed(catalog: Catalog, project: Path, tmp_path: Path) -> None:
     (project / "essay.yaml").symlink_to(write(tmp_path / "elsewhere.yaml"))
-    with pytest.raises(InvalidDefinition, match="it is a link out of the project"):
+    with pytest.raises(InvalidDefinition, match="it is a link; put the file itself there"):
         catalog.get("essay")
 
 
@@ -227,9 +227,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files that were parsed."""
     names: list[str] = []
 
-    def counted(path: Path, known: KnownNames) -> DefinitionFile:
+    def counted(path: Path, known: KnownNames, root: Path | None = None) -> DefinitionFile:
         names.append(path.name)
-        return load_definition(path, known)
+        return load_definition(path, known, root)
 
     monkeypatch.setattr(catalog_files, "load_definition", counted)
     now = time.time_ns()
@@ -346,7 +346,7 @@ def test_what_can_do_more_has_to_be_trusted_as_it_is(
         catalog.get("essay")
     assert reason in str(caught.value)
     assert f"`tideate trust {path}` or `:Workflow trust {path}`" in str(caught.value)
-    Trust().trust(path)
+    trust_file(path)
     assert catalog.get("essay").path == path
     write(path, text + "# changed\n")
     with pytest.raises(InvalidDefinition, match="not trusted as it is now"):
@@ -356,11 +356,11 @@ def test_what_can_do_more_has_to_be_trusted_as_it_is(
 def test_the_trust_of_a_nested_file_is_that_of_its_own_text(catalog: Catalog, project: Path) -> None:
     outer = write(project / "outer.yaml", "steps:\n  - {id: one, workflow: inner}\n")
     inner = write(project / "inner.yaml", TOOL)
-    Trust().trust(outer)
+    trust_file(outer)
     assert catalog.get("outer").path == outer
     with pytest.raises(InvalidDefinition, match="not trusted"):
         catalog.get("inner")
-    Trust().trust(inner)
+    trust_file(inner)
     assert catalog.get("inner").path == inner
 
 
@@ -379,15 +379,6 @@ def test_a_namesake_in_another_place_is_looked_through_too(
         InvalidDefinition, match=r"its step 'one' runs the workflow .* calls the tool 'status'"
     ):
         catalog.get("essay")
-
-
-def test_where_nothing_can_be_kept_a_trusted_file_runs_all_the_same(
-    catalog: Catalog, project: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    Trust().trust(write(project / "essay.yaml", TOOL))
-    (tmp_path / "state" / "tideate" / "trusted-definitions.json").mkdir()
-    assert catalog.get("essay").source == "project"
-    assert "will not go on once the file was changed" in caplog.text
 
 
 def test_the_persons_own_definition_needs_no_trust(
@@ -419,7 +410,7 @@ def test_to_trust_the_project_trusts_its_definitions(catalog: Catalog, root: Pat
         write(project / f"essay{number}{suffix}", CODE) for number, suffix in enumerate((".yaml", ".yml"))
     ]
     write(project / "machine.workflow", MACHINE)
-    assert trust_project(root) == written
+    assert trust_all(root) == [f".tideate/workflows/{path.name}" for path in written]
     assert catalog.get("essay0").source == catalog.get("essay1").source == "project"
 
 

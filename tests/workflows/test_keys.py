@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.errors import ConfigError
-from tideate_core.project import private_dir
 from tideate_core.workflows import workflow_key
 
 if TYPE_CHECKING:
@@ -175,23 +174,3 @@ def test_what_stands_in_the_way_is_explained(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("")
     with pytest.raises(ConfigError, match=r"workflow\.key, the key of obfuscated names, cannot be used"):
         workflow_key(tmp_path)
-
-
-@pytest.mark.parametrize("own_gitignore", [None, "!keys/\n"])
-def test_git_never_sees_a_key(tmp_path: Path, own_gitignore: str | None) -> None:
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    if own_gitignore is not None:
-        (tmp_path / ".tideate").mkdir()
-        (tmp_path / ".tideate" / ".gitignore").write_text(own_gitignore)
-    private = private_dir(tmp_path)
-    workflow_key(private)
-    (private / "workflows").mkdir()
-    (private / "workflows" / "essay.workflow").write_text("* to a\na to *\n")
-    listed = subprocess.run(
-        ["git", "-C", str(tmp_path), "ls-files", "-o", "--exclude-standard"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert ".tideate/workflows/essay.workflow" in listed
-    assert "keys" not in listed

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.state import trust_file
 from tideate_core.errors import ConfigError
-from tideate_core.project import Trust, trust_project
+from tideate_core.project import Trust
 from tideate_core.workflows import PromptLibrary
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def test_a_projects_prompt_is_not_used_before_it_is_trusted(project: Path) -> No
     assert asked(project, notices) == "why?"
     (notice,) = notices
     assert "ask.md was not used: its content is not trusted" in notice
-    assert trust_project(project) == [project / ".tideate" / "prompts" / "ask.md"]
+    trust_file(project / ".tideate" / "prompts" / "ask.md")
     assert asked(project, notices) == "why!"
     assert len(notices) == 1
 
@@ -95,7 +96,7 @@ def test_without_anybody_to_be_told_it_is_not_used_either(project: Path) -> None
 
 
 def test_a_changed_prompt_is_not_trusted_any_more(project: Path) -> None:
-    trust_project(project)
+    trust_file(project / ".tideate" / "prompts" / "ask.md")
     write(project / ".tideate" / "prompts", "Changed.\n---\n{{ prompt }}#")
     assert asked(project, []) == "why?"
 
@@ -109,12 +110,10 @@ def test_a_link_out_of_the_project_is_never_used(project: Path, link: str) -> No
     else:
         own.mkdir()
         (own / "ask.md").symlink_to(outside / "ask.md")
-    Trust().trust(outside / "ask.md")
+    Trust(project).trust(".tideate/prompts/ask.md", (outside / "ask.md").read_bytes())
     notices: list[str] = []
     assert asked(project, notices) == "why?"
-    assert "link out of the project" in notices[0]
-    with pytest.raises(ConfigError, match="nothing to trust"):
-        trust_project(project)
+    assert "it is a link, or there is a link on the way to it" in notices[0]
 
 
 def test_what_is_no_file_is_passed_over(project: Path) -> None:
@@ -122,13 +121,6 @@ def test_what_is_no_file_is_passed_over(project: Path) -> None:
     prompt.unlink()
     os.mkfifo(prompt)
     assert asked(project, []) == "why?"
-
-
-def test_trust_takes_the_configuration_and_all_prompts(project: Path) -> None:
-    (project / ".tideate" / "config.toml").write_text("")
-    write(project / ".tideate" / "prompts", "S\n---\nU", name="refactor")
-    names = [path.name for path in trust_project(project)]
-    assert names == ["config.toml", "ask.md", "refactor.md"]
 
 
 @pytest.mark.parametrize(

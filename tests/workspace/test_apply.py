@@ -11,6 +11,7 @@ import pytest
 
 from tests.workspace.project import tree
 from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
+from tideate_core.project import project_state
 from tideate_core.workspace import FileChange, Workspace, commit, files
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ async def test_the_journal_is_the_persons_alone(private: Path, workspace: Worksp
 
 async def test_by_default_the_journal_is_in_the_projects_private_directory(root: Path) -> None:
     await Workspace(root).apply([GOOD], execution_id="run")
-    assert (root / ".tideate" / "journal" / "run").is_dir()
+    assert (project_state(root) / "journal" / "run").is_dir()
     assert await Workspace(root).rollback("run") == ["src/one.py"]
 
 

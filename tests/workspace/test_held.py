@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tideate_core.project.held import held, open_way
 from tideate_core.workspace import files
-from tideate_core.workspace.held import held, open_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,7 +17,7 @@ from tests.workspace.project import TextFile, tree
 from tests.workspace.test_apply import EVERYTHING, GOOD
 from tests.workspace.test_merging import PERSONS, edited_by_hand
 from tideate_core.errors import RollbackConflict, WorkspaceError
-from tideate_core.workspace import FileChange, TakenBack, Workspace, files, journal, restoring
+from tideate_core.workspace import FileChange, TakenBack, Workspace, files, restoring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,16 +217,6 @@ async def test_without_what_was_written_nothing_is_merged_and_the_rest_is_restor
     assert await workspace.take_back("run") == TakenBack(["src/one.py"], [], [NAME])
     assert long.text == before
     assert "b = 2" in (root / "src/one.py").read_text()
-
-
-async def test_a_manifest_of_before_post_images_keeps_its_seal(private: Path, workspace: Workspace) -> None:
-    """Its text must be the one that it was sealed with, though entries have more fields now."""
-    await workspace.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
-    apply = private / "journal" / "run" / "0001"
-    (entry,) = json.loads((apply / "manifest.json").read_text())["entries"]
-    assert set(entry) == {"kind", "path", "before", "after", "temp", "offset", "length"}
-    (record,) = journal.Journal(private).records("run")
-    assert record.is_ours
 
 
 async def test_a_run_that_wrote_nothing_has_nothing_to_take_back(workspace: Workspace) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["KEYS", "RoleFile", "read_role"]
+__all__ = ["KEYS", "LARGEST_ROLE", "RoleFile", "read_role"]
 
-LARGEST_FILE: Final = 64 * 1024
+LARGEST_ROLE: Final = 64 * 1024
 """Bytes."""
 MARK: Final = "---"
 
@@ -32,13 +32,15 @@ class RoleFile:
     """Empty: the file has no words of its own."""
 
 
-def read_role(path: Path) -> RoleFile:
+def read_role(path: Path, content: bytes | None = None) -> RoleFile:
     """Read a role's file.
+
+    :param content: of the file, where it was read already.
 
     :raises InvalidDefinition: it cannot be read.
     :raises InvalidDefinitionFile: its front matter has mistakes; a line each, with `file:line:column`.
     """
-    content = _bytes(path)
+    content = _bytes(path) if content is None else content
     try:
         text = content.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
@@ -59,12 +61,12 @@ def read_role(path: Path) -> RoleFile:
 def _bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
+            content = file.read(LARGEST_ROLE + 1)
     except OSError as error:
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_FILE:
+    if len(content) > LARGEST_ROLE:
         raise InvalidDefinition(
-            f"{shown_path(path)} is larger than {LARGEST_FILE // 1024} KiB; that is no role"
+            f"{shown_path(path)} is larger than {LARGEST_ROLE // 1024} KiB; that is no role"
         )
     return content
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.agents.role_file import read_role
-from tideate_core.errors import ConfigError, did_you_mean
-from tideate_core.project import Trust, agents_dir, config_dir, inside
+from tideate_core.agents.role_file import LARGEST_ROLE, read_role
+from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
+from tideate_core.project import Trust, config_dir, read_document
 from tideate_core.workflows.machine_files import shown_path
 
 if TYPE_CHECKING:
@@ -74,17 +74,17 @@ class Roles:
     def _of_project(self, role: Role) -> Role:
         if self._root is None:
             return role
-        path = agents_dir(self._root) / f"{role.name}.md"
-        if not path.is_file():
+        name = f".tideate/agents/{role.name}.md"
+        path = self._root / name
+        try:
+            file = read_role(path, read_document(self._root, name, LARGEST_ROLE))
+        except FileNotFoundError:
             return role
-        if not inside(path, self._root):
-            return replace(
-                role, notices=(f"{shown_path(path)} was not used: it is a link out of the project",)
-            )
-        file = read_role(path)
+        except UnusableFile as error:
+            return replace(role, notices=(str(error),))
         left_out = [key for key in file.keys if _needs_trust(key, file.keys[key], role)]
         # the content that is trusted is the content that is used: nothing is read twice
-        if not left_out or Trust().is_trusted(path, file.content):
+        if not left_out or Trust(self._root).is_trusted(name, file.content):
             return _over(role, file)
         kept = {key: value for key, value in file.keys.items() if key not in left_out}
         notice = (

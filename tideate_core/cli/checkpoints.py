@@ -9,7 +9,8 @@ from rich.text import Text
 
 from tideate_core.cli.exits import DONE, status_of
 from tideate_core.cli.output import fail, messages, print_json, print_text, results, tell, visible
-from tideate_core.cli.runs import lasted, note_foreign, page, private_of, short, table, when
+from tideate_core.cli.places import locate
+from tideate_core.cli.runs import lasted, page, private_of, short, table, when
 from tideate_core.cli.wishes import opened
 from tideate_core.errors import TideateError
 from tideate_core.store.reader import Reader
@@ -31,7 +32,7 @@ def create(run: str, root: str | None, *, as_json: bool) -> int:
 
     def command(private: Path) -> None:
         known = Reader(private).run(run)
-        row = _managed(private, lambda manager: manager.create(known.id))
+        row = _managed(root, lambda manager: manager.create(known.id))
         if as_json:
             print_json({"ok": True, "checkpoint": _row_json(row)})
         else:
@@ -49,7 +50,6 @@ def list_checkpoints(run: str | None, root: str | None, *, limit: int, as_json: 
         reader = Reader(private)
         known = reader.run(run).id if run else None
         rows = reader.checkpoints(known, limit=limit)
-        note_foreign(private)
         if as_json:
             print_json({"ok": True, "checkpoints": [_row_json(row) for row in rows]})
         elif not rows:
@@ -68,7 +68,6 @@ def show(checkpoint: str, root: str | None, *, as_json: bool) -> int:
         from tideate_core.engine.checkpoints import read_checkpoint
 
         shape = read_checkpoint(Reader(private), checkpoint)
-        note_foreign(private)
         if as_json:
             print_json({"ok": True, "checkpoint": shape.model_dump(mode="json", by_alias=True)})
         else:
@@ -83,7 +82,7 @@ def restore(checkpoint: str, root: str | None, *, as_json: bool) -> int:
     def command(private: Path) -> None:
         # it is looked for before a store is opened, which makes one where there is none
         found = Reader(private).checkpoint(checkpoint)
-        made = _managed(private, lambda manager: manager.restore(found.id))
+        made = _managed(root, lambda manager: manager.restore(found.id))
         if as_json:
             print_json({"ok": True, **made.model_dump(mode="json", by_alias=True)})
         else:
@@ -101,7 +100,7 @@ def export(checkpoint: str, root: str | None, *, as_json: bool) -> int:
 
     def command(private: Path) -> None:
         found = Reader(private).checkpoint(checkpoint)
-        path = _managed(private, lambda manager: manager.export(found.id))
+        path = _managed(root, lambda manager: manager.export(found.id))
         if as_json:
             print_json({"ok": True, "checkpoint_id": found.id, "path": str(path)})
         else:
@@ -119,14 +118,17 @@ def _done(command: Callable[[Path], None], root: str | None, as_json: bool) -> i
     return DONE
 
 
-def _managed(private: Path, use: Callable[[CheckpointManager], Any]) -> Any:
-    """Do something with the checkpoints of a private directory that has a store."""
+def _managed(root: str | None, use: Callable[[CheckpointManager], Any]) -> Any:
+    """Do something with the checkpoints of a project.
+
+    :param root: the directory that `--root` names.
+    """
     # here, because to list them takes no engine
     from tideate_core.engine.checkpoints import CheckpointManager
 
     async def managed() -> Any:
-        async with opened(private) as store:
-            return await use(CheckpointManager(store, private))
+        async with opened(locate(root)) as store:
+            return await use(CheckpointManager(store))
 
     return asyncio.run(managed())
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 
+from tideate_core.app import recover_before
 from tideate_core.cli.exits import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.interruption import Interruption
-from tideate_core.cli.output import messages, path_line, print_json, print_result, tell, visible
+from tideate_core.cli.output import messages, note, path_line, print_json, print_result, tell
 from tideate_core.cli.stopping import Stopping
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.cli.wiring import open_runner
@@ -30,7 +31,7 @@ __all__ = ["Manner", "conduct"]
 
 INVALID_FILES: Final = frozenset({"ConfigError", "InvalidDefinitionFile", "InvalidWorkflowFile"})
 """Error codes that are wrong usage even when a run comes upon them on its way."""
-STORE: Final = frozenset({"RunLost", "StoreError", "StoreIsForeign", "StoreIsNewer"})
+STORE: Final = frozenset({"RunLost", "StateError", "StoreError", "StoreIsNewer"})
 """Error codes that are none, even when no run has begun."""
 
 
@@ -62,7 +63,8 @@ async def conduct(
     """
     console = messages()
     for notice in (*project.loaded.notices, *notices):
-        tell(console, Text(f"note: {visible(notice)}", style="yellow"))
+        note(notice)
+    await recover_before(project.root, note)
     with TerminalFrontEnd(console, None if manner.asks else PolicyFrontEnd(bool(manner.policy))) as front:
         stopping = Stopping(console)
         with Interruption(stopping.cancel, stopping.told_again, stopping.leave) as interruption:

@@ -17,13 +17,14 @@ from rich.text import Text
 
 from tideate_core import __version__
 from tideate_core.adapters.libraries import INSTALL_MODEL
+from tideate_core.app.earlier_state import earlier_state
 from tideate_core.cli.commands import outline
 from tideate_core.cli.output import print_json, visible
 from tideate_core.cli.verifying import words_of
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.config import load
 from tideate_core.errors import TideateError
-from tideate_core.project import Trust, config_dir, needs_trust, state_dir
+from tideate_core.project import Trust, config_dir, files_to_trust, project_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +92,6 @@ def _checks(root: str | None) -> Iterator[Check]:
     yield _git()
     yield _neovim()
     yield from _project(root)
-    yield Check("state", True, f"{state_dir()} (trust.json, shell.log)", needed=False)
 
 
 def _packages(names: tuple[str, ...], what: str, *, needed: bool, remedy: str) -> Check:
@@ -152,6 +152,7 @@ def _project(root: str | None) -> Iterator[Check]:
         return
     yield from _workflows(found)
     yield from _configuration(found)
+    yield from _state(found)
 
 
 def _configuration(found: Path | None) -> Iterator[Check]:
@@ -171,11 +172,23 @@ def _configuration(found: Path | None) -> Iterator[Check]:
         yield Check("configuration", False, str(error))
 
 
+def _state(root: Path | None) -> Iterator[Check]:
+    try:
+        yield Check("state", True, f"{project_state(root)} (runs, snapshots, journal, trust)", needed=False)
+    except TideateError as error:
+        yield Check("state", False, str(error))
+        return
+    if root is not None and (left := earlier_state(root)):
+        words = f"{root / '.tideate'} has {', '.join(left)} of an earlier version; it is not read"
+        yield Check("state", False, words, needed=False)
+
+
 def _trust(root: Path) -> Iterator[Check]:
-    for path in needs_trust(root):
-        trusted = Trust().is_trusted(path, path.read_bytes())
-        words = "trusted" if trusted else "not trusted; read it, then `tideate trust` trusts it"
-        yield Check("trust", trusted, f"{path} is {words}", needed=False)
+    trust = Trust(root)
+    for name, content in files_to_trust(root).items():
+        trusted = trust.is_trusted(name, content)
+        words = "trusted" if trusted else "not trusted; `tideate trust` shows what it can do, and asks"
+        yield Check("trust", trusted, f"{root / name} is {words}", needed=False)
 
 
 def _verification(root: Path, config: Config) -> Iterator[Check]:

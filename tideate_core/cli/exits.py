@@ -10,6 +10,7 @@ from tideate_core.errors import (
     RunIsOwned,
     RunNotActive,
     SnapshotNotFound,
+    StateError,
     StoreError,
     WorkspaceError,
 )
@@ -21,7 +22,7 @@ __all__ = ["DECLINED", "DONE", "FAILED", "INTERRUPTED", "USAGE", "status_of"]
 
 DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
 
-_FAILURES: Final = (RunEnded, RunIsOwned, RunNotActive, StoreError, WorkspaceError)
+_FAILURES: Final = (RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
 """What was asked for rightly and cannot be done."""
 
 

@@ -14,9 +14,7 @@ from tideate_core.cli.runs import (
     cost_words,
     hint,
     lasted,
-    note_foreign,
     page,
-    private_of,
     run_json,
     short,
     state_text,
@@ -26,6 +24,7 @@ from tideate_core.cli.runs import (
     when,
 )
 from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.project import project_state
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import MOST_UNFINISHED, state_of
 
@@ -60,15 +59,15 @@ def history(options: HistoryOptions) -> int:
     """Print what the options ask for; returns the exit status."""
     try:
         _check(options)
-        private = private_of(options.root)
+        root = locate(options.root)
         if options.prune:
             # here, because it writes and the others only read
             from tideate_core import config
             from tideate_core.cli.pruning import prune
 
-            return prune(options, private, config.load(locate(options.root)).config.history)
+            return prune(options, root, config.load(root).config.history)
         show = _metrics if options.metrics else _runs
-        show(options, private)
+        show(options, root)
     except TideateError as error:
         fail(error, as_json=options.json)
         return status_of(error)
@@ -89,22 +88,21 @@ def _check(options: HistoryOptions) -> None:
         raise InvalidInput("--metrics counts all runs that ended; leave --status out")
 
 
-def _runs(options: HistoryOptions, private: Path) -> None:
-    runs = _found(options, Reader(private))
-    foreign = note_foreign(private)
+def _runs(options: HistoryOptions, root: Path | None) -> None:
+    runs = _found(options, Reader(project_state(root)))
     if options.json:
-        print_json({"ok": True, "foreign": foreign, "runs": [run_json(run) for run in runs]})
+        print_json({"ok": True, "runs": [run_json(run) for run in runs]})
         return
     if not runs:
-        tell(messages(), Text("no run is like that" if options.status or options.name else "no runs yet"))
+        tell(messages(), Text("no runs match" if options.status or options.name else "no runs yet"))
+        hint(root)
         return
     columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cost", "")
     rows = table(*columns, right=("took", "tokens", "cost"))
     for run in runs:
-        rows.add_row(*_row(run, foreign=foreign))
+        rows.add_row(*_row(run))
     page().print(rows)
-    if not foreign:
-        hint(private)
+    hint(root)
 
 
 def _found(options: HistoryOptions, reader: Reader) -> list[RunRow]:
@@ -115,9 +113,8 @@ def _found(options: HistoryOptions, reader: Reader) -> list[RunRow]:
     return reader.runs(limit=options.limit, name=options.name, status=status)
 
 
-def _row(run: RunRow, *, foreign: bool) -> tuple[str | Text, ...]:
-    goes_on = run.resumable and not foreign
-    what = f"tideate resume {short(run.id)}" if goes_on else " ".join((run.error or "").split())
+def _row(run: RunRow) -> tuple[str | Text, ...]:
+    what = f"tideate resume {short(run.id)}" if run.resumable else " ".join((run.error or "").split())
     return (
         short(run.id),
         Text(visible(run.name)),
@@ -131,8 +128,8 @@ def _row(run: RunRow, *, foreign: bool) -> tuple[str | Text, ...]:
     )
 
 
-def _metrics(options: HistoryOptions, private: Path) -> None:
-    counted = Reader(private).metrics(name=options.name, days=options.days)
+def _metrics(options: HistoryOptions, root: Path | None) -> None:
+    counted = Reader(project_state(root)).metrics(name=options.name, days=options.days)
     if options.json:
         print_json({"ok": True, "metrics": [_metrics_json(row) for row in counted]})
         return

@@ -10,7 +10,7 @@ from tideate_core.cli.output import fail, print_json, print_text
 from tideate_core.cli.wiring import locate
 from tideate_core.errors import ConfigError, InvalidInput, TideateError, UnknownToken
 from tideate_core.machines.language import write_definition
-from tideate_core.project import private_place
+from tideate_core.project import project_state
 from tideate_core.workflows.keys import key_file
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def reveal(
 
 def _with_key(file: str, root: str | None, called: str | None) -> MachineWorkflow:
     """Open a machine with the key that there is: a new one could not have made any token."""
-    key = key_file(private_place(locate(root)))
+    key = key_file(project_state(locate(root)))
     if not key.exists():
         raise ConfigError(f"there is no key here that could have made tokens: {key} does not exist")
     return open_machine(file, root, obfuscate=True, called=called)

@@ -26,7 +26,8 @@ from tideate_core.cli.context import app as context
 from tideate_core.cli.machine import app as machine
 from tideate_core.cli.mcp import mcp
 from tideate_core.cli.mcp_client import add_to as add_mcp_tools
-from tideate_core.cli.run_arguments import add_to
+from tideate_core.cli.project import app as project
+from tideate_core.cli.run_arguments import Yes, add_to
 from tideate_core.cli.snapshot import app as snapshot
 from tideate_core.cli.streams import with_streams
 from tideate_core.garbage import collect_rarely
@@ -135,6 +136,7 @@ app.command(context)
 app.command(machine)
 add_mcp_tools(mcp)
 app.command(mcp)
+app.command(project)
 app.command(snapshot)
 
 
@@ -202,16 +204,22 @@ def trust(
     /,
     *,
     revoke: Annotated[bool, Parameter(help="Trust it no longer.")] = False,
+    yes: Yes = None,
+    json: Json = False,
     root: Root = None,
 ) -> int:
     """Trust a project's .tideate/config.toml, prompts, agents, workflows and commands as they are now.
 
-    After a change a file is not trusted any more. A .tideate/tideate.db that came with the project is trusted
-    by its name: its runs can go on then.
+    Shows what they would be able to run and what changed, and asks. After a change a file is not trusted any
+    more. Without a terminal nothing is trusted unless --yes.
     """
-    from tideate_core.cli.commands import trust as command
+    if revoke:
+        from tideate_core.cli.trust import revoke as revoke_command
 
-    return command(file, root, revoke=revoke)
+        return revoke_command(file, root, as_json=json)
+    from tideate_core.cli.trust import trust as command
+
+    return command(file, root, policy=yes, as_json=json)
 
 
 @app.command

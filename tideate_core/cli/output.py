@@ -27,6 +27,7 @@ __all__ = [
     "markdown",
     "markdown_source",
     "messages",
+    "note",
     "path_line",
     "print_json",
     "print_result",
@@ -97,6 +98,11 @@ def tell(console: Console, text: Text, *, indent: int = 2) -> None:
     if console.file.isatty():
         text = Text("\n").join(part for line in text.split("\n") for part in _hung(line, indent, console))
     console.print(text, soft_wrap=True)
+
+
+def note(words: str) -> None:
+    """Print what a person should know beside what was asked for."""
+    tell(messages(), Text(f"note: {visible(words)}", style="yellow"))
 
 
 def tell_mistakes(console: Console, text: Text) -> None:

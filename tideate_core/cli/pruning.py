@@ -14,6 +14,7 @@ from tideate_core.cli.output import messages, print_json, tell, visible
 from tideate_core.cli.runs import short
 from tideate_core.cli.wishes import opened
 from tideate_core.engine.undoing import forget_changes, runs_with_changes
+from tideate_core.project import project_state
 from tideate_core.store import Retention
 
 if TYPE_CHECKING:
@@ -21,23 +22,24 @@ if TYPE_CHECKING:
 
     from tideate_core.cli.history import HistoryOptions
     from tideate_core.config import History
-    from tideate_core.store import Pruned
+from tideate_core.store import Pruned
 
 __all__ = ["prune"]
 
 MIB = 1024 * 1024
 
 
-def prune(options: HistoryOptions, private: Path, configured: History) -> int:
+def prune(options: HistoryOptions, root: Path | None, configured: History) -> int:
     """Forget runs, or name those that would be; returns the exit status.
 
     :param configured: what is kept where the options do not say it.
     :raises TideateError: the store or the journal cannot be read or written.
     """
+    private = project_state(root)
     changed = runs_with_changes(private)
     spare = frozenset() if options.changes else frozenset(changed)
     policy = replace(_policy(options, configured), spare=spare)
-    pruned, spared = asyncio.run(_pruned(private, policy, dry_run=options.dry_run))
+    pruned, spared = asyncio.run(_pruned(root, policy, dry_run=options.dry_run))
     if not options.dry_run:
         for run in pruned.ids:
             if run in changed:
@@ -55,10 +57,10 @@ def _policy(options: HistoryOptions, configured: History) -> Retention:
     return Retention(configured.keep_runs, configured.max_age_days, size)
 
 
-async def _pruned(private: Path, policy: Retention, *, dry_run: bool) -> tuple[Pruned, int]:
+async def _pruned(root: Path | None, policy: Retention, *, dry_run: bool) -> tuple[Pruned, int]:
     """Return what was forgotten, and how many runs only their changes kept."""
     now = time.time_ns() // 1_000_000
-    async with opened(private) as store:
+    async with opened(root) as store:
         unspared = await store.prune(replace(policy, spare=frozenset()), at=now, dry_run=True)
         pruned = await store.prune(policy, at=now, dry_run=dry_run)
     return pruned, unspared.runs - pruned.runs

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from tideate_core.app import prepare_state
 from tideate_core.cli.conducting import Manner, conduct
 from tideate_core.cli.exits import DECLINED, status_of
 from tideate_core.cli.keyboard import Keyboard
-from tideate_core.cli.output import fail, messages, tell, visible
+from tideate_core.cli.output import fail, messages, note, tell, visible
 from tideate_core.cli.runs import short, steps_words, when
 from tideate_core.cli.wiring import build_catalog, log_to_file, open_project
 from tideate_core.cli.wishes import opened, until, words_json
 from tideate_core.errors import InvalidInput, RunEnded, RunNotActive, TideateError
-from tideate_core.store.identity import require_ours
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import resumable, state_of
 
@@ -59,7 +59,7 @@ def resume(options: ResumeOptions) -> int:
 
 
 async def _resume(options: ResumeOptions, project: Project) -> int:
-    await asyncio.to_thread(require_ours, project.private)
+    await asyncio.to_thread(prepare_state, project.root, note)
     reader = Reader(project.private)
     manner = Manner(options.policy, options.json)
     run = await _wanted(options, reader, manner)
@@ -73,7 +73,7 @@ async def _resume(options: ResumeOptions, project: Project) -> int:
     if run.ended:
         raise RunEnded(f"run {short(run.id)} is {run.status}; only a run that has not ended can go on")
     if run.status == "paused" and run.lease is not None and run.lease.alive:
-        return await _wake(project.private, reader, run, as_json=options.json)
+        return await _wake(project.root, reader, run, as_json=options.json)
     return await conduct(
         project,
         build_catalog(project.root),
@@ -109,10 +109,10 @@ async def _wanted(options: ResumeOptions, reader: Reader, manner: Manner) -> Run
     return newest if answer is not None and answer.lower() in ("", "y", "yes") else None
 
 
-async def _wake(private: Path, reader: Reader, run: RunRow, *, as_json: bool) -> int:
+async def _wake(root: Path | None, reader: Reader, run: RunRow, *, as_json: bool) -> int:
     """Have the process that paused a run go on with it."""
     assert run.lease is not None  # noqa: S101 the caller looked
-    async with opened(private) as store:
+    async with opened(root) as store:
         await store.wish(run.id, "resume")
     now = await until(reader, run.id, lambda now: now.status != "paused", WITHIN)
     if now.status == "paused":

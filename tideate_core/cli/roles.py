@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from tideate_core.agents.role_file import LARGEST_ROLE
 from tideate_core.agents.roles import BUILTIN_ROLES, Roles
 from tideate_core.cli.exits import DONE, status_of
 from tideate_core.cli.output import fail, label, messages, print_json, print_text, tell, visible
 from tideate_core.cli.runs import lasted, page, table
 from tideate_core.cli.wiring import locate
-from tideate_core.errors import ConfigError, TideateError, WorkspaceError
-from tideate_core.project import agents_dir, config_dir, inside
+from tideate_core.errors import ConfigError, TideateError, UnusableFile, WorkspaceError
+from tideate_core.project import config_dir, read_document, write_document
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.agents.roles import Role
+from tideate_core.agents.roles import Role
 
 __all__ = ["eject", "list_roles", "names", "show"]
 
@@ -108,19 +110,14 @@ def eject(name: str, root: str | None) -> int:
 
 
 def _write(root: Path, name: str) -> Path:
-    path = agents_dir(root) / f"{name}.md"
-    if not inside(path.parent, root):
-        raise WorkspaceError(f"{path.parent} leads out of the project; nothing was written")
+    document = f".tideate/agents/{name}.md"
     content = (BUILTIN_ROLES / f"{name}.md").read_bytes()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
-            file.write(content)
+        return write_document(root, document, content, replace=False)
     except FileExistsError as error:
-        raise WorkspaceError(f"{path} is there already; it was left as it is") from error
-    except OSError as error:
-        raise WorkspaceError(f"{path} cannot be written: {error.strerror}") from error
-    return path
+        raise WorkspaceError(f"{root / document} is there already; it was left as it is") from error
+    except UnusableFile as error:
+        raise WorkspaceError(str(error)) from error
 
 
 def _origin(role: Role, root: Path | None) -> list[str]:
@@ -129,8 +126,8 @@ def _origin(role: Role, root: Path | None) -> list[str]:
     if (config_dir() / "agents" / f"{role.name}.md").is_file():
         found.append("yours")
     if root is not None:
-        path = agents_dir(root) / f"{role.name}.md"
-        if path.is_file() and inside(path, root):
+        with suppress(FileNotFoundError, UnusableFile):
+            read_document(root, f".tideate/agents/{role.name}.md", LARGEST_ROLE)
             found.append("the project's")
     return found
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from tideate_core.app import prepare_state, recover_before
 from tideate_core.cli.exits import DECLINED, DONE, status_of
-from tideate_core.cli.output import fail, messages, print_json, tell, visible
+from tideate_core.cli.output import fail, messages, note, print_json, tell, visible
 from tideate_core.cli.runs import page, short, state_text, table, when
 from tideate_core.cli.wiring import open_project
 from tideate_core.cli.wishes import opened
@@ -40,16 +41,16 @@ def rollback(wanted: str | None, root: str | None, *, policy: bool | None, as_js
     """Take back a run's changes, or list the runs that changed files; returns the exit status.
 
     :param wanted: the run's id, or the beginning of it.
-    :param policy: the answer to the question; None asks where there is a person, and goes on where there is
-        none: it was asked for by name, and no edit of a person's is lost by it.
+    :param policy: the answer to the question; None asks where there is a person, and declines without one.
     """
     try:
         project = open_project(root)
+        prepare_state(project.root, note)
         if wanted is None:
             return _list(project, as_json=as_json)
         run, members = _chosen(project, wanted)
         if not asyncio.run(_agreed(project, run, members, policy)):
-            return _declined(as_json=as_json)
+            return _declined(policy, as_json=as_json)
         done = asyncio.run(_take_back(project, run, members))
     except TideateError as error:
         fail(error, as_json=as_json)
@@ -100,7 +101,7 @@ async def _agreed(project: Project, run_id: str, members: list[str], policy: boo
     """Show what would be restored, and ask; True where nobody is to be asked."""
     if policy is False:
         return False
-    if policy or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if policy:
         return True
     ahead = await asyncio.to_thread(_undoing(project).look_ahead, members)
     if not ahead.names or ahead.conflicts:
@@ -108,6 +109,8 @@ async def _agreed(project: Project, run_id: str, members: list[str], policy: boo
     for path in ahead.names:
         how = "would be restored, your edits kept" if path in ahead.merged else "would be restored"
         messages().print(f"{how}: {visible(path)}", markup=False, soft_wrap=True)
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
     # here, because it takes the engine
     from tideate_core.cli.questions import Questions
     from tideate_core.engine import ConfirmationRequest
@@ -117,8 +120,8 @@ async def _agreed(project: Project, run_id: str, members: list[str], policy: boo
     return (await Questions(messages()).ask(request)).accepted
 
 
-def _declined(*, as_json: bool) -> int:
-    words = "declined; nothing was changed"
+def _declined(policy: bool | None, *, as_json: bool) -> int:
+    words = "declined; nothing was changed" + ("" if policy is False else " (--yes rolls back)")
     if as_json:
         print_json({"ok": False, "error": words, "error_code": "Declined"})
     else:
@@ -127,8 +130,9 @@ def _declined(*, as_json: bool) -> int:
 
 
 async def _take_back(project: Project, run_id: str, members: list[str]) -> RolledBack:
+    await recover_before(project.root, note)
     undoing = _undoing(project)
-    done = await undoing.roll_back(run_id, members, lambda: opened(project.private))
+    done = await undoing.roll_back(run_id, members, lambda: opened(project.root))
     if done.cancelled:
         tell(messages(), Text(f"run {short(run_id)} had not ended; it is cancelled now", style="yellow"))
     return done

@@ -10,11 +10,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tideate_core.cli.output import messages, tell, visible
+from tideate_core.cli.output import messages, note, tell, visible
 from tideate_core.cli.places import locate
-from tideate_core.errors import CheckpointNotFound, StoreError, StoreIsForeign
-from tideate_core.project import private_place
-from tideate_core.store.identity import require_ours
+from tideate_core.errors import CheckpointNotFound, StoreError
+from tideate_core.project import project_state
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import resumable, state_of
 
@@ -32,7 +31,6 @@ __all__ = [
     "hint",
     "lasted",
     "lease_json",
-    "note_foreign",
     "page",
     "private_of",
     "reader_of",
@@ -65,7 +63,7 @@ def private_of(root: str | None) -> Path:
     :param root: the directory that `--root` names.
     :raises ConfigError: it does not exist.
     """
-    return private_place(locate(root))
+    return project_state(locate(root))
 
 
 def reader_of(root: str | None) -> Reader:
@@ -133,16 +131,16 @@ def state_text(run: RunRow) -> Text:
     return Text(state, style=STYLES[state])
 
 
-def hint(private: Path) -> None:
-    """Say on stderr, in one line, that there are runs to go on with; nothing where there are none."""
+def hint(root: Path | None) -> None:
+    """Say on stderr that there are runs to go on with, or state that may be this project's."""
     try:
-        runs = resumable(Reader(private))
-        if runs:
-            require_ours(private)
+        runs = resumable(Reader(project_state(root)))
     except StoreError as error:
         tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
         return
     if not runs:
+        if root is not None:
+            _hint_of_state(root)
         return
     newest = runs[0]
     if len(runs) == 1:
@@ -156,14 +154,18 @@ def hint(private: Path) -> None:
     tell(messages(), Text(visible(words), style="yellow"))
 
 
-def note_foreign(private: Path) -> bool:
-    """Say on stderr that runs were made by somebody else's tideate, if they were; returns whether so."""
-    try:
-        require_ours(private)
-    except StoreIsForeign as error:
-        tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
-        return True
-    return False
+def _hint_of_state(root: Path) -> None:
+    # here, because most projects have state, or never had any
+    from tideate_core.app.earlier_state import earlier_state
+    from tideate_core.app.projects import moved_from
+
+    for one in moved_from(root):
+        note(f"this may be {one.path}, moved: `tideate project move {one.path} {root}` brings its runs along")
+    if not project_state(root).exists() and (left := earlier_state(root)):
+        note(
+            f".tideate/ has {', '.join(left)} of an earlier version: the next run, resume or rollback moves "
+            "what your tideate made"
+        )
 
 
 def when(at: int, *, seconds: bool = False) -> str:

@@ -12,9 +12,7 @@ from tideate_core.cli.output import fail, path_line, print_json, results, visibl
 from tideate_core.cli.runs import (
     cost_words,
     lasted,
-    note_foreign,
     page,
-    private_of,
     reader_of,
     restored_words,
     run_json,
@@ -56,7 +54,6 @@ def show(run_id: str, root: str | None, *, events: bool, step: str | None, as_js
     try:
         reader = reader_of(root)
         run = reader.run(run_id)
-        foreign = note_foreign(private_of(root))
         steps = reader.steps(run.id)
         happened = reader.events(run.id)
         if step is not None:
@@ -65,7 +62,7 @@ def show(run_id: str, root: str | None, *, events: bool, step: str | None, as_js
         points = reader.checkpoints(run.id)
         if as_json:
             shape = _json(reader, run, steps, happened if events else None, happened, points)
-            print_json({**shape, "foreign": foreign})
+            print_json(shape)
         else:
             _show(reader, run, steps, happened, points)
             if events:

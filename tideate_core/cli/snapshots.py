@@ -9,9 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rich.text import Text
 
+from tideate_core.app import recovery_names, recovery_words
 from tideate_core.cli.diffs import patch_text
 from tideate_core.cli.exits import DECLINED, DONE, status_of
-from tideate_core.cli.output import fail, label, messages, print_json, print_text, results, tell, visible
+from tideate_core.cli.output import (
+    fail,
+    label,
+    messages,
+    note,
+    print_json,
+    print_text,
+    results,
+    tell,
+    visible,
+)
 from tideate_core.cli.runs import page, short, table, when
 from tideate_core.cli.waiting import Waiting
 from tideate_core.cli.wiring import open_project
@@ -58,6 +69,9 @@ def create(name: str, root: str | None, *, as_json: bool) -> int:
     """Make a snapshot and print its id; returns the exit status."""
 
     async def command(manager: SnapshotManager) -> int:
+        if pending := await manager.interrupted():
+            names = recovery_names(pending)
+            note(f"a restore of a snapshot was interrupted, so these files may be half restored: {names}")
         with Waiting(messages(), "reading the project's files") as waiting:
             made = await manager.get(await manager.create(name, progress=waiting))
         if as_json:
@@ -123,6 +137,7 @@ def restore(options: RestoreOptions) -> int:
 
     async def command(manager: SnapshotManager) -> int:
         chosen = await _chosen(manager, options.snapshot)
+        await _note_interrupted(manager)
         if options.policy is not True:
             found = await _compared(manager, chosen, changes=False)
             if found and not await _confirmed(options, chosen, found):
@@ -159,18 +174,8 @@ def delete(wanted: tuple[str, ...], root: str | None, *, as_json: bool) -> int:
 def _done(
     command: Callable[[SnapshotManager], Coroutine[Any, Any, int]], root: str | None, as_json: bool
 ) -> int:
-    async def with_manager() -> int:
-        manager = _manager(root)
-        status = await command(manager)
-        if (recovered := manager.recovered) is not None:
-            words = (
-                f"note: a restore that was interrupted was put back: {', '.join(recovered.restored[:MANY])}"
-            )
-            tell(messages(), Text(visible("; ".join([words, *recovered.left])), style="yellow"))
-        return status
-
     try:
-        return asyncio.run(with_manager())
+        return asyncio.run(command(_manager(root)))
     except TideateError as error:
         fail(error, as_json=as_json)
         return status_of(error)
@@ -181,6 +186,11 @@ def _manager(root: str | None) -> SnapshotManager:
     if project.root is None:
         raise ConfigError("there is no project here to make snapshots of; name one with --root")
     return SnapshotManager(project.root, limits=SnapshotLimits.configured(project.loaded.config.snapshots))
+
+
+async def _note_interrupted(manager: SnapshotManager) -> None:
+    if pending := await manager.interrupted():
+        note(recovery_words(pending))
 
 
 async def _chosen(manager: SnapshotManager, wanted: str | None, *, damaged: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""Puts the rooms together for the shell."""
+"""Wiring of the rooms for the shell."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core import config
+from tideate_core.app import open_store
 from tideate_core.cli.logs import log_to_file
 from tideate_core.cli.places import locate
 from tideate_core.engine import WorkflowRunner, register_builtin
-from tideate_core.project import config_dir, private_dir, private_place, state_dir
-from tideate_core.store import Store
+from tideate_core.project import config_dir, project_state, state_dir
 from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
 from tideate_core.workspace import Workspace
 
@@ -39,7 +39,7 @@ class Project:
     @property
     def private(self) -> Path:
         """Where the journal is; it may not exist yet."""
-        return private_place(self.root)
+        return project_state(self.root)
 
 
 def build_catalog(root: Path | None) -> Catalog:
@@ -92,7 +92,7 @@ async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> As
         front,
         lambda _request: project.workspace,
         PromptLibrary([config_dir() / "prompts"], project=project.root),
-        lambda: Store.open(private_dir(project.root)),
+        lambda: open_store(project.root),
         tools=servers,
     )
     try:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from tideate_core.app import open_store
 from tideate_core.cli.exits import DONE, FAILED, status_of
 from tideate_core.cli.output import fail, messages, print_json, tell, visible
-from tideate_core.cli.runs import private_of, run_json, short
+from tideate_core.cli.places import locate
+from tideate_core.cli.runs import run_json, short
 from tideate_core.errors import (
     RollbackConflict,
     RunEnded,
@@ -20,14 +22,14 @@ from tideate_core.errors import (
     TideateError,
     WorkspaceError,
 )
-from tideate_core.store import Store
+from tideate_core.project import project_state
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
     from pathlib import Path
 
-    from tideate_core.store import RunRow
+    from tideate_core.store import RunRow, Store
 
 __all__ = ["cancel", "opened", "pause", "until", "words_json"]
 
@@ -42,7 +44,7 @@ def pause(run_id: str, root: str | None, *, within: float, as_json: bool) -> int
 
     :param within: seconds to wait for it.
     """
-    return _done(lambda: _pause(private_of(root), run_id, within, as_json), as_json)
+    return _done(lambda: _pause(run_id, locate(root), within, as_json), as_json)
 
 
 def cancel(run_id: str, root: str | None, *, within: float, as_json: bool) -> int:
@@ -50,16 +52,18 @@ def cancel(run_id: str, root: str | None, *, within: float, as_json: bool) -> in
 
     :param within: seconds to wait for its owner.
     """
-    return _done(lambda: _cancel(run_id, root, within, as_json), as_json)
+    return _done(lambda: _cancel(run_id, locate(root), within, as_json), as_json)
 
 
 @asynccontextmanager
-async def opened(private: Path) -> AsyncIterator[Store]:
-    """Give the store of a private directory, and close it afterwards.
+async def opened(root: Path | None) -> AsyncIterator[Store]:
+    """Give the store of a project, and close it afterwards.
 
-    :raises StoreError: it cannot be used.
+    :param root: of the project, None outside of any.
+    :raises ConfigError: the private state cannot be used.
+    :raises StoreError: the store cannot be used.
     """
-    store = await asyncio.to_thread(Store.open, private)
+    store = await asyncio.to_thread(open_store, root)
     try:
         yield store
     finally:
@@ -97,13 +101,13 @@ def _done(command: Callable[[], Coroutine[Any, Any, int]], as_json: bool) -> int
         return status_of(error)
 
 
-async def _pause(private: Path, wanted: str, within: float, as_json: bool) -> int:
-    reader = Reader(private)
+async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
+    reader = Reader(project_state(root))
     run = await asyncio.to_thread(reader.run, wanted)
     if run.ended:
         raise RunEnded(f"run {short(run.id)} is {run.status}; there is nothing left to pause")
     if run.status != "paused":
-        async with opened(private) as store:
+        async with opened(root) as store:
             with _told_if_slow(store):
                 await store.wish(run.id, "pause")
         run = await until(reader, run.id, lambda now: now.ended or now.status == "paused", within)
@@ -116,13 +120,12 @@ async def _pause(private: Path, wanted: str, within: float, as_json: bool) -> in
     return words_json(run, f"{name} was asked to pause; it does after {step}", as_json=as_json)
 
 
-async def _cancel(wanted: str, root: str | None, within: float, as_json: bool) -> int:
-    private = private_of(root)
-    reader = Reader(private)
+async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
+    reader = Reader(project_state(root))
     run = await asyncio.to_thread(reader.run, wanted)
     if run.ended:
         raise RunEnded(f"run {short(run.id)} is {run.status}; there is nothing left to cancel")
-    async with opened(private) as store:
+    async with opened(root) as store:
         try:
             with _told_if_slow(store):
                 await store.wish(run.id, "cancel")
@@ -167,12 +170,12 @@ def _told_if_slow(store: Store | None, run: RunRow | None = None) -> Iterator[No
         due.cancel()
 
 
-async def _give_up(store: Store, run: RunRow, root: str | None) -> None:
+async def _give_up(store: Store, run: RunRow, root: Path | None) -> None:
     # here, because few commands write files
     from tideate_core.cli.wiring import open_project
     from tideate_core.engine.abandoned import give_up, put_back
 
-    project = await asyncio.to_thread(open_project, root)
+    project = await asyncio.to_thread(open_project, None if root is None else str(root))
     given_up = await give_up(store, run, project.workspace)
     try:
         done = await put_back(project.workspace, given_up)

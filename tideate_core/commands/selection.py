@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.commands.detection import Check, Tool, detect
 from tideate_core.commands.environment import make_environment, of_project
 from tideate_core.commands.trust import CommandTrust
-from tideate_core.project import Trust
+from tideate_core.errors import UnusableFile
+from tideate_core.project import CONFIG_NAME, Trust, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,10 +76,10 @@ class ProjectTrust:
     that names the command.
     """
 
-    def __init__(self, root: Path, trust: Trust | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._trust = trust or Trust()
-        self._commands = CommandTrust(root, self._trust)
+        self._trust = Trust(root)
+        self._commands = CommandTrust(root)
 
     def allows(self, tool: Tool) -> bool:
         """Tell whether a command may run.
@@ -99,7 +100,7 @@ class ProjectTrust:
     def _is_declared(self, tool: Tool) -> bool:
         content, verify = _declared(self._root)
         declared = verify.get(tool.check.value)
-        return declared == list(tool.argv) and self._trust.is_trusted(_config_file(self._root), content)
+        return declared == list(tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
 
 
 def untrusted(tool: Tool) -> str:
@@ -118,12 +119,8 @@ def declared_checks(root: Path) -> frozenset[str]:
 def _declared(root: Path) -> tuple[bytes, dict[str, Any]]:
     """Return the project's configuration, and its `[verify]`; nothing of one that cannot be read."""
     try:
-        content = _config_file(root).read_bytes()
+        content = read_document(root, CONFIG_NAME)
         verify: Any = tomllib.loads(content.decode()).get("verify")
-    except (OSError, ValueError):
+    except (OSError, ValueError, UnusableFile):
         return b"", {}
     return content, verify if isinstance(verify, dict) else {}
-
-
-def _config_file(root: Path) -> Path:
-    return root / ".tideate" / "config.toml"

@@ -1,7 +1,8 @@
-"""Whether a command may run in a project: it runs the project's code, so a person has to have said so."""
+"""Trust in commands that run a project's code: a person has to have said that they may."""
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from tideate_core.project import Trust
@@ -23,16 +24,15 @@ class CommandTrust:
     themselves for example, may change: that is what it is run for.
     """
 
-    def __init__(self, root: Path, trust: Trust | None = None) -> None:
-        self._root = root
-        self._trust = trust or Trust()
+    def __init__(self, root: Path) -> None:
+        self._trust = Trust(root)
 
     def is_trusted(self, tool: Tool) -> bool:
         """Tell whether the person trusts this command here.
 
         :raises ConfigError: what is trusted cannot be read.
         """
-        return self._trust.knows_definition(self._root, tool.meaning)
+        return self._trust.allows(tool.meaning)
 
     def trust(self, tools: Iterable[Tool]) -> None:
         """Trust these commands here.
@@ -40,11 +40,4 @@ class CommandTrust:
         :raises ConfigError: what is trusted cannot be read or written.
         """
         for tool in tools:
-            self._trust.keep_definition(self._root, tool.meaning)
-
-    def revoke(self) -> bool:
-        """Trust no command here any more; False if none was trusted.
-
-        :raises ConfigError: what is trusted cannot be read or written.
-        """
-        return self._trust.revoke(self._root)
+            self._trust.allow(tool.meaning, f"`{shlex.join(tool.argv)}` ({tool.check})")

@@ -1,4 +1,4 @@
-"""Reading the configuration: from the person's file, the project's file and `setup()`."""
+"""Reading the configuration from the person's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, get_args
 from pydantic import BaseModel, ValidationError
 
 from tideate_core.config.schema import Config
-from tideate_core.errors import ConfigError, did_you_mean
-from tideate_core.project import Trust, config_dir
+from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
+from tideate_core.project import CONFIG_NAME, Trust, config_dir, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
@@ -42,12 +42,15 @@ class LoadedConfig:
     """MCP servers that a trusted file of the project names."""
 
 
-def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedConfig:
+def load(
+    root: Path | None, setup: Mapping[str, Any] | None = None, *, as_trusted: bool = False
+) -> LoadedConfig:
     """Read the configuration: the person's file, then the project's, then `setup()`; later wins.
 
     Keys of a project's file that decide where code is sent, or that take a confirmation away, are used only
     if the person trusted that file's content.
 
+    :param as_trusted: read the project's file as it counts once it is trusted; to show what it would do.
     :raises ConfigError: a file cannot be read, or a key is unknown or has a wrong value.
     """
     merged: dict[str, Any] = {}
@@ -55,19 +58,25 @@ def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedCon
     notices: list[str] = []
     waiting: set[str] = set()
     of_team: set[str] = set()
-    for path, of_project in _files(root):
-        content = _read(path)
-        if content is None:
-            continue
+    own = config_dir() / "config.toml"
+    content = _read(own)
+    if content is not None:
+        merged = _parse(own, content)
+        _validate(merged, str(own))
+        sources.append(own)
+    if root is not None and (content := _of_project(root, notices)) is not None:
+        path = root / CONFIG_NAME
         values = _parse(path, content)
         _validate(values, str(path))
         servers = set(values.get("mcp", {}).get("servers", {}))
-        if of_project and not Trust().is_trusted(path, content):
+        if values.pop("state", None) is not None:
+            notices.append(f"{path}: left out state: only your own configuration says where state is kept")
+        if as_trusted or Trust(root).is_trusted(CONFIG_NAME, content):
+            of_team = servers
+        else:
             values, left_out = _without_untrusted(values, merged)
             waiting = servers
             notices.extend(_untrusted_notice(path, left_out))
-        elif of_project:
-            of_team = servers
         merged = _merge(merged, values)
         sources.append(path)
     if setup:
@@ -78,10 +87,14 @@ def load(root: Path | None, setup: Mapping[str, Any] | None = None) -> LoadedCon
     return LoadedConfig(config, sources, notices, tuple(sorted(waiting)), tuple(sorted(of_team)))
 
 
-def _files(root: Path | None) -> Iterator[tuple[Path, bool]]:
-    yield config_dir() / "config.toml", False
-    if root is not None:
-        yield root / ".tideate" / "config.toml", True
+def _of_project(root: Path, notices: list[str]) -> bytes | None:
+    try:
+        return read_document(root, CONFIG_NAME)
+    except FileNotFoundError:
+        return None
+    except UnusableFile as error:
+        notices.append(str(error))
+        return None
 
 
 def _read(path: Path) -> bytes | None:

@@ -17,6 +17,7 @@ __all__ = [
     "McpServer",
     "OWN_SERVERS",
     "Snapshots",
+    "State",
     "Ui",
     "Verify",
     "WorkflowConfig",
@@ -122,6 +123,13 @@ class Verify(_Section):
     """Names of variables of ours that they get too."""
 
 
+class State(_Section):
+    """`[state]`: of the person's own configuration only."""
+
+    directory: str | None = Field(default=None, pattern=r"^[/~]")
+    """Everything private, in place of `$XDG_STATE_HOME/tideate`; `$TIDEATE_STATE` comes before it."""
+
+
 class Snapshots(_Section):
     """`[snapshots]`: how much of a project they take in, and how many are kept."""
 
@@ -209,6 +217,7 @@ class Config(_Section):
     history: History = History()
     mcp: Mcp = Mcp()
     snapshots: Snapshots = Snapshots()
+    state: State = State()
     verify: Verify = Verify()
 
     @model_validator(mode="after")

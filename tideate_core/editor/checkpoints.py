@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.checkpoints import CheckpointManager, read_checkpoint
 from tideate_core.errors import RunNotFound
-from tideate_core.project import private_place
+from tideate_core.project import project_state
 from tideate_core.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -76,11 +76,11 @@ class Checkpoints:
 
     async def _manager(self, params: dict[str, Any]) -> CheckpointManager:
         store = await self._projects.runner(params.get("folder")).store()
-        return CheckpointManager(store, store.private)
+        return CheckpointManager(store)
 
 
 def _found(root: Path | None, run_id: str) -> RunRow:
-    reader = Reader(private_place(root))
+    reader = Reader(project_state(root))
     try:
         return reader.run(run_id)
     finally:
@@ -88,7 +88,7 @@ def _found(root: Path | None, run_id: str) -> RunRow:
 
 
 def _list(root: Path | None, run_id: str) -> dict[str, Any]:
-    reader = Reader(private_place(root))
+    reader = Reader(project_state(root))
     try:
         run = reader.run(run_id)
         rows = reader.checkpoints(run.id, limit=MOST + 1)
@@ -98,7 +98,7 @@ def _list(root: Path | None, run_id: str) -> dict[str, Any]:
 
 
 def _loaded(root: Path | None, checkpoint: str) -> CheckpointDTO:
-    reader = Reader(private_place(root))  # also of a database that nothing is gone on with
+    reader = Reader(project_state(root))  # also of a database that nothing is gone on with
     try:
         return read_checkpoint(reader, checkpoint)
     finally:

@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core import config as configuration
 from tideate_core.adapters import AdapterPool
+from tideate_core.app import open_store, plan_trust, recover_before
 from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, without_changes
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
 from tideate_core.mcp.client import MCPClient
-from tideate_core.project import Trust, config_dir, find_root, private_dir
-from tideate_core.store import Reader, Store
-from tideate_core.store.database import FILE
-from tideate_core.store.identity import trust as trust_database
+from tideate_core.project import config_dir, find_root, make_project_state, project_state
+from tideate_core.store import Reader
 from tideate_core.workflows import Catalog, PromptLibrary
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
+    from tideate_core.app import TrustPlan
     from tideate_core.engine import FrontEnd, WorkflowResult
     from tideate_core.engine.undoing import RolledBack
+    from tideate_core.store import Store
     from tideate_core.workflows import WorkflowRegistry
     from tideate_core.workspace import Buffers, SnapshotManager
 
@@ -111,11 +112,21 @@ class Projects:
         root = self._root(request)
         context = request.context.model_copy(update={"cwd": str(root)})
         project = self._project(root)
+        await self._recover(find_root(root))
         return await project.runner.run(request.model_copy(update={"context": context}))
 
     async def resume_run(self, execution_id: str, folder: str | None = None) -> WorkflowResult:
         """Continue a run of a folder's project that another process left; see `WorkflowRunner.resume_run`."""
-        return await self.runner(folder).resume_run(execution_id)
+        runner = self.runner(folder)
+        await self._recover(self.root(folder))
+        return await runner.resume_run(execution_id)
+
+    async def recover(self, folder: str | None) -> None:
+        """Put back an interrupted restore of a snapshot in a folder's project, after saying so."""
+        await self._recover(self.root(folder))
+
+    async def _recover(self, root: Path | None) -> None:
+        await recover_before(root, lambda words: self._notify([words]), self._buffers)
 
     def runner(self, folder: str | None = None) -> WorkflowRunner:
         """Return the runner of a folder's project.
@@ -160,12 +171,13 @@ class Projects:
         here = self.root(folder) or self._folder(folder)
         started = find_root(self._cwd) or self._cwd
         for root in dict.fromkeys([*self._open, here, started]):
-            private = private_dir(find_root(root))
+            private = project_state(find_root(root))
             members = await self._members(private, execution_id)
             if members:
+                await self._recover(find_root(root))
                 undoing = Undoing(root, private, self._buffers)
                 return await undoing.roll_back(execution_id, members, partial(self._store, root))
-        reader = Reader(private_dir(find_root(here)))
+        reader = Reader(project_state(find_root(here)))
         raise await asyncio.to_thread(without_changes, reader, execution_id)
 
     async def _members(self, private: Path, execution_id: str) -> list[str]:
@@ -182,25 +194,17 @@ class Projects:
         """Give the store of a project that is worked in; it stays open."""
         yield await self._project(root).runner.store()
 
-    def trust(self, path: str | None, folder: str | None = None) -> list[str]:
-        """Trust a file, else a project's files and commands, as they are now; returns what that is.
+    def plan_trust(self, path: str | None, folder: str | None = None) -> TrustPlan:
+        """Return what would be trusted: a file, else a project's files and commands; blocking.
 
         :param folder: in the project that is meant; where the editor was started if None.
-        :raises ConfigError: there is no such file.
-        :raises StoreError: it is a database that cannot be trusted.
+        :raises ConfigError: there is nothing to trust, or it cannot be read.
         """
-        if path is None:
-            start = Path(folder) if folder else self._cwd
-            from tideate_core.gates.trusting import trust_all
-
-            return trust_all(find_root(start) or start)
-        if not Path(path).is_file():
-            raise ConfigError(f"{path} does not exist; there is nothing to trust")
-        if Path(path).name == FILE:
-            trust_database(Path(path))
-            return [path]
-        Trust().trust(Path(path))
-        return [path]
+        start = self._folder(folder) if path is None else Path(path)
+        root = find_root(start)
+        if root is None:
+            raise ConfigError(f"{start} is in no project; there is nothing to trust")
+        return plan_trust(root, Catalog(self._registry, root), None if path is None else Path(path))
 
     def servers(self, folder: str | None = None) -> MCPClient:
         """Return the MCP servers of a folder's project; see `runner`."""
@@ -289,12 +293,12 @@ class Projects:
             self._front,
             lambda request: self._workspace(Path(request.context.cwd), loaded.config.limits),
             prompts,
-            lambda: Store.open(private_dir(find_root(root))),
+            lambda: open_store(find_root(root)),
             tools=servers,
         )
         projects.append(_Project(loaded, runner, adapters, servers))
         return projects[-1]
 
     def _workspace(self, root: Path, limits: configuration.Limits) -> Workspace:
-        private = private_dir(find_root(root))
+        private = make_project_state(find_root(root))
         return Workspace(root, buffers=self._buffers, private=private, max_bytes=limits.max_file_kib * 1024)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.editor import stored
 from tideate_core.engine.abandoned import give_up, put_back
-from tideate_core.errors import RunNotActive, RunNotFound, StoreError, StoreIsForeign
+from tideate_core.errors import RunNotActive, RunNotFound, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,9 +147,6 @@ class Offers:
     async def _look(self, root: Path | None) -> None:
         try:
             runs = await stored.interrupted(root)
-        except StoreIsForeign as error:
-            self._post({"type": "notices", "notices": [str(error)]})
-            return
         except StoreError as error:
             # whoever needs the store is told; who only opened a file is not
             log.warning("no look for interrupted runs: %s", error)

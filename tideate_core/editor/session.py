@@ -5,25 +5,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tideate_core.editor import definitions, holdings, inputs, language, tools
+from tideate_core.editor import definitions, inputs, language, tools
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.contexts import Contexts
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.runs import Offers, StoredRuns
-from tideate_core.editor.snapshots import Recovery, Snapshots
+from tideate_core.editor.snapshots import Snapshots
+from tideate_core.editor.trust import TrustRequests
 from tideate_core.engine import RunRequest, register_builtin
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from tideate_core.workflows import Registration
 
@@ -58,7 +59,6 @@ class Session:
             opened=self._opened,
         )
         self._offers = Offers(post)
-        self._recovery = Recovery(self._projects.snapshots, self._notify)
         snapshots = Snapshots(self._projects)
         runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
         contexts = Contexts(self._projects)
@@ -87,7 +87,7 @@ class Session:
             "register": self._register,
             "ask": self._ask,
             "health": self._health,
-            "trust": self._trust,
+            "trust": TrustRequests(self._projects).trust,
             "snapshots": snapshots.list,
             "snapshot_create": snapshots.create,
             "snapshot_diff": snapshots.diff,
@@ -117,7 +117,6 @@ class Session:
 
     def _opened(self, root: Path | None) -> None:
         """Look at a project that is worked in for the first time."""
-        self._recovery.look(root)
         self._offers.look(root)
 
     def _notify(self, notices: list[str]) -> None:
@@ -143,7 +142,6 @@ class Session:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._recovery.aclose()
         await self._projects.aclose()
 
     def _reply(self, key: str, task: asyncio.Task[dict[str, Any]]) -> None:
@@ -218,14 +216,6 @@ class Session:
 
     async def _health(self, _params: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "checks": await self._projects.health()}
-
-    async def _trust(self, params: dict[str, Any]) -> dict[str, Any]:
-        path = params.get("path")
-        if path is not None and not params.get("confirmed"):
-            held = await asyncio.to_thread(holdings.to_confirm, Path(path))
-            if held is not None:
-                return {"ok": True, "holds": held}
-        return {"ok": True, "paths": self._projects.trust(path, params.get("folder"))}
 
 
 def _listed(known: Registration) -> dict[str, Any]:

@@ -1,33 +1,23 @@
-"""Snapshots in the editor: made, listed, compared, restored, deleted; interrupted restores are put back."""
+"""Snapshots in the editor: making, listing, comparing, restoring and deleting them."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidInput, SnapshotNotFound, TideateError
-from tideate_core.project import private_place
+from tideate_core.errors import InvalidInput, SnapshotNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from tideate_core.editor.projects import Projects
     from tideate_core.workspace import Snapshot, SnapshotManager
 
-__all__ = ["Recovery", "Snapshots"]
-
-log = logging.getLogger(__name__)
+__all__ = ["Snapshots"]
 
 MOST: Final = 2_000
 """Files of one answer."""
 LONGEST: Final = 2_000_000
 """Characters of all changes of one answer."""
 WHOLE_ID: Final = 16
-NAMED: Final = 10
-"""Files that a notice names."""
 
 
 class Snapshots:
@@ -79,6 +69,7 @@ class Snapshots:
         """
         manager = self._manager(params)
         chosen = await _chosen(manager, params)
+        await self._projects.recover(params.get("folder"))
         done = await manager.restore(chosen, delete_added=bool(params.get("delete_added")))
         return {"ok": True, **asdict(done)}
 
@@ -95,54 +86,6 @@ class Snapshots:
 
     def _manager(self, params: dict[str, Any]) -> SnapshotManager:
         return self._projects.snapshots(self._projects.root(params.get("folder")))
-
-
-class Recovery:
-    """Puts back, once for each project, what restores wrote whose process was killed.
-
-    :param manager: gives the snapshots of a project.
-    :param notify: is told what was put back.
-    """
-
-    def __init__(
-        self, manager: Callable[[Path], SnapshotManager], notify: Callable[[list[str]], None]
-    ) -> None:
-        self._manager = manager
-        self._notify = notify
-        self._seen: set[Path] = set()
-        self._working: set[asyncio.Task[None]] = set()
-
-    def look(self, root: Path | None) -> None:
-        """Look at a project that is worked in; returns at once."""
-        if root is not None and root not in self._seen:
-            self._seen.add(root)
-            task = asyncio.create_task(self._recover(root), name=f"recover the snapshots of {root}")
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
-
-    async def aclose(self) -> None:
-        """Wait for what is being put back."""
-        await asyncio.gather(*self._working)
-
-    async def _recover(self, root: Path) -> None:
-        if not await asyncio.to_thread(_interrupted, root):
-            return
-        try:
-            recovered = await self._manager(root).recover()
-        except TideateError as error:
-            log.warning("no recovery of the snapshots of %s: %s", root, error)
-            self._notify([f"a restore of a snapshot was interrupted and cannot be put back: {error}"])
-            return
-        if recovered is not None:
-            names = ", ".join(recovered.restored[:NAMED])
-            more = f" and {len(recovered.restored) - NAMED} more" if len(recovered.restored) > NAMED else ""
-            words = f"a restore of a snapshot that was interrupted was put back: {names}{more}"
-            self._notify(["; ".join([words, *recovered.left])])
-
-
-def _interrupted(root: Path) -> bool:
-    """Tell whether a restore may have been begun: without loading what snapshots need."""
-    return (private_place(root) / "snapshots" / "journal").is_dir()
 
 
 async def _chosen(manager: SnapshotManager, params: dict[str, Any]) -> str:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.editor.history import actions, page_of, undoable, wanted
 from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
-from tideate_core.project import private_place
-from tideate_core.store.identity import require_ours
+from tideate_core.project import project_state
 from tideate_core.store.reader import Reader
 from tideate_core.store.standing import last_given, resumable, state_of
 
@@ -58,7 +57,7 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
 
     def read(reader: Reader) -> dict[str, Any]:
         found, more = page_of(reader, which, limit, behind)
-        changed = undoable(private_place(root), reader) if found else ()
+        changed = undoable(project_state(root), reader) if found else ()
         return {"runs": [_listed(run, changed, here) for run in found], "more": more}
 
     return {"ok": True, **await _read(root, read)}
@@ -77,7 +76,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
         steps = reader.steps(run.id)
         response = _text(reader.response(run.id)) if run.ended else None
         return {
-            "run": _listed(run, undoable(private_place(root), reader), here),
+            "run": _listed(run, undoable(project_state(root), reader), here),
             "steps": [_step(step) for step in steps],
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),
@@ -114,13 +113,11 @@ async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]
     :raises RunNotFound: there is no such run.
     :raises RunEnded: it has ended.
     :raises RunIsOwned: a living process is at work on it.
-    :raises StoreIsForeign: the runs came from elsewhere.
     :raises InvalidInput: none waits to go on, or it goes on with the run that it is a step of.
     :raises StoreError: the store cannot be read.
     """
 
     def read(reader: Reader) -> tuple[RunRow, bool]:
-        require_ours(private_place(root))
         if prefix:
             run = reader.run(prefix)
             return run, _is_owned(run)
@@ -136,22 +133,18 @@ async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]
 async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     """Return the runs whose process ended before they did, the newest first.
 
-    :raises StoreIsForeign: there are some, and they came from elsewhere.
     :raises StoreError: the store cannot be read.
     """
 
     def read(reader: Reader) -> list[dict[str, Any]]:
-        runs = [_run(run) for run in resumable(reader) if run.lease is not None]
-        if runs:
-            require_ours(private_place(root))
-        return runs
+        return [_run(run) for run in resumable(reader) if run.lease is not None]
 
     return await _read(root, read)
 
 
 async def _read(root: Path | None, read: Callable[[Reader], T]) -> T:
     def reading() -> T:
-        reader = Reader(private_place(root))
+        reader = Reader(project_state(root))
         try:
             return read(reader)
         finally:

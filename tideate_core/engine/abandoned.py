@@ -106,7 +106,7 @@ async def end_adopted(
     if run.parent is None:
         summary = summary_of(ending, workflow=run.name, total_steps=run.total_steps, recorder=recorder)
         try:
-            await asyncio.to_thread(write_summary, store.private, summary)
+            await asyncio.to_thread(write_summary, store.documents, summary)
         except StoreError:  # the run has ended all the same
             logger.exception("run %s has no summary", run.id)
     once, nests = _done_once(definition)

@@ -15,10 +15,12 @@ from tideate_core.engine.reports import Report, iso_time, write_report
 from tideate_core.engine.resuming import settled_of
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.task import from_first_write, of_a_task
+from tideate_core.errors import UnusableFile
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tideate_core.project import Documents
     from tideate_core.store import Store
     from tideate_core.store.reader import Reader
     from tideate_core.store.records import CheckpointRow, Definition, StepRow
@@ -85,13 +87,10 @@ class CheckpointManager:
     """Makes checkpoints, lists and reads them, takes runs up from them, and exports them.
 
     Automatic ones are made by the run itself, with every completed step.
-
-    :param private: the directory beside whose database `checkpoints/` is.
     """
 
-    def __init__(self, store: Store, private: Path) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._directory = private / "checkpoints"
 
     async def create(self, run_id: str) -> CheckpointRow:
         """Make a checkpoint where a run stands; retention spares it.
@@ -143,11 +142,10 @@ class CheckpointManager:
 
     def _write(self, checkpoint: CheckpointDTO) -> Path:
         stamp = "".join(sign for sign in checkpoint.timestamp if sign not in "-:.")
-        path = self._directory / f"checkpoint_{stamp}.json"
-        if _is_of_another(path, checkpoint.checkpoint_id):  # steps that ended in the same millisecond
-            path = self._directory / f"checkpoint_{stamp}_{checkpoint.checkpoint_id}.json"
-        write_report(path, checkpoint)
-        return path
+        documents, name = self._store.documents, f"checkpoints/checkpoint_{stamp}.json"
+        if _is_of_another(documents, name, checkpoint.checkpoint_id):  # steps that ended together
+            name = f"checkpoints/checkpoint_{stamp}_{checkpoint.checkpoint_id}.json"
+        return write_report(documents, name, checkpoint)
 
 
 def read_checkpoint(reader: Reader, checkpoint_id: str) -> CheckpointDTO:
@@ -223,11 +221,11 @@ def _memory_usage() -> int:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def _is_of_another(path: Path, checkpoint_id: str) -> bool:
+def _is_of_another(documents: Documents, name: str, checkpoint_id: str) -> bool:
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(documents.read(name))
     except FileNotFoundError:
         return False
-    except (OSError, ValueError):
+    except (UnusableFile, ValueError):
         return True  # not ours to replace
     return not isinstance(found, dict) or found.get("checkpointId") != checkpoint_id

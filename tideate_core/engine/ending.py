@@ -19,11 +19,10 @@ from tideate_core.store.records import Ending, Tokens
 from tideate_core.workflows import Declined, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tideate_core.engine.execution import Execution
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.resuming import Past
+    from tideate_core.project import Documents
     from tideate_core.store.reader import Reader
     from tideate_core.store.records import EventRow, RunRow
 
@@ -162,7 +161,9 @@ def _all_back(event: EventRow | None) -> bool:
     return event is not None and event.data["error"] is None and not event.data["left"]
 
 
-async def leave_summary(execution: Execution, ending: Ending, recorder: Recorder, private: Path) -> None:
+async def leave_summary(
+    execution: Execution, ending: Ending, recorder: Recorder, documents: Documents
+) -> None:
     """Write the run's summary for other tools; where that fails the run has ended all the same."""
     # here: nothing of it is needed until now
     from tideate_core.engine.reports import summary_of, write_summary
@@ -171,14 +172,14 @@ async def leave_summary(execution: Execution, ending: Ending, recorder: Recorder
     total = len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0
     summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)
     try:
-        await asyncio.to_thread(write_summary, private, summary)
+        await asyncio.to_thread(write_summary, documents, summary)
         if definition.name == HANDOFF:
-            await asyncio.to_thread(_leave_state, execution, ending, private)
+            await asyncio.to_thread(_leave_state, execution, ending, documents)
     except StoreError:
         log.exception("run %s has no summary", execution.id)
 
 
-def _leave_state(execution: Execution, ending: Ending, private: Path) -> None:
+def _leave_state(execution: Execution, ending: Ending, documents: Documents) -> None:
     """Write the last state of a handoff; blocking.
 
     :raises StoreError: it cannot be written.
@@ -188,7 +189,7 @@ def _leave_state(execution: Execution, ending: Ending, private: Path) -> None:
 
     why = "" if ending.status == "completed" else ending.error or f"it was {ending.reason or 'cancelled'}"
     if (state := last_state(execution.id, execution.results, why)) is not None:
-        write_json(FILES["state"].of(private), state)
+        write_json(documents, FILES["state"].path, state)
 
 
 def executed_of(reader: Reader, run_id: str) -> dict[str, dict[str, str]]:

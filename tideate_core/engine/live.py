@@ -176,7 +176,7 @@ class LiveRun:
             self._tools.front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, data))
             return replace(result, ok=False, cancelled=False, reason=None, **words)
         if self.parent is None and self._store is not None:
-            await leave_summary(self.execution, ending, self._recorder, self._store.private)
+            await leave_summary(self.execution, ending, self._recorder, self._store.documents)
         return result
 
     async def _all_or_nothing(self, event: Event, result: WorkflowResult) -> tuple[Event, WorkflowResult]:

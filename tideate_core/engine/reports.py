@@ -1,38 +1,37 @@
-"""What a run leaves in a file for other tools: document 4's summary, written whole or not at all."""
+"""Reports that runs leave in files for other tools: the summary of a run."""
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 from pydantic.alias_generators import to_camel
 
-from tideate_core.errors import StoreError
+from tideate_core.errors import StoreError, UnusableFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from tideate_core.engine.recording import Recorder
+    from tideate_core.project import Documents
     from tideate_core.store.records import Ending
 
 __all__ = [
+    "SUMMARY",
     "Report",
     "StepCounts",
     "SummaryStatus",
     "WorkflowSummaryDTO",
     "iso_time",
     "summary_of",
-    "summary_path",
     "write_report",
     "write_summary",
-    "write_whole",
 ]
 
+SUMMARY: Final = "workflow/reports/run-summary.json"
 SummaryStatus = Literal["completed", "failed", "partial"]
 
 _STATUS: Final[Mapping[str, SummaryStatus]] = {
@@ -111,50 +110,23 @@ def summary_of(ending: Ending, *, workflow: str, total_steps: int, recorder: Rec
     )
 
 
-def summary_path(private: Path) -> Path:
-    """Return where the last run's summary is."""
-    return private / "workflow" / "reports" / "run-summary.json"
-
-
-def write_summary(private: Path, summary: WorkflowSummaryDTO) -> Path:
+def write_summary(documents: Documents, summary: WorkflowSummaryDTO) -> Path:
     """Replace the last run's summary; blocking.
 
     :raises StoreError: it cannot be written; the run itself is in the store.
     """
-    path = summary_path(private)
-    write_report(path, summary)
-    return path
+    return write_report(documents, SUMMARY, summary)
 
 
-def write_report(path: Path, report: Report) -> None:
+def write_report(documents: Documents, name: str, report: Report) -> Path:
     """Write a report so that others see it whole or not at all, also after a power loss; blocking.
 
     :raises StoreError: it cannot be written.
     """
     try:
-        write_whole(path, _text_of(report).encode())
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error.strerror}; the run itself is kept in the database"
-        ) from error
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Replace a file, or make it, so that others see it whole or not at all; blocking.
-
-    :raises OSError: it cannot be written; what was there is.
-    """
-    temp = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with temp.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temp.replace(path)
-    except BaseException:
-        temp.unlink(missing_ok=True)
-        raise
+        return documents.write(name, _text_of(report).encode())
+    except UnusableFile as error:
+        raise StoreError(f"{error}; the run itself is kept in the database") from error
 
 
 def _text_of(report: Report) -> str:

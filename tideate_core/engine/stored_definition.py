@@ -39,9 +39,7 @@ class Workflows(Protocol):
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration: ...
 
-    def kept(
-        self, definition: WorkflowDefinition, source: Source, path: Path | None, now: Registration | None
-    ) -> Registration: ...
+    def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ async def definition_for(
     :param changed: what counts where they differ.
     :param obfuscate: the run was started so.
     :raises DefinitionChanged: they differ and nobody can be asked, or the person wants neither; or its own
-        lacks its handlers, or would need the person's trust and does not have it.
+        lacks its handlers, or its file is not trusted any more.
     :raises UnknownWorkflow: the file is wanted and there is none.
     :raises InvalidDefinition: the file is wanted and has mistakes.
     """
@@ -153,7 +151,7 @@ def _rebuilt(
         source = cast("Source", stored.source)
         return Registration(_machine(stored, now, obfuscate), {}, source, path)
     try:
-        return catalog.kept(_definition_of(stored), source, path, now)
+        return catalog.kept(_definition_of(stored), source, path)
     except InvalidDefinition as error:
         registered = _REGISTERED.get(stored.source)
         hint = f"; it was registered {registered}" if registered else ""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.engine.abandoned import end_adopted
 from tideate_core.engine.opening import let_go
-from tideate_core.errors import InvalidInput, RunNotFound, StoreError, StoreIsForeign
-from tideate_core.store.identity import require_ours
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store.reader import Reader
 from tideate_core.workspace.commit import to_the_end
 from tideate_core.workspace.journal import FamilyJournal, Journal
@@ -121,20 +120,16 @@ class Undoing:
     def look_ahead(self, members: Sequence[str]) -> Unwound:
         """Return what taking runs back would restore on disk, and what stands in its way; blocking.
 
-        :raises StoreIsForeign: this person's tideate did not write what they changed down.
         :raises WorkspaceError: the journal is damaged, or something cannot be read.
         """
-        self._require_ours(members)
         return unwind(self._root, FamilyJournal(self._private, members).records(""), None)
 
     async def take_back(self, members: Sequence[str]) -> TakenBack:
         """Restore all that runs wrote, or nothing; returns what was restored.
 
-        :raises StoreIsForeign: this person's tideate did not write down what they changed.
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        await asyncio.to_thread(self._require_ours, members)
         rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
         done, cancelled = await to_the_end(rollback.run(members[0]))
         if cancelled:
@@ -149,7 +144,6 @@ class Undoing:
         :param members: the runs whose changes are its.
         :param store: is opened only for a run that has not ended.
         :raises RunIsOwned: a living process has it.
-        :raises StoreIsForeign: this person's tideate did not write down what they changed.
         :raises RollbackConflict: something was changed since; nothing was restored or ended.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         :raises StoreError: the run's end cannot be written.
@@ -166,28 +160,6 @@ class Undoing:
                 await let_go(log)
                 raise
         return _told(done, cancelled=True)
-
-    def _require_ours(self, members: Sequence[str]) -> None:
-        """Refuse a journal that came with the project: it would have any text written over the files.
-
-        Its own seal tells, and where that is missing a database of this person's that has the run.
-        """
-        journal = Journal(self._private)
-        unsealed = [run for run in members if not all(record.is_ours for record in journal.records(run))]
-        if not unsealed:
-            return
-        require_ours(self._private)
-        reader = Reader(self._private)
-        try:
-            for run in unsealed:
-                reader.run(run)
-        except RunNotFound:
-            raise StoreIsForeign(
-                f"{self._private / 'journal' / run} was not written by your tideate, and the database has no"
-                " such run: it came with the project. Nothing was restored; remove it"
-            ) from None
-        finally:
-            reader.close()
 
 
 def _told(done: TakenBack, *, cancelled: bool) -> RolledBack:

@@ -17,7 +17,7 @@ from tideate_core.commands.selection import (
 )
 from tideate_core.errors import CommandError
 from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
-from tideate_core.project import private_dir
+from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -116,8 +116,8 @@ class VerificationPipeline:
     async def _run(self, tool: Tool, environment: dict[str, str]) -> CheckResult:
         if self._on_check is not None:
             self._on_check(tool.check, tool)
-        # some put what they make into it; made here it has the file that keeps git out of it
-        await asyncio.to_thread(private_dir, self._root)
+        # some put what they make into it
+        await asyncio.to_thread(make_project_state, self._root)
         begin = time.monotonic()
         try:
             result = await run(

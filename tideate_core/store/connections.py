@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from contextlib import closing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import StoreError
-from tideate_core.store.database import connect_to_read, migrate, translated
-from tideate_core.store.identity import is_ours, open_ours
+from tideate_core.store.database import connect_to_read, open_to_write, translated
 from tideate_core.store.rows import SCHEMA
 
 if TYPE_CHECKING:
@@ -18,10 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Connections"]
-
-
-MOST_COPIED: Final = 64 * 1024 * 1024
-"""Bytes of an old database from elsewhere that are copied into memory to be read: some tenths of a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,48 +79,11 @@ class Connections:
         version = _version(connection)
         if version >= SCHEMA:
             return connection
-        if version and not is_ours(self._path.parent):
-            return self._brought_up_beside(connection)
         connection.close()
         if version == 0:  # another process is just making it
             return None
-        open_ours(self._path).close()  # migrates it
+        open_to_write(self._path).close()  # migrates it
         return connect_to_read(self._path)
-
-    def _brought_up_beside(self, old: sqlite3.Connection) -> sqlite3.Connection:
-        """Return a copy in memory that is of this version: nothing is written to one from elsewhere.
-
-        Every thread that reads has its own and makes it anew.
-
-        :raises StoreError: it is too big for that.
-        """
-        copy = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        try:
-            with closing(old):
-                self._require_small(old)
-                old.backup(copy)
-            copy.execute("PRAGMA trusted_schema = OFF")
-            migrate(self._path, copy)
-            copy.execute("PRAGMA query_only = ON")
-        except BaseException:
-            copy.close()
-            raise
-        return copy
-
-    def _require_small(self, connection: sqlite3.Connection) -> None:
-        size = _size(connection)
-        if size > MOST_COPIED:
-            raise StoreError(
-                f"{self._path} was not made by your tideate but by an older one: to be shown it is copied"
-                f" into memory, and its {size / 2**20:,.0f} MiB are more than the {MOST_COPIED / 2**20:,.0f}"
-                f" that may be. If you know where it is from: `tideate trust {self._path}`"
-            )
-
-
-def _size(connection: sqlite3.Connection) -> int:
-    """Return the bytes of a database."""
-    values = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")]
-    return int(values[0]) * int(values[1])
 
 
 def _version(connection: sqlite3.Connection) -> int:

@@ -10,20 +10,16 @@ import threading
 import time
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import StoreError, StoreIsNewer
-from tideate_core.project import real, state_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    Look = Callable[[Path, sqlite3.Connection], None]
+    from collections.abc import Iterator, Mapping
 
 __all__ = [
     "FILE",
     "connect_to_read",
-    "in_every_version",
     "is_of_the_database",
     "may_pass",
     "migrate",
@@ -94,15 +90,12 @@ def may_pass(error: sqlite3.Error | OSError) -> bool:
     return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL)
 
 
-def open_to_write(path: Path, before: Look, name: Look) -> sqlite3.Connection:
+def open_to_write(path: Path) -> sqlite3.Connection:
     """Open the database, made and migrated where need be; any one thread at a time may use it.
 
-    :param before: looks at it before anything is written, and refuses it by raising.
-    :param name: gives it a name, before the tables of a new one are made.
     :raises StoreIsNewer: a newer tideate made it; nothing was changed.
     :raises StoreError: it cannot be used, with the reason.
     """
-    _refuse_link(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _make_private(path)
@@ -113,9 +106,7 @@ def open_to_write(path: Path, before: Look, name: Look) -> sqlite3.Connection:
         raise translated(path, error) from error
     try:
         _refuse_newer(path, connection)
-        before(path, connection)
         _set_up(path, connection)
-        name(path, connection)
         migrate(path, connection)
     except (sqlite3.Error, OSError) as error:
         connection.close()
@@ -124,18 +115,6 @@ def open_to_write(path: Path, before: Look, name: Look) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def _refuse_link(path: Path) -> None:
-    """Refuse a link that may have come with a project: it could lead to another database of the person's.
-
-    In the state directory nobody but the person can have made one.
-    """
-    if path.is_symlink() and real(path.parent) != real(state_dir()):
-        raise StoreError(
-            f"{path} is a link, and what it leads to may not be this project's; move the file itself there,"
-            " with its -wal and -shm, or remove the link"
-        )
 
 
 def _make_private(path: Path) -> None:
@@ -153,7 +132,6 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
     :raises StoreError: it cannot be used, with the reason.
     """
-    _refuse_link(path)
     try:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=ro",
@@ -166,7 +144,6 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         raise translated(path, error) from error
     try:
         connection.execute("PRAGMA query_only = ON")
-        connection.execute("PRAGMA trusted_schema = OFF")  # it may be anybody's
         _refuse_newer(path, connection)
     except sqlite3.Error as error:
         connection.close()
@@ -217,7 +194,7 @@ def _set_up(path: Path, connection: sqlite3.Connection) -> None:
     if mode != "wal":
         raise StoreError(
             f"{path} cannot be used: its file system has no shared memory for a write-ahead log"
-            f" (mode {mode!r}); put the project on a local disk"
+            f" (mode {mode!r}); let TIDEATE_STATE name a directory on a local disk"
         )
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
@@ -269,17 +246,6 @@ def _missing(version: int) -> Iterator[tuple[int, str]]:
     for number, name in _files():
         if number > version:
             yield number, _VERSION_TABLE + (_MIGRATIONS / name).read_text(encoding="utf-8")
-
-
-def in_every_version(statement: str) -> set[tuple[Any, ...]]:
-    """Return what a statement finds in the new databases of all versions that there were."""
-    found: set[tuple[Any, ...]] = set()
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        for _, script in _missing(0):
-            for made in _statements(script):
-                connection.execute(made)
-            found.update(connection.execute(statement).fetchall())
-    return found
 
 
 def _statements(script: str) -> Iterator[str]:

@@ -43,7 +43,7 @@ __all__ = [
     "step_of",
 ]
 
-SCHEMA: Final = 15
+SCHEMA: Final = 16
 """The oldest migration with everything that these statements name."""
 
 # CROSS JOIN: SQLite is not to begin with the workflows, a list is read in the order of an index of the runs

@@ -6,8 +6,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tideate_core.store.database import FILE
-from tideate_core.store.identity import open_ours
+from tideate_core.project import Documents
+from tideate_core.store.database import FILE, open_to_write
 from tideate_core.store.leases import TAKEOVER_AFTER, this_process
 from tideate_core.store.log import RunLog
 from tideate_core.store.objects import Objects, pack
@@ -32,8 +32,9 @@ class Store:
     Everything is written by one thread, one transaction at a time; reading waits for nobody.
     """
 
-    def __init__(self, private: Path, writer: Writer) -> None:
+    def __init__(self, private: Path, writer: Writer, documents: Documents) -> None:
         self._private = private
+        self._documents = documents
         self._writer = writer
         self._reader: Reader | None = None
 
@@ -41,6 +42,11 @@ class Store:
     def private(self) -> Path:
         """The directory that it is in."""
         return self._private
+
+    @property
+    def documents(self) -> Documents:
+        """Where reports about its runs are left for other tools."""
+        return self._documents
 
     @property
     def is_stuck(self) -> bool:
@@ -53,18 +59,19 @@ class Store:
         return self._writer.is_gone
 
     @classmethod
-    def open(cls, private: Path) -> Store:
+    def open(cls, private: Path, documents: Documents | None = None) -> Store:
         """Open the store of a private directory, made and migrated where need be.
 
         Blocks while another process migrates it, at most some seconds.
 
-        :raises StoreIsForeign: this person's tideate did not make it; nothing was changed.
+        :param documents: where reports about its runs are left; beside it if None.
         :raises StoreIsNewer: a newer tideate made it; nothing was changed.
         :raises StoreError: it cannot be used; the message says why and what to do.
         """
         path = private / FILE
-        connection = open_ours(path)
-        return cls(private, Writer(path, connection, Objects(private), this_process()))
+        connection = open_to_write(path)
+        writer = Writer(path, connection, Objects(private), this_process())
+        return cls(private, writer, documents or Documents(private, ""))
 
     async def begin(self, run: NewRun) -> RunLog:
         """Write a run that begins and belongs to this process; durable when this returns.

@@ -89,18 +89,14 @@ class Catalog:
         check_trust(found, self.look_at)
         return found.obfuscated(self._root) if obfuscate else found
 
-    def kept(
-        self, definition: WorkflowDefinition, source: Source, path: Path | None, now: Registration | None
-    ) -> Registration:
+    def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
         """Return what a run goes on with whose workflow is another one now.
 
         :param definition: the one that the run began with.
-        :param now: the workflow as it is now, None where there is none that may run.
         :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
-        :raises ConfigError: what is trusted cannot be read.
         """
         kept = Registration(definition, self._registry.handlers_of(definition), source, path)
-        check_kept(kept, now, self.look_at)
+        check_kept(kept, self.look_at)
         return kept
 
     def look_at(self, name: str) -> Registration:
@@ -114,7 +110,7 @@ class Catalog:
         read = self._parse(found)
         if isinstance(read, str):
             # read again where it had mistakes, so that all of them are raised
-            read = load(found.path, self.known_names(found.path) if found.is_definition else None)
+            read = load(found, self.known_names(found.path) if found.is_definition else None)
         return self._registration(found, read)
 
     def file_of(self, name: str) -> Path | None:

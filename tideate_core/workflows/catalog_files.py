@@ -54,7 +54,7 @@ class FileCache:
         if cached and cached[0] == version:
             return cached[1]
         try:
-            read: Content | str = load(file.path, known)
+            read: Content | str = load(file, known)
         except InvalidDefinitionFile as error:
             read = _first_mistake(file.path, error)
         except InvalidWorkflowFile as error:
@@ -66,7 +66,7 @@ class FileCache:
         return read
 
 
-def load(path: Path, known: KnownNames | None) -> Content:
+def load(file: WorkflowFile, known: KnownNames | None) -> Content:
     """Read a file.
 
     :param known: None for a machine.
@@ -74,7 +74,9 @@ def load(path: Path, known: KnownNames | None) -> Content:
     :raises InvalidDefinitionFile: a definition's text has; all of them are told.
     :raises InvalidDefinition: it cannot be used.
     """
-    return load_machine(path) if known is None else load_definition(path, known)
+    if known is None:
+        return load_machine(file.path, file.root)
+    return load_definition(file.path, known, file.root)
 
 
 def registration(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:

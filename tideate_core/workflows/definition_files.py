@@ -27,15 +27,16 @@ class DefinitionFile:
     text: str
 
 
-def load_definition(path: Path, known: KnownNames) -> DefinitionFile:
+def load_definition(path: Path, known: KnownNames, root: Path | None = None) -> DefinitionFile:
     """Read a definition; it is called by the file's stem.
 
+    :param root: of the project that it came with.
     :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
     :raises InvalidDefinitionFile: the text has mistakes; all of them are told.
     """
     check_stem(path)
     try:
-        text = read_machine_text(path)
+        text = read_machine_text(path, root)
     except InvalidDefinition as error:
         raise InvalidDefinition(f"{shown_path(path)} {error}") from error
     return DefinitionFile(parse_definition(path, text, known).require(), text)

@@ -1,4 +1,4 @@
-"""Where files with workflows are looked for: machines, and definitions in YAML and JSON."""
+"""Discovery of files with workflows: machines, and definitions in YAML and JSON."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import InvalidDefinition
-from tideate_core.project import DEFINITION_SUFFIXES, config_dir, inside, workflows_dir
+from tideate_core.errors import InvalidDefinition, UnusableFile
+from tideate_core.project import DEFINITION_SUFFIXES, config_dir, list_documents
 from tideate_core.workflows.machine_files import (
     BUILTIN_MACHINES,
     MACHINE_SUFFIX,
@@ -19,10 +19,13 @@ from tideate_core.workflows.machine_files import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tideate_core.workflows.registry import Source
 
 __all__ = ["WorkflowFile", "find_files", "is_definition_name", "is_definition_path", "is_workflow_path"]
 
+PROJECT_WORKFLOWS: Final = ".tideate/workflows"
 RANK: Final = {suffix: rank for rank, suffix in enumerate((MACHINE_SUFFIX, *DEFINITION_SUFFIXES))}
 """Of files of one name in a directory the first is used."""
 
@@ -36,6 +39,8 @@ class WorkflowFile:
     problem: str = ""
     is_directory: bool = False
     """It is a directory of such files, which has a problem."""
+    root: Path | None = None
+    """Of the project that it came with: no link on the way from there is followed."""
 
     @property
     def name(self) -> str:
@@ -67,36 +72,52 @@ def find_files(root: Path | None) -> list[WorkflowFile]:
 
     Nothing is read but the directories.
     """
-    found = [] if root is None else _found(workflows_dir(root), "project", within=root)
+    found = [] if root is None else _of_project(root)
     found += _found(config_dir() / "workflows", "user")
     return found + _found(BUILTIN_MACHINES, "builtin")
 
 
-def _found(directory: Path, source: Source, *, within: Path | None = None) -> list[WorkflowFile]:
-    """List a directory's files; one that cannot be listed is itself what has a problem."""
-    if within is not None and not inside(directory, within):
-        return [WorkflowFile(directory, source, _leads_out(directory), is_directory=True)]
+def _of_project(root: Path) -> list[WorkflowFile]:
+    directory = root / PROJECT_WORKFLOWS
     try:
-        paths = sorted(directory.iterdir())
+        names = list_documents(root, PROJECT_WORKFLOWS)
+    except UnusableFile as error:
+        return [WorkflowFile(directory, "project", str(error), is_directory=True, root=root)]
+    return [
+        WorkflowFile(path, "project", _link(path) or _problem(path), root=root)
+        for path in _in_order(directory / name for name in names)
+    ]
+
+
+def _found(directory: Path, source: Source) -> list[WorkflowFile]:
+    """List a directory's files; one that cannot be listed is itself what has a problem."""
+    try:
+        paths = list(directory.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
         problem = f"{directory} cannot be read: {error.strerror}"
         return [WorkflowFile(directory, source, problem, is_directory=True)]
+    return [WorkflowFile(path, source, _problem(path)) for path in _in_order(paths)]
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
     files = [path for path in paths if is_machine_name(path.name) or is_definition_name(path.name)]
-    files.sort(key=lambda path: (path.name in PLAIN_NAMES, path.stem, RANK.get(path.suffix.lower(), 0)))
-    return [WorkflowFile(path, source, _problem(path, within)) for path in files]
+    return sorted(
+        files,
+        key=lambda path: (path.name in PLAIN_NAMES, path.stem, RANK.get(path.suffix.lower(), 0), path.name),
+    )
 
 
-def _problem(path: Path, within: Path | None) -> str:
-    if within is not None and not inside(path, within):
-        return _leads_out(path)
+def _link(path: Path) -> str:
+    if path.is_symlink():
+        return f"{shown_path(path)} was not used: it is a link; put the file itself there"
+    return ""
+
+
+def _problem(path: Path) -> str:
     try:
         check_stem(path)
     except InvalidDefinition as error:
         return str(error)
     return ""
-
-
-def _leads_out(path: Path) -> str:
-    return f"{shown_path(path)} was not used: it is a link out of the project"

@@ -44,9 +44,10 @@ def is_machine_name(file: str) -> bool:
     return file in PLAIN_NAMES or (file.endswith(MACHINE_SUFFIX) and not file.startswith("."))
 
 
-def load_machine(path: Path) -> MachineWorkflow:
+def load_machine(path: Path, root: Path | None = None) -> MachineWorkflow:
     """Read a machine; its name is the file's stem.
 
+    :param root: of the project that it came with.
     :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
     :raises InvalidWorkflowFile: the text has mistakes; the message lists them all.
     """
@@ -55,7 +56,7 @@ def load_machine(path: Path) -> MachineWorkflow:
 
     check_stem(path)
     try:
-        text = read_machine_text(path).removeprefix(BOM)
+        text = read_machine_text(path, root).removeprefix(BOM)
     except InvalidDefinition as error:
         raise InvalidDefinition(f"{shown_path(path)} {error}") from error
     machine = parse(text, path.stem).require(str(path))

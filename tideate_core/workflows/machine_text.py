@@ -6,7 +6,8 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import InvalidDefinition
+from tideate_core.errors import InvalidDefinition, UnusableFile
+from tideate_core.project import read_document
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,11 +20,14 @@ LARGEST_FILE: Final = 1024 * 1024
 BOM: Final = "\ufeff"
 
 
-def read_machine_text(path: Path) -> str:
+def read_machine_text(path: Path, root: Path | None = None) -> str:
     """Return all of a file's text, a byte order mark and `\\r\\n` included.
 
+    :param root: of the project that it came with: no link on the way from there is followed.
     :raises InvalidDefinition: it cannot be used; the message begins after the file's name.
     """
+    if root is not None:
+        return _of_project(path, root)
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -46,6 +50,19 @@ def read_machine_stream(stream: BinaryIO) -> str:
         raise InvalidDefinition(f"cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_FILE:
         raise InvalidDefinition(f"is larger than {LARGEST_FILE >> 20} MiB; that is no workflow")
+    return _text(content)
+
+
+def _of_project(path: Path, root: Path) -> str:
+    try:
+        return _text(read_document(root, path.relative_to(root).as_posix(), LARGEST_FILE))
+    except UnusableFile as error:
+        raise InvalidDefinition(f"was not used: {error.reason}") from error
+    except OSError as error:
+        raise InvalidDefinition(f"cannot be read: {error.strerror}") from error
+
+
+def _text(content: bytes) -> str:
     if b"\0" in content:
         raise InvalidDefinition("is binary, not text")
     try:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.adapters import Prompt
-from tideate_core.errors import ConfigError
-from tideate_core.project import Trust, inside, prompts_dir
+from tideate_core.errors import ConfigError, UnusableFile
+from tideate_core.project import Trust, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,19 +47,24 @@ class PromptLibrary:
     def _trusted(self, name: str, notice: Callable[[str], None] | None) -> tuple[Path, str] | None:
         if self._project is None:
             return None
-        path = prompts_dir(self._project) / f"{name}.md"
-        if not path.is_file():
+        document = f".tideate/prompts/{name}.md"
+        path = self._project / document
+        try:
+            content = read_document(self._project, document, LARGEST_FILE)
+        except FileNotFoundError:
             return None
-        if not inside(path, self._project):
-            why = "it is a link out of the project"
+        except UnusableFile as error:
+            words = str(error)
         else:
-            content = _read(path)
             # the content that is trusted is the content that is used: nothing is read twice
-            if Trust().is_trusted(path, content):
+            if Trust(self._project).is_trusted(document, content):
                 return path, _decode(path, content)
-            why = "its content is not trusted; `tideate trust` or `:Workflow trust` does that"
+            words = (
+                f"{path} was not used: its content is not trusted; `tideate trust` or `:Workflow trust` "
+                "does that"
+            )
         if notice:
-            notice(f"{path} was not used: {why}")
+            notice(words)
         return None
 
     def _find(self, name: str) -> tuple[Path, str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, UnknownWorkflow
-from tideate_core.project import private_dir
+from tideate_core.project import make_project_state
 from tideate_core.workflows.machine_workflow import MachineWorkflow
 from tideate_core.workflows.steps import NAME_PATTERN
 
@@ -65,7 +65,7 @@ class Registration:
             raise InvalidInput(
                 f"workflow {definition.name!r} has steps and no states; only states can be obfuscated"
             )
-        obfuscator = Obfuscator(workflow_key(private_dir(root)), definition.machine)
+        obfuscator = Obfuscator(workflow_key(make_project_state(root)), definition.machine)
         return Registration(definition.obfuscated(obfuscator), self.handlers, self.source, self.path)
 
 
@@ -151,20 +151,16 @@ class WorkflowRegistry:
         wanted = {step.handler_name for step in definition.steps if step.kind == "handler"}
         return {name: handlers[name] for name in wanted & handlers.keys()}
 
-    def kept(
-        self, definition: WorkflowDefinition, source: Source, path: Path | None, now: Registration | None
-    ) -> Registration:
+    def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration:
         """Return what a run goes on with whose workflow is another one now.
 
         :param definition: the one that the run began with.
-        :param now: the workflow as it is now, None where there is none.
         :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
-        :raises ConfigError: what is trusted cannot be read.
         """
         from tideate_core.workflows.definition_trust import check_kept
 
         kept = Registration(definition, self.handlers_of(definition), source, path)
-        check_kept(kept, now, self.get)
+        check_kept(kept, self.get)
         return kept
 
     def load_packages(self) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
+from tideate_core.project.held import held
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
 from tideate_core.workspace.files import fsync_directory, put, remove_directory, set_mode, text_digest
-from tideate_core.workspace.held import held
 from tideate_core.workspace.journal import (
     BufferEntry,
     DirectoryEntry,

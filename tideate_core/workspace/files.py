@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import EditConflict
-from tideate_core.workspace.held import held, open_way
+from tideate_core.project.held import held, open_way
 
 if TYPE_CHECKING:
     from pathlib import Path

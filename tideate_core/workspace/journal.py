@@ -1,23 +1,21 @@
-"""What every apply of a run found before it wrote, durable before the first write.
+"""Journal of the applies of runs: what each found before it wrote, durable before the first write.
 
 One directory for each apply, ``PRIVATE/journal/<execution_id>/<number>/``: ``before`` holds the pre-images
 one after another and behind them, packed, what will stand there instead, ``manifest.json`` says where each
-is. A directory without a manifest is of an apply that never began. A journal may come with a project: each
-manifest has a seal that only this person's tideate can make.
+is. A directory without a manifest is of an apply that never began. Nobody but the person can write in a
+private directory; what is read is checked all the same, every image by its digest.
 """
 
 from __future__ import annotations
 
 import heapq
-import hmac
 import json
-import logging
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core import provenance
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace.files import fsync_directory, holds
 from tideate_core.workspace.manifest import (
@@ -55,8 +53,7 @@ __all__ = [
 
 _MANIFEST = "manifest.json"
 _BEFORE = "before"
-
-log = logging.getLogger(__name__)
+_NUMBER = re.compile(r"[0-9]{4,9}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +73,6 @@ class Record:
 
     directory: Path
     manifest: Manifest
-
-    @property
-    def is_ours(self) -> bool:
-        """This person's tideate wrote it, for this run.
-
-        :raises WorkspaceError: the person's key cannot be read.
-        """
-        try:
-            seal = _seal(self.directory.parent.name, self.manifest)
-        except OSError as error:
-            raise WorkspaceError(f"{error.filename} cannot be used: {error.strerror}") from error
-        return hmac.compare_digest(seal.encode(), self.manifest.seal.encode("utf-8", "surrogatepass"))
 
     def before(self, entry: FileEntry | BufferEntry) -> bytes:
         """Return an entry's pre-image.
@@ -149,7 +134,7 @@ class Journal:
         """
         place = journal_of(self._private, run)
         placed, data = _placed(entries, images)
-        manifest = _sealed(run, Manifest(step=step, entries=placed))
+        manifest = Manifest(step=step, entries=placed)
         try:
             directory = _new_directory(place)
             _write(directory / _BEFORE, data)
@@ -179,8 +164,7 @@ class Journal:
         directory = journal_of(self._private, run)
         if not directory.is_dir():
             return []
-        found = sorted(directory.iterdir(), key=lambda path: int(path.name))
-        return [_load(path) for path in found if (path / _MANIFEST).exists()]
+        return [_load(path) for path in _applies(directory) if (path / _MANIFEST).exists()]
 
 
 class FamilyJournal(Journal):
@@ -204,10 +188,18 @@ def _written_at(record: Record) -> int:
     return (record.directory / _MANIFEST).stat().st_mtime_ns
 
 
+def _applies(of_run: Path) -> list[Path]:
+    """Return the directories of a run's applies, the oldest first."""
+    found = list(of_run.iterdir())
+    if strange := next((path.name for path in found if not _NUMBER.fullmatch(path.name)), None):
+        raise WorkspaceError(f"{of_run} is damaged: {strange!r} is no apply; nothing was restored")
+    return sorted(found, key=lambda path: int(path.name))
+
+
 def _new_directory(of_run: Path) -> Path:
     of_run.mkdir(parents=True, exist_ok=True, mode=0o700)
     of_run.parent.chmod(0o700)  # holds copies of the user's files
-    number = max((int(path.name) for path in of_run.iterdir()), default=0)
+    number = max((int(path.name) for path in _applies(of_run)), default=0)
     while True:
         number += 1
         try:
@@ -233,20 +225,6 @@ def _placed(entries: Sequence[Entry], images: Sequence[Images]) -> tuple[tuple[E
                 data += packed
         placed.append(entry.model_copy(update=where))
     return tuple(placed), bytes(data)
-
-
-def _sealed(run: str, manifest: Manifest) -> Manifest:
-    try:
-        return manifest.model_copy(update={"seal": _seal(run, manifest)})
-    except OSError as error:
-        # the database vouches for its runs, too
-        log.warning("what the run %s changes is journalled without a seal: %s", run, error)
-        return manifest
-
-
-def _seal(run: str, manifest: Manifest) -> str:
-    text = manifest.model_copy(update={"seal": ""}).as_text()
-    return provenance.seal(f"{run}\n{text}".encode())
 
 
 def _load(directory: Path) -> Record:

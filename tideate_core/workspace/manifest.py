@@ -1,13 +1,19 @@
-"""What one apply was about to change, as data."""
+"""What one apply was about to change, as data.
+
+Checked as strictly as if somebody else had written it: nothing but names below the root, and names of files
+beside them, can be in it.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Final, Literal
+import re
+from typing import Annotated, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tideate_core.workspace.files import FileState  # noqa: TC001 pydantic resolves it
+from tideate_core.workspace.files import FileState
+from tideate_core.workspace.paths import PROTECTED
 
 __all__ = [
     "BufferEntry",
@@ -22,7 +28,39 @@ __all__ = [
 ]
 
 _LATER: Final = ("kept", "moved_from", "disk", "disk_kept")
-"""Fields that manifests did not always have: left out where they say nothing, or old seals would fail."""
+"""Fields that say nothing in most entries, and are left out there."""
+_MODE_BITS: Final = 0o7777
+_DIGEST: Final = re.compile(r"[0-9a-f]{40}")
+_TEMPORARY: Final = r"^\.tideate-[0-9a-f]{1,32}\.tmp$"
+
+
+def _below_the_root(path: str) -> str:
+    parts = path.split("/")
+    if "\0" in path or any(part in ("", ".", "..") or part.casefold() in PROTECTED for part in parts):
+        raise ValueError(f"{path!r} is no path below the root that a run may write")
+    return path
+
+
+def _no_nul(path: str) -> str:
+    if "\0" in path:
+        raise ValueError(f"{path!r} is no path")
+    return path
+
+
+def _whole_state(state: FileState) -> FileState:
+    wants_digest = state.kind in ("file", "link")
+    if bool(_DIGEST.fullmatch(state.digest)) != wants_digest or (state.digest and not wants_digest):
+        raise ValueError(f"the digest {state.digest!r} is none of a {state.kind}")
+    if not 0 <= state.mode <= _MODE_BITS:
+        raise ValueError(f"{state.mode} are no permission bits")
+    return state
+
+
+_Path: TypeAlias = Annotated[str, AfterValidator(_below_the_root)]
+_State: TypeAlias = Annotated[FileState, AfterValidator(_whole_state)]
+_Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+_Length: TypeAlias = Annotated[int, Field(ge=0)]
+_Mode: TypeAlias = Annotated[int, Field(ge=0, le=_MODE_BITS)]
 
 
 class _Entry(BaseModel):
@@ -32,25 +70,25 @@ class _Entry(BaseModel):
 class Packed(_Entry):
     """Where an image is that is kept besides the pre-image, packed on the ground of it."""
 
-    offset: int
-    length: int
+    offset: _Length
+    length: _Length
 
 
 class FileEntry(_Entry):
     """One path: what stood there and what will."""
 
     kind: Literal["file"] = "file"
-    path: str
-    before: FileState
-    after: FileState
-    temp: str
+    path: _Path
+    before: _State
+    after: _State
+    temp: Annotated[str, Field(pattern=_TEMPORARY)]
     """Name of the file beside it that is written first."""
-    offset: int = 0
-    length: int = 0
+    offset: _Length = 0
+    length: _Length = 0
     """Where the pre-image is."""
     kept: Packed | None = None
     """The post-image of a text; None where it was not kept, or stands elsewhere in the record."""
-    moved_from: str | None = None
+    moved_from: _Path | None = None
     """Another entry's path: its file goes here."""
 
 
@@ -58,15 +96,16 @@ class BufferEntry(_Entry):
     """One buffer: digests of its text before and after, and the file of it that stood there before."""
 
     kind: Literal["buffer"] = "buffer"
-    path: str
-    moved_to: str | None = None
-    number: int
-    before: str
-    after: str
-    offset: int = 0
-    length: int = 0
+    path: Annotated[str, AfterValidator(_no_nul)]
+    """Below the root; absolute of a file outside that the person opened; empty without a name."""
+    moved_to: Annotated[str, AfterValidator(_no_nul)] | None = None
+    number: _Length
+    before: _Digest
+    after: _Digest
+    offset: _Length = 0
+    length: _Length = 0
     kept: Packed | None = None
-    disk: FileState | None = None
+    disk: _State | None = None
     """None where it is not known."""
     disk_kept: Packed | None = None
 
@@ -75,32 +114,32 @@ class DirectoryEntry(_Entry):
     """A directory that was made."""
 
     kind: Literal["directory"] = "directory"
-    path: str
+    path: _Path
 
 
 class MoveEntry(_Entry):
     """A file that the editor was told of under its new name."""
 
     kind: Literal["move"] = "move"
-    old: str
-    new: str
+    old: _Path
+    new: _Path
 
 
 class RemovedEntry(_Entry):
     """A directory that was removed, empty then."""
 
     kind: Literal["removed"] = "removed"
-    path: str
-    mode: int
+    path: _Path
+    mode: _Mode
 
 
 class ModeEntry(_Entry):
     """Permission bits that were changed; the ones of a file that is written are in its own entry, too."""
 
     kind: Literal["mode"] = "mode"
-    path: str
-    before: int
-    after: int
+    path: _Path
+    before: _Mode
+    after: _Mode
 
 
 Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | ModeEntry
@@ -113,11 +152,9 @@ class Manifest(_Entry):
     step: str | None = None
     """Of the run, that wanted it; None where nobody said."""
     entries: tuple[Entry, ...]
-    seal: str = ""
-    """Of the rest and of the run that it belongs to; empty where none could be made."""
 
     def as_text(self) -> str:
-        """Return it as JSON; what an older manifest did not have and this one does not need is left out."""
+        """Return it as JSON, without the fields that say nothing."""
         shape = self.model_dump()
         for entry in shape["entries"]:
             for field in _LATER:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, WorkspaceError
-from tideate_core.project import private_dir
+from tideate_core.project import make_project_state
 from tideate_core.workspace.commit import Committer, to_the_end
 from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
 from tideate_core.workspace.journal import Journal
@@ -101,7 +101,7 @@ class Verbatim:
         return self._root.relative(end)
 
     async def _commit(self, plan: Plan, execution_id: str) -> None:
-        journal = Journal(private_dir(self._given))
+        journal = Journal(make_project_state(self._given))
         committer = Committer(self._root, None, journal, merges=True)
         committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
         if cancelled:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
-from tideate_core.project import private_dir, real
+from tideate_core.project import make_project_state, project_state, real
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import standing_at
 from tideate_core.workspace.listing import list_files
@@ -95,7 +95,7 @@ class Workspace:
 
     def has_journal(self, execution_id: str) -> bool:
         """Tell whether what a run wrote is written down; blocking."""
-        return journal_of(self._private_dir(), execution_id).is_dir()
+        return journal_of(self._place(), execution_id).is_dir()
 
     @property
     def max_bytes(self) -> int:
@@ -254,7 +254,7 @@ class Workspace:
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        if not journal_of(self._private_dir(), execution_id).is_dir():
+        if not journal_of(self._place(), execution_id).is_dir():
             return []
         return await self._changing().put_back_unfinished(execution_id, finished, only, on_left)
 
@@ -263,7 +263,7 @@ class Workspace:
 
         :raises WorkspaceError: the journal is damaged.
         """
-        if not steps or not journal_of(self._private_dir(), execution_id).is_dir():
+        if not steps or not journal_of(self._place(), execution_id).is_dir():
             return []
         return await self._changing().written_by(execution_id, steps)
 
@@ -283,14 +283,17 @@ class Workspace:
                 buffer = None
         return None if buffer is None else (buffer.number, buffer.tick)
 
-    def _private_dir(self) -> Path:
-        return self._private or private_dir(self._root.path)
+    def _place(self) -> Path:
+        return self._private or project_state(self._root.path)
+
+    def _make_place(self) -> Path:
+        return self._private or make_project_state(self._root.path)
 
     def _changing(self) -> Changing:
         # here: most runs only read
         from tideate_core.workspace.changing import Changing
 
-        return Changing(self._root, self._buffers, self._private_dir, self._step)
+        return Changing(self._root, self._buffers, self._make_place, self._step)
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:

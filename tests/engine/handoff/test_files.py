@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -13,6 +12,7 @@ from tideate_core.engine.handoff.files import FILES, read, write_json
 from tideate_core.engine.handoff.models import ExecutionState, PlanFile
 from tideate_core.engine.handoff.progress import last_state, now, state_of
 from tideate_core.errors import InvalidInput, StoreError
+from tideate_core.project import Documents
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,8 +42,12 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
+def parsed(path: Path) -> PlanFile:
+    return read(path, path.read_bytes(), PlanFile)
+
+
 def test_a_plan_is_read_and_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
-    plan = read(written(tmp_path / "plan.json", PLAN), PlanFile)
+    plan = parsed(written(tmp_path / "plan.json", PLAN))
     assert plan.title == "Greet everybody."
     assert [one.name for one in plan.coding] == ["write it"]
     assert plan.coding[0].expected_outputs == ["src/greet.py"]
@@ -57,7 +61,7 @@ def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
     path = written(tmp_path / "plan.json", wrong)
     lines = path.read_text().split("\n")
     with pytest.raises(InvalidInput) as caught:
-        read(path, PlanFile)
+        parsed(path)
     told = str(caught.value).split("\n")
     assert len(told) == 3
     assert told[0] == f"{path}:1:1: planId: Field required"
@@ -79,7 +83,7 @@ def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
 )
 def test_a_plan_that_makes_no_sense_is_refused(tmp_path: Path, change: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
-        read(written(tmp_path / "plan.json", {**PLAN, **change}), PlanFile)
+        parsed(written(tmp_path / "plan.json", {**PLAN, **change}))
 
 
 @pytest.mark.parametrize(
@@ -88,29 +92,20 @@ def test_a_plan_that_makes_no_sense_is_refused(tmp_path: Path, change: dict[str,
 )
 def test_what_is_no_plan_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words):
-        read(written(tmp_path / "plan.json", text), PlanFile)
+        parsed(written(tmp_path / "plan.json", text))
 
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="cannot be read: No such file"):
-        read(tmp_path / "plan.json", PlanFile)
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidInput, match="is no file"):
-        read(tmp_path / "pipe", PlanFile)
     (tmp_path / "latin").write_bytes(b'"\xe9"')
     with pytest.raises(InvalidInput, match="not UTF-8 at byte 1"):
-        read(tmp_path / "latin", PlanFile)
-    with (tmp_path / "large").open("wb") as file:
-        file.truncate(17 * 1024 * 1024)
-    with pytest.raises(InvalidInput, match="larger than 16 MiB"):
-        read(tmp_path / "large", PlanFile)
+        parsed(tmp_path / "latin")
 
 
 def test_a_file_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
     plan = PlanFile.model_validate(PLAN)
     (tmp_path / "plan.json").mkdir()
-    with pytest.raises(StoreError, match=r"plan\.json cannot be written: Is a directory"):
-        write_json(tmp_path / "plan.json", plan)
+    with pytest.raises(StoreError, match=r"plan\.json was not written: something else"):
+        write_json(Documents(tmp_path, ""), "plan.json", plan)
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
@@ -140,8 +135,8 @@ def test_the_state_says_how_far_the_steps_are(tmp_path: Path) -> None:
     done = state_of("run", plan, began, done=("planning", "coding", "testing"), artifacts=["a.py"])
     assert (done.status, done.current_step_index) == ("completed", 3)
     path = tmp_path / "state.json"
-    write_json(path, done)
-    assert read(path, ExecutionState) == done
+    write_json(Documents(tmp_path, ""), "state.json", done)
+    assert read(path, path.read_bytes(), ExecutionState) == done
     assert json.loads(path.read_text())["metadata"]["completedSteps"] == 3
 
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tests.engine.conftest import LIMIT
+from tests.support.state import trust_all
 from tests.support.tally import TASK
 from tideate_core.adapters import AdapterPool
 from tideate_core.cli.wiring import build_catalog, open_project
@@ -15,7 +16,6 @@ from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowR
 from tideate_core.engine.task.preparing import unready
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates.readiness import readiness
-from tideate_core.gates.trusting import trust_all
 from tideate_core.store import Store
 from tideate_core.workflows import PromptLibrary
 from tideate_core.workspace import SnapshotManager, Workspace

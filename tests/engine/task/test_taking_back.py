@@ -18,6 +18,7 @@ from tideate_core.engine import CheckpointManager, EventName, RunRequest
 from tideate_core.engine.abandoned import give_up, put_back
 from tideate_core.engine.ending import result_of
 from tideate_core.errors import WorkspaceError
+from tideate_core.project import project_state
 from tideate_core.store import Store
 from tideate_core.workspace import SnapshotManager, Workspace
 
@@ -170,8 +171,11 @@ async def test_a_run_ends_whatever_taking_it_back_fails_with(
 async def test_without_its_journal_it_is_not_said_that_a_task_was_taken_back(desk: Desk) -> None:
     wrong(desk)
     desk.model.says("corrector", "I cannot.")
-    journal = desk.site.private / "journal"
-    desk.when("STEP_STARTED", "verifying", lambda: shutil.rmtree(journal))
+    desk.when(
+        "STEP_STARTED",
+        "verifying",
+        lambda: shutil.rmtree(project_state(desk.root) / "journal"),
+    )
     result = await desk.run()
     assert (result.ok, result.rollback_performed) == (False, False)
     assert "the journal of what it wrote is gone" in str(result.error)
@@ -216,7 +220,8 @@ async def test_an_abandoned_task_without_its_journal_is_not_ended_as_taken_back(
     runner = await left(desk, "STEP_STARTED", "verifying")
     store = await runner.store()
     run = await asyncio.to_thread(store.reader().run, RUN)
-    shutil.rmtree(desk.site.private / "journal")
+    with desk.site.person():
+        shutil.rmtree(project_state(desk.root) / "journal")
     with pytest.raises(WorkspaceError, match="the journal of what it wrote is gone"):
         await give_up(store, run, open_project(str(desk.root)).workspace)
     assert not (await asyncio.to_thread(store.reader().run, RUN)).ended
@@ -270,7 +275,7 @@ async def test_a_run_from_a_checkpoint_writes_its_own(desk: Desk, *, well: bool)
     if well:
         await open_project(str(desk.root)).workspace.rollback(RUN)
     store = await runner.store()
-    manager = CheckpointManager(store, desk.site.private)
+    manager = CheckpointManager(store)
     checkpoints = {row.step: row.id for row in await manager.list(RUN)}
     new = (await manager.restore(checkpoints["documenting"])).workflow_id
     desk.model.says("corrector", edits({"src/tally/lines.py": LINES}))

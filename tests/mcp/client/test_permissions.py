@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.commands import CommandTrust
 from tideate_core.mcp.client import Tool, ToolPermissions
+from tideate_core.project import Trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +28,7 @@ def test_what_was_allowed_holds_for_this_project_until_it_is_revoked(tmp_path: P
     ToolPermissions(here).allow(TOOL)
     assert ToolPermissions(here).allows(TOOL)
     assert not ToolPermissions(there).allows(TOOL)
-    CommandTrust(here).revoke()
+    assert Trust(here).revoke_allowed() == ["the tool 'read' of the MCP server 'files'"]
     assert not ToolPermissions(here).allows(TOOL)
 
 

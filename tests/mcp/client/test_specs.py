@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.state import trust_file
 from tideate_core.config import OWN_SERVERS, load
 from tideate_core.errors import ConfigError
 from tideate_core.mcp.client import MCPClient, servers_of
-from tideate_core.project import Trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,7 +59,7 @@ def test_a_server_of_the_project_waits_for_trust_and_then_is_there(root: Path) -
     assert loaded.untrusted_servers == ("files",)
     assert "files" not in loaded.config.mcp.servers
     assert "left out mcp" in loaded.notices[0]
-    Trust().trust(path)
+    trust_file(path)
     loaded = load(root)
     assert (loaded.untrusted_servers, loaded.project_servers) == ((), ("files",))
     (spec,) = servers_of(loaded.config.mcp, root, own=False)
@@ -75,7 +75,7 @@ def test_a_persons_own_server_needs_no_trust(root: Path) -> None:
 
 def test_a_token_never_goes_to_the_address_of_another_file(root: Path) -> None:
     of_person(root, '[mcp.servers.x]\nurl = "https://example.org/mcp"\ntoken_env = "MINE"\n')
-    Trust().trust(of_project(root, '[mcp.servers.x]\nurl = "https://example.net/mcp"\n'))
+    trust_file(of_project(root, '[mcp.servers.x]\nurl = "https://example.net/mcp"\n'))
     assert load(root).config.mcp.servers["x"].token_env is None
 
 

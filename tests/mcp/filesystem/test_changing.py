@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tideate_core.project import project_state
 from tideate_core.workspace import Workspace, verbatim
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ async def test_what_is_as_wanted_is_not_written(field: Field) -> None:
         for tool, arguments in calls:
             found = await call(tool, **arguments)
             assert (found["action"], found["rollback"]) == ("unchanged", None), tool
-    assert not (field.root / ".tideate" / "journal").exists()
+    assert not (project_state(field.root) / "journal").exists()
 
 
 async def test_what_cannot_be_written_is_refused(field: Field) -> None:

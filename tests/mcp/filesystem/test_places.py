@@ -288,17 +288,12 @@ async def test_what_is_no_regular_file_is_not_opened(field: Field) -> None:
             assert (await call("search_text", text="x"))["matches"] == []
 
 
-async def test_the_private_folder_may_not_lead_out_either(field: Field) -> None:
+async def test_links_in_the_projects_own_folder_lead_nowhere(field: Field) -> None:
     field.link(".tideate", field.outside)
     async with field.client() as call:
-        said = await call.refused("write_file", path="a.txt", content="a")
-    assert str(field.outside) not in said
+        await call("write_file", path="a.txt", content="a")
     field.unharmed()
-    (field.root / ".tideate").unlink()
-    field.link(".tideate/mcp", field.outside)
-    async with field.client() as call:
-        assert "link out of the root" in await call.refused("write_file", path="a.txt", content="a")
-    assert not (field.root / "a.txt").exists()
+    assert (field.root / "a.txt").read_text() == "a"
 
 
 @pytest.mark.parametrize("kind", [OSError, WorkspaceError])

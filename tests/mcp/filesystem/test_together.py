@@ -17,6 +17,7 @@ from tideate_core.mcp.servers.filesystem.arguments import Edit
 from tideate_core.mcp.servers.filesystem.changing import Changes
 from tideate_core.mcp.servers.filesystem.ground import Ground
 from tideate_core.mcp.servers.filesystem.turn import Turn
+from tideate_core.project import project_state
 from tideate_core.workspace import Workspace
 from tideate_core.workspace.commit import Committer
 
@@ -71,7 +72,7 @@ async def test_a_change_that_is_cancelled_while_it_is_made_is_not_made(
     with pytest.raises(asyncio.CancelledError):
         await call
     assert field.all() == {"a.txt": "one\n"}
-    assert not list((field.root / ".tideate/journal").glob("*"))
+    assert not list((project_state(field.root) / "journal").glob("*"))
     monkeypatch.setattr(Committer, "commit", commit)
     assert (await Changes(Ground(field.root)).write("d.txt", "x"))["action"] == "created", "the turn is free"
 
@@ -136,7 +137,7 @@ async def test_the_shell_takes_a_change_back(field: Field) -> None:
     for change, said in ((edited, "restored: a.txt"), (made, "restored: made/inner")):
         done = await asyncio.to_thread(
             subprocess.run,
-            [*command, change["rollback"], "--root", str(field.root)],
+            [*command, change["rollback"], "--yes", "--root", str(field.root)],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -151,6 +152,7 @@ KILLED = """
 import asyncio, os, sys
 from pathlib import Path
 from tideate_core.mcp.servers.filesystem import remembering
+from tideate_core.project import make_project_state
 from tideate_core.workspace import commit, verbatim
 
 root, run, left = Path(sys.argv[1]), sys.argv[2], [12]
@@ -163,7 +165,7 @@ def put(*arguments, **more):
     real(*arguments, **more)
 
 commit.put = put
-(root / ".tideate/mcp/filesystem").mkdir(parents=True)
+(make_project_state(root) / "mcp/filesystem").mkdir(parents=True)
 with remembering.under_way(root, run):
     asyncio.run(verbatim.Verbatim(root).move("many", "moved", execution_id=run))
 """
@@ -181,4 +183,4 @@ async def test_what_a_killed_server_had_begun_is_put_back_before_the_next_change
         await call("write_file", path="other.txt", content="x")
     assert field.all() == before | {"other.txt": "x"}
     assert not Workspace(field.root).has_journal(run)
-    assert not (field.root / ".tideate/mcp/filesystem/under_way").exists()
+    assert not (project_state(field.root) / "mcp/filesystem/under_way").exists()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from anyio import CancelScope, create_task_group
 
 from tests.mcp.git.test_trust import executable
-from tideate_core.mcp.servers.git.trusting import trust_repository
+from tests.support.state import trust_repository
 
 if TYPE_CHECKING:
     from tests.mcp.git.conftest import Repo

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tideate_core.project import make_project_state
+
 if TYPE_CHECKING:
     from tests.mcp.git.conftest import Caller, Repo
 
@@ -92,7 +94,7 @@ async def test_a_lock_of_another_git_is_waited_for(repo: Repo) -> None:
 
 async def test_another_server_that_writes_is_waited_for(repo: Repo) -> None:
     repo.write("one.py", "changed\n")
-    place = repo.root / ".tideate/mcp/git"
+    place = make_project_state(repo.root) / "mcp/git"
     place.mkdir(parents=True)
     with (place / "lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

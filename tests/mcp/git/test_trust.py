@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.gates.trusting import revoke_commands, trust_all
-from tideate_core.mcp.servers.git.trusting import trust_repository
+from tests.support.state import trust_all, trust_repository
+from tideate_core.app import revoke_trust
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -199,11 +199,11 @@ def test_nothing_is_trusted_where_nothing_is_brought(repo: Repo) -> None:
 
 async def test_the_command_trusts_the_hooks_with_all_else_and_takes_it_back(repo: Repo) -> None:
     executable(repo.root / ".git/hooks/pre-commit", HOOK)
-    assert trust_all(repo.root) == ["git hook pre-commit"]
+    assert trust_all(repo.root) == ["git"]
     repo.write("one.py", "changed\n")
     async with repo.client() as call:
         assert (await call("git_commit", **WHO, files=["one.py"]))["hooks"] == "run: pre-commit"
-        assert revoke_commands(repo.root)
+        assert revoke_trust(repo.root)
         repo.write("one.py", "again\n")
         assert (await call("git_commit", **WHO, files=["one.py"]))["hooks"].startswith("not run")
 

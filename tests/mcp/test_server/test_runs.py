@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
@@ -290,12 +289,7 @@ async def test_a_private_folder_that_leads_out_is_not_written_to(project: Projec
     (project.private / "qa").symlink_to(outside)
     async with serve(make_server(project.root)) as served:
         words = await served.refusal("test_run")
-        (project.private / "qa").unlink()
-        shutil.rmtree(project.private / "mcp")
-        (project.private / "mcp").symlink_to(outside)
-        locked = await served.refusal("test_run")
-    assert "link out of the project" in words
-    assert "link out of the project" in locked
+    assert "it is a link, or there is a link on the way to it" in words
     assert not list(outside.iterdir())
 
 

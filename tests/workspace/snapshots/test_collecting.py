@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tests.workspace.snapshots.trees import looked_at
+from tideate_core.project import project_state
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
 from tideate_core.workspace.snapshots import collecting
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def packs(root: Path) -> list[Path]:
-    return sorted((root / ".tideate" / "snapshots" / "packs").iterdir())
+    return sorted((project_state(root) / "snapshots" / "packs").iterdir())
 
 
 async def test_packs_of_snapshots_that_went_go_too(root: Path) -> None:
@@ -51,7 +52,7 @@ async def test_as_long_as_a_snapshot_is_damaged_no_content_goes(
 ) -> None:
     (root / "only.bin").write_bytes(os.urandom(100))
     damaged = await snapshots.create("one")
-    path = root / ".tideate" / "snapshots" / f"{damaged}.json"
+    path = project_state(root) / "snapshots" / f"{damaged}.json"
     text = path.read_bytes()
     path.write_bytes(b"{")
     (root / "only.bin").unlink()
@@ -66,6 +67,7 @@ async def test_a_pack_of_which_nothing_is_needed_goes_at_the_next_snapshot(
     root: Path, snapshots: SnapshotManager
 ) -> None:
     """As it is left by a process that was killed before it wrote the manifest."""
+    (root / ".tideate").mkdir()
     made = await snapshots.create("one")
     (pack,) = packs(root)
     lost = pack.with_name("00000000000000aa.pack")

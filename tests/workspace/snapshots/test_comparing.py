@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tideate_core.project import project_state
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -92,7 +94,7 @@ async def test_a_large_text_is_not_shown(root: Path, snapshots: SnapshotManager)
 async def test_a_diff_stores_nothing(root: Path, snapshots: SnapshotManager) -> None:
     made = await snapshots.create("one")
     (root / "new.bin").write_bytes(bytes(1000))
-    place = root / ".tideate" / "snapshots"
+    place = project_state(root) / "snapshots"
     before = sorted(path.name for path in place.rglob("*"))
     await snapshots.diff(made)
     assert sorted(path.name for path in place.rglob("*")) == before

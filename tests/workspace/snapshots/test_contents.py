@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.workspace.snapshots.trees import lay_out, looked_at, tick
+from tideate_core.project import project_state
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
 from tideate_core.workspace.snapshots import contents, scan
 from tideate_core.workspace.snapshots.capture import Capture
@@ -68,7 +69,7 @@ async def test_without_what_the_last_snapshot_saw_all_is_read_and_nothing_is_los
     root: Path, snapshots: SnapshotManager, opened: list[str], spoil: str
 ) -> None:
     await settled(root, snapshots)
-    path = root / ".tideate" / "snapshots" / "listing"
+    path = project_state(root) / "snapshots" / "listing"
     data = path.read_bytes()
     head = json.loads(data.partition(b"\n")[0])
     spoiled = {
@@ -98,7 +99,7 @@ async def test_a_last_snapshot_that_makes_no_sense_holds_up_nothing(
     await settled(root, snapshots)
     last = await snapshots.get_latest()
     assert last is not None
-    place = root / ".tideate" / "snapshots"
+    place = project_state(root) / "snapshots"
     manifest = load(find(place, last.id))
     odd = {path: entry._replace(size="much") for path, entry in manifest.entries.items()}  # type: ignore[arg-type]
     header = save(place, manifest.header, odd, {}, manifest.ignored).header
@@ -267,5 +268,5 @@ async def test_large_files_and_many_small_ones_come_back(root: Path, snapshots: 
     lay_out(root, {})
     await snapshots.restore(made)
     assert looked_at(root) == before
-    packs = root / ".tideate" / "snapshots" / "packs"
+    packs = project_state(root) / "snapshots" / "packs"
     assert sum(path.stat().st_size for path in packs.iterdir()) < 3_200_000

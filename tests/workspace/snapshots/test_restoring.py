@@ -11,8 +11,9 @@ import pytest
 from tests.workspace.project import Editor
 from tests.workspace.snapshots.trees import by_nobody, git, looked_at, nobodys
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.project import project_state
+from tideate_core.project.held import held
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
-from tideate_core.workspace.held import held
 from tideate_core.workspace.snapshots import planning, restoring
 from tideate_core.workspace.snapshots.restoring import Restoring
 
@@ -283,7 +284,7 @@ async def test_a_damaged_content_is_said_and_nothing_is_written(
     made = await snapshots.create("one")
     change_all(root)
     before = looked_at(root)
-    (pack,) = (root / ".tideate" / "snapshots" / "packs").iterdir()
+    (pack,) = (project_state(root) / "snapshots" / "packs").iterdir()
     data = bytearray(pack.read_bytes())
     data[20:40] = bytes(20)
     pack.write_bytes(data)
@@ -296,7 +297,7 @@ async def test_what_a_lost_pack_had_is_stored_again_by_the_next_snapshot(
     root: Path, snapshots: SnapshotManager
 ) -> None:
     await snapshots.create("one")
-    (pack,) = (root / ".tideate" / "snapshots" / "packs").iterdir()
+    (pack,) = (project_state(root) / "snapshots" / "packs").iterdir()
     pack.unlink()
     before = looked_at(root)
     made = await snapshots.create("two")
@@ -314,7 +315,7 @@ async def test_a_manifest_that_somebody_made_up_writes_nowhere_else(
     from tideate_core.workspace.snapshots.manifest import load, save
 
     made = await snapshots.create("one")
-    place = root / ".tideate" / "snapshots"
+    place = project_state(root) / "snapshots"
     manifest = load(place / f"{made}.json")
     entries = {
         name: entry._replace(path=path) if name == "run.sh" else entry
@@ -336,7 +337,7 @@ async def test_the_journal_of_an_interrupted_restore_is_apart_from_those_of_runs
     monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)  # as if killed before the end
     await snapshots.restore(made, delete_added=True)
     monkeypatch.undo()
-    assert not (root / ".tideate" / "journal").exists()
+    assert not (project_state(root) / "journal").exists()
     recovered = await SnapshotManager(root).recover()
     assert recovered is not None
     assert (set(recovered.restored) >= {"new.txt", "src/one.py"}, recovered.left) == (True, ())
@@ -381,6 +382,11 @@ async def test_what_was_changed_after_an_interrupted_restore_stays_and_is_said(
     (root / "src" / "one.py").write_bytes(b"written since\n")
     later = SnapshotManager(root)
     await later.create("next")
-    assert later.recovered is not None
-    assert "src/one.py" in later.recovered.left[0]
+    await later.diff(made)
+    assert "src/one.py" in await later.interrupted()
+    assert looked_at(root) != before | {b"src/one.py": ("file", 0o644, b"written since\n")}
+    recovered = await later.recover()
+    assert recovered is not None
+    assert "src/one.py" in recovered.left[0]
+    assert await later.interrupted() == []
     assert looked_at(root) == before | {b"src/one.py": ("file", 0o644, b"written since\n")}

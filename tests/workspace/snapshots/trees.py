@@ -33,7 +33,9 @@ async def all_is_imported(place):  # nobody may read the interpreter's files
 
 {code}
 place, root = map(Path, sys.argv[1:])
+os.environ["TIDEATE_STATE"] = f"{place}/roots"
 asyncio.run(all_is_imported(place))
+del os.environ["TIDEATE_STATE"]
 if os.getuid() == 0:
     os.setgroups([])
     os.setgid(65534)
@@ -92,8 +94,10 @@ def nobodys(files: dict[str, str]) -> Iterator[Path]:
 def by_nobody(code: str, root: Path) -> str:
     """Let a process of nobody run `main(root)`; returns what it printed."""
     with tempfile.TemporaryDirectory() as place:
+        if os.getuid() == 0:
+            os.chown(place, NOBODY, NOBODY)
         command = [sys.executable, "-c", AS_NOBODY.replace("{code}", code), place, str(root)]
-        environment = {**os.environ, "HOME": "/nonexistent"}
+        environment = {**os.environ, "HOME": "/nonexistent", "XDG_STATE_HOME": f"{place}/state"}
         done = subprocess.run(
             command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
         )

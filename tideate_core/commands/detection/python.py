@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.commands.detection.files import table
 from tideate_core.commands.detection.tools import Check, Tool
 from tideate_core.commands.environment import VIRTUAL_ENVIRONMENTS
 from tideate_core.commands.programs import on_path
+from tideate_core.project import project_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from tideate_core.commands.detection.files import ProjectFiles
 
 __all__ = ["PythonTools"]
-
-_OUTPUT: Final = ".tideate/verify"
-"""What a check makes goes here, where git does not look."""
 
 
 class PythonTools:
@@ -32,6 +30,8 @@ class PythonTools:
         self._environment = environment
         self._venv = next((name for name in VIRTUAL_ENVIRONMENTS if files.runnable(f"{name}/bin/python")), "")
         self._wanted = _dependencies(files)
+        # outside of the project: a tool empties such a directory, and a clone could make it a link
+        self._output = project_state(files.root) / "scratch"
 
     def applies(self) -> bool:
         """Tell whether this is a Python project."""
@@ -92,16 +92,16 @@ class PythonTools:
         )
         # without isolation nothing has to be downloaded
         alone = ("--no-isolation",) if self._has_module(backend) else ()
-        options = ("--wheel", *alone, "--outdir", f"{_OUTPUT}/dist")
+        options = ("--wheel", *alone, "--outdir", f"{self._output}/dist")
         yield self._tool(Check.BUILD, "build", options, f"pyproject.toml has [build-system] ({backend})")
 
     def _documentation(self) -> Iterator[Tool]:
         if name := self._files.has("mkdocs.yml", "mkdocs.yaml"):
-            site = ("build", "--strict", "--quiet", "--site-dir", f"{_OUTPUT}/site")
+            site = ("build", "--strict", "--quiet", "--site-dir", f"{self._output}/site")
             yield self._tool(Check.DOCUMENTATION, "mkdocs", site, f"there is {name}")
         if name := self._files.has("docs/conf.py", "doc/conf.py", "docs/source/conf.py"):
             source = name.removesuffix("/conf.py")
-            pages = ("-W", "--keep-going", "-q", "-b", "html", source, f"{_OUTPUT}/docs")
+            pages = ("-W", "--keep-going", "-q", "-b", "html", source, f"{self._output}/docs")
             yield self._tool(Check.DOCUMENTATION, "sphinx", pages, f"there is {name}")
 
     def _uses(self, tool: str, own_files: tuple[str, ...], section: str, tox: str = "") -> str:

@@ -12,12 +12,12 @@ from tideate_core.agents.brief import TaskBrief
 from tideate_core.agents.executing import execute_plan
 from tideate_core.agents.roles import Roles
 from tideate_core.engine.builtin.review import review_and_apply
-from tideate_core.engine.handoff.files import FILES, read, write_file, write_json
+from tideate_core.engine.handoff.files import FILES, LARGEST, read, write_file, write_json
 from tideate_core.engine.handoff.models import PlanFile, TestManifest
 from tideate_core.engine.handoff.progress import artifacts_of, now, state_of
-from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.errors import ConfigError, InvalidInput, StepFailed
 from tideate_core.gates.inputs import ExecutionPlan, PlanStep
-from tideate_core.project import private_dir
+from tideate_core.project import Documents, name_in_project, read_document
 from tideate_core.workflows import Confirm
 from tideate_core.workflows.machine_files import shown_path
 from tideate_core.workspace.patchset import patch_of, states_of
@@ -41,15 +41,10 @@ async def plan(step: StepContext) -> Confirm:
 
     :raises InvalidInput: there is no plan, or it has mistakes.
     """
-    root, private = _places(step)
+    root, documents = _places(step)
     given = str(step.inputs.get("plan") or "")
-    path = root / given if given else FILES["plan"].of(private)
-    if not path.exists():
-        raise InvalidInput(
-            f"there is no plan {shown_path(path)}; write it, or name another file as the input `plan`. "
-            "`tideate schema plan` prints its form"
-        )
-    wanted = await asyncio.to_thread(read, path, PlanFile)
+    name = given or f"{documents.folder}/{FILES['plan'].path}"
+    wanted = await asyncio.to_thread(_read_plan, root, name)
     await _tell(step, wanted, done=())
     files = sorted({file for one in wanted.coding for file in one.expected_outputs})
     title = " ".join(wanted.title.split())
@@ -75,7 +70,7 @@ async def edit(step: StepContext) -> dict[str, Any]:
         committed along.
     :raises Declined: nothing was accepted.
     """
-    root, private = _places(step)
+    root, documents = _places(step)
     wanted = _plan_of(step)
     names = [name for one in wanted.coding for name in one.expected_outputs]
     await _refuse_dirty(step, names)
@@ -102,7 +97,7 @@ async def edit(step: StepContext) -> dict[str, Any]:
     after = await asyncio.to_thread(states_of, root, touched)
     patch = await asyncio.to_thread(patch_of, {path: before[path] for path in touched}, after)
     name = f"coder/build/patchset_{step.execution_id[:8]}.diff"
-    await asyncio.to_thread(write_file, private.joinpath(*name.split("/")), patch)
+    await asyncio.to_thread(write_file, documents, name, patch)
     return {"files": touched, "patchset": name}
 
 
@@ -111,7 +106,7 @@ async def manifest(step: StepContext) -> dict[str, Any]:
 
     :raises StoreError: the manifest cannot be written.
     """
-    root, private = _places(step)
+    root, documents = _places(step)
     wanted, commit, edited = _plan_of(step), step.results["commit"], step.results["edit"]
     tests = [name for one in wanted.steps if one.type == "testing" for name in one.expected_outputs]
     asked = TestManifest(
@@ -126,7 +121,7 @@ async def manifest(step: StepContext) -> dict[str, Any]:
         checks=[one.description or one.name for one in wanted.steps if one.type in ("testing", "review")],
         timestamp=now(),
     )
-    await asyncio.to_thread(write_json, FILES["test-manifest"].of(private), asked)
+    await asyncio.to_thread(write_json, documents, FILES["test-manifest"].path, asked)
     await _tell(step, wanted, done=("planning", "coding"))
     return asked.model_dump(mode="json", by_alias=True)
 
@@ -151,17 +146,31 @@ async def report(step: StepContext) -> dict[str, Any]:
     }
 
 
+def _read_plan(root: Path, name: str) -> PlanFile:
+    path = root / name
+    try:
+        content = read_document(root, name_in_project(root, path), LARGEST)
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"there is no plan {shown_path(path)}; write it, or name another file as the input `plan`. "
+            "`tideate schema plan` prints its form"
+        ) from error
+    except ConfigError as error:
+        raise InvalidInput(str(error)) from error
+    return read(path, content, PlanFile)
+
+
 def _failure(one: dict[str, Any]) -> str:
     place = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
     first = next(iter(one["message"].splitlines()), "")
     return "- " + ": ".join(part for part in (place, one["name"], first) if part)
 
 
-def _places(step: StepContext) -> tuple[Path, Path]:
+def _places(step: StepContext) -> tuple[Path, Documents]:
     root = step.workspace.root
     if root is None:
         raise InvalidInput("the handoff needs a project: a folder with .git, .tideate/ or a project file")
-    return root, step.workspace.private or private_dir(root)
+    return root, Documents(root)
 
 
 def _plan_of(step: StepContext) -> PlanFile:
@@ -170,11 +179,11 @@ def _plan_of(step: StepContext) -> PlanFile:
 
 async def _tell(step: StepContext, wanted: PlanFile, *, done: Collection[str]) -> None:
     """Write how far it is; the end of the run writes it for the last time."""
-    _, private = _places(step)
+    _, documents = _places(step)
     results = step.results
     started = results["plan"]["started_at"] if "plan" in results else now()
     state = state_of(step.execution_id, wanted, started, done=done, artifacts=artifacts_of(results))
-    await asyncio.to_thread(write_json, FILES["state"].of(private), state)
+    await asyncio.to_thread(write_json, documents, FILES["state"].path, state)
 
 
 async def _refuse_dirty(step: StepContext, names: list[str]) -> None:

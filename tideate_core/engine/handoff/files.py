@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tideate_core.engine.reports import write_whole
-from tideate_core.errors import InvalidInput, StoreError
+from tideate_core.errors import InvalidInput, StoreError, UnusableFile
 from tideate_core.workflows.json_reader import read_json
 from tideate_core.workflows.machine_files import shown_path
 from tideate_core.workflows.positions import LineTable, Located, Problem
@@ -19,7 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["FILES", "HandoffFile", "read", "text_of", "write_file", "write_json"]
+    from tideate_core.project import Documents
+
+__all__ = ["FILES", "LARGEST", "HandoffFile", "read", "text_of", "write_file", "write_json"]
 
 LARGEST: Final = 16 * 1024 * 1024
 """Bytes of a file that is read."""
@@ -37,10 +36,6 @@ class HandoffFile:
     model: str
     """`module:Class`; imported when it is asked for."""
     about: str
-
-    def of(self, private: Path) -> Path:
-        """Return where it is."""
-        return private.joinpath(*self.path.split("/"))
 
     def shape(self) -> type[BaseModel]:
         """Return the model of what it holds."""
@@ -78,13 +73,13 @@ FILES: Final = {
 """By the name that `tideate schema` takes. Patch sets are beside them, in `coder/build/`."""
 
 
-def read(path: Path, shape: type[_Shape]) -> _Shape:
+def read(path: Path, content: bytes, shape: type[_Shape]) -> _Shape:
     """Read a file of the handoff.
 
-    :raises InvalidInput: it is not there, cannot be read, or does not hold that; all mistakes are told, a
-        line each, with `file:line:column`.
+    :param path: as messages name it.
+    :raises InvalidInput: it does not hold that; all mistakes are told, a line each, with `file:line:column`.
     """
-    text = _text(path)
+    text = _text(path, content)
     root, problems = read_json(text)
     if root is None or problems:
         raise InvalidInput(_told(path, text, problems))
@@ -94,17 +89,7 @@ def read(path: Path, shape: type[_Shape]) -> _Shape:
         raise InvalidInput(_told(path, text, [*map(_Places(root).problem, _mistakes(error))])) from error
 
 
-def _text(path: Path) -> str:
-    try:
-        # a pipe would block until somebody writes
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidInput(f"{shown_path(path)} is no file")
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        raise InvalidInput(f"{shown_path(path)} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise InvalidInput(f"{shown_path(path)} is larger than {LARGEST // 2**20} MiB")
+def _text(path: Path, content: bytes) -> str:
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -147,20 +132,20 @@ def text_of(value: BaseModel) -> str:
     return json.dumps(value.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"
 
 
-def write_json(path: Path, value: BaseModel) -> None:
+def write_json(documents: Documents, name: str, value: BaseModel) -> None:
     """Write a file of the handoff so that others see it whole or not at all; blocking.
 
     :raises StoreError: it cannot be written.
     """
-    write_file(path, text_of(value).encode())
+    write_file(documents, name, text_of(value).encode())
 
 
-def write_file(path: Path, content: bytes) -> None:
+def write_file(documents: Documents, name: str, content: bytes) -> None:
     """Write a file of the handoff so that others see it whole or not at all; blocking.
 
     :raises StoreError: it cannot be written.
     """
     try:
-        write_whole(path, content)
-    except OSError as error:
-        raise StoreError(f"{shown_path(path)} cannot be written: {error.strerror}") from error
+        documents.write(name, content)
+    except UnusableFile as error:
+        raise StoreError(str(error)) from error

@@ -1,4 +1,4 @@
-"""Which tools may be called without a question."""
+"""Permission to call tools without a question."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ class ToolPermissions:
     """
 
     def __init__(self, root: Path, trust: Trust | None = None) -> None:
-        self._root = root
-        self._trust = trust or Trust()
+        self._trust = trust or Trust(root)
 
     def allows(self, tool: Tool) -> bool:
         """Tell whether a tool may be called without a question.
@@ -31,14 +30,14 @@ class ToolPermissions:
         :raises ConfigError: what is allowed cannot be read.
         """
         # a server that is not ours may say of anything that it only reads
-        return (tool.own and tool.read_only) or self._trust.knows_definition(self._root, _meaning(tool))
+        return (tool.own and tool.read_only) or self._trust.allows(_meaning(tool))
 
     def allow(self, tool: Tool) -> None:
         """Allow a tool in this project from now on; `tideate trust --revoke` takes it back.
 
         :raises ConfigError: what is allowed cannot be read or written.
         """
-        self._trust.keep_definition(self._root, _meaning(tool))
+        self._trust.allow(_meaning(tool), f"the tool {tool.name!r} of the MCP server {tool.server!r}")
 
 
 def _meaning(tool: Tool) -> str:

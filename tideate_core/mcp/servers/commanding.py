@@ -19,7 +19,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, Field
 
 from tideate_core.errors import CommandError, ConfigError
-from tideate_core.mcp.servers.locking import acquire
+from tideate_core.mcp.servers.locking import acquire, open_lock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -194,15 +194,10 @@ async def one_at_a_time(root: Path, name: str, what: str) -> AsyncIterator[None]
 
 
 def _open(root: Path, name: str) -> int:
-    from tideate_core.commands.results.report import folder_below
-
     try:
-        path = folder_below(root, "mcp", name) / "lock"
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        return open_lock(root, name)
     except ConfigError as error:
         raise refusal(error, root) from error
-    except OSError as error:
-        raise ToolError(f".tideate/mcp/{name}/lock cannot be opened ({error.strerror})") from error
 
 
 async def followed(

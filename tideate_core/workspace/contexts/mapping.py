@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import ConfigError, did_you_mean
-from tideate_core.project import inside
+from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
+from tideate_core.project import read_document
 from tideate_core.workspace.contexts.extraction import BUILT_IN, NAME
 
 if TYPE_CHECKING:
@@ -42,22 +42,17 @@ def read_context_map(root: Path | None) -> dict[str, Target]:
     """
     if root is None:
         return {}
-    content = _read(root / CONTEXT_FILE, root)
+    content = _read(root)
     return {} if content is None else _Reader(content).targets()
 
 
-def _read(path: Path, root: Path) -> str | None:
+def _read(root: Path) -> str | None:
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except (FileNotFoundError, NotADirectoryError):
+        content = read_document(root, CONTEXT_FILE, LARGEST)
+    except FileNotFoundError:
         return None
-    except OSError as error:
-        raise ConfigError(f"{CONTEXT_FILE} cannot be read: {error.strerror}") from error
-    if not inside(path, root):
-        raise ConfigError(f"{CONTEXT_FILE} is a link out of the project; put the file itself there")
-    if len(content) > LARGEST:
-        raise ConfigError(f"{CONTEXT_FILE} is larger than {LARGEST // 1024} KiB; that is no list of names")
+    except UnusableFile as error:
+        raise ConfigError(f"{CONTEXT_FILE} cannot be used: {error.reason}") from error
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

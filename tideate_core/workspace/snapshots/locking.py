@@ -1,4 +1,4 @@
-"""Who may make, delete or use snapshots of a project: one process at a time, and no work is left alone."""
+"""Lock of a project's snapshots, for one process at a time, and work in a thread that is never left alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-__all__ = ["in_thread", "locked"]
+__all__ = ["in_thread", "is_locked", "locked"]
 
 _T = TypeVar("_T")
 
@@ -43,6 +43,18 @@ async def locked(path: Path, within: float) -> AsyncIterator[int]:
                 )
             await asyncio.sleep(_POLL)
         yield handle
+    finally:
+        os.close(handle)
+
+
+def is_locked(path: Path) -> bool:
+    """Tell whether a living process holds the lock of a file, which is not made for it."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        return not _taken(handle)
     finally:
         os.close(handle)
 

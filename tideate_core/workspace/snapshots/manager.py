@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
-from tideate_core.project import inside, private_dir, private_place, real
+from tideate_core.project import make_project_state, project_state, real
 from tideate_core.workspace.commit import to_the_end
 from tideate_core.workspace.snapshots.capture import Capture, Place
 from tideate_core.workspace.snapshots.collecting import collect, retire
 from tideate_core.workspace.snapshots.comparing import compare
 from tideate_core.workspace.snapshots.limits import SnapshotLimits
-from tideate_core.workspace.snapshots.locking import in_thread, locked
+from tideate_core.workspace.snapshots.locking import in_thread, is_locked, locked
 from tideate_core.workspace.snapshots.manifest import find, headers, load
 from tideate_core.workspace.snapshots.pinning import pinned, released
 from tideate_core.workspace.snapshots.planning import wanted
 from tideate_core.workspace.snapshots.recent import Recent
+from tideate_core.workspace.snapshots.records import remove_records, write_record
 from tideate_core.workspace.snapshots.restoring import Restoring
 from tideate_core.workspace.snapshots.results import Recovered, restored
 from tideate_core.workspace.snapshots.since import Since, since
@@ -53,7 +54,7 @@ def _quiet(_done: int, _total: int) -> None:
 class SnapshotManager:
     """The snapshots of one project.
 
-    Before a restore that was killed in the middle is followed by anything else here, it is put back.
+    A restore that was killed in the middle is put back by `recover` and before another restore, not else.
 
     :param root: of the project.
     :param buffers: the editor's, None outside it.
@@ -72,10 +73,8 @@ class SnapshotManager:
         self._buffers = buffers
         self._given = private
         self._limits = limits or SnapshotLimits()
-        self._directory = (private or private_place(self._root)) / "snapshots"
+        self._directory = (private or project_state(self._root)) / "snapshots"
         self._recent = Recent()
-        self.recovered: Recovered | None = None
-        """What was put back, if an interrupted restore was found."""
 
     async def create(self, name: str, *, pin: str | None = None, progress: Progress = _quiet) -> str:
         """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
@@ -96,6 +95,7 @@ class SnapshotManager:
                     header = capture.create(name, stop, () if pin is None else (pin,))
                 finally:
                     capture.close()
+                write_record(self._root, self._directory, header.id)
                 self._tidy(header.id)
                 return header.id
 
@@ -138,6 +138,7 @@ class SnapshotManager:
 
             def work(_stop: threading.Event) -> None:
                 find(self._directory, snapshot_id).unlink()
+                remove_records(self._root, self._directory, [snapshot_id])
                 collect(self._directory)
 
             await in_thread(work)
@@ -226,6 +227,7 @@ class SnapshotManager:
         """
         await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked() as lock:
+            await self._recover()
             capture = Capture(self._place, lock, progress, self._recent)
             try:
                 target, tree = await in_thread(lambda stop: capture.look(stop, snapshot_id))
@@ -235,6 +237,7 @@ class SnapshotManager:
                 await self._refuse_unsaved(chosen)
                 name = f"before the restore of {target.header.name}"
                 before = await in_thread(lambda _stop: capture.save(name, tree).id)
+                await in_thread(lambda _stop: write_record(self._root, self._directory, before))
             finally:
                 await asyncio.to_thread(capture.close)
             restoring = Restoring(self._root, self._directory, self._buffers)
@@ -244,12 +247,36 @@ class SnapshotManager:
                 raise asyncio.CancelledError
             return restored(snapshot_id, before, chosen)
 
+    async def interrupted(self) -> _Names:
+        """Return the paths that `recover` would put back; nothing is written.
+
+        While another process restores they are its own.
+
+        :raises WorkspaceError: the journal of a restore is damaged.
+        """
+        if not (self._directory / "journal").is_dir():
+            return []
+
+        def look() -> _Names:
+            if is_locked(self._directory / "lock"):
+                return []
+            return Restoring(self._root, self._directory, None).pending()
+
+        return await asyncio.to_thread(look)
+
     async def recover(self) -> Recovered | None:
         """Put back what restores wrote whose process was killed; None if there was none."""
         if not (self._directory / "journal").is_dir():
             return None
         async with self._locked():
-            return self.recovered
+            return await self._recover()
+
+    async def _recover(self) -> Recovered | None:
+        restoring = Restoring(self._root, self._directory, self._buffers)
+        (names, left), cancelled = await to_the_end(restoring.recover())
+        if cancelled:
+            raise asyncio.CancelledError
+        return Recovered(tuple(names), tuple(left)) if names else None
 
     @property
     def _place(self) -> Place:
@@ -260,7 +287,8 @@ class SnapshotManager:
 
     def _tidy(self, spare: str) -> None:
         try:
-            retire(self._directory, self._limits.keep, spare)
+            retired = retire(self._directory, self._limits.keep, spare)
+            remove_records(self._root, self._directory, retired)
             collect(self._directory)
         except OSError as error:
             raise WorkspaceError(
@@ -283,19 +311,13 @@ class SnapshotManager:
 
     @asynccontextmanager
     async def _locked(self) -> AsyncIterator[int]:
-        """Hold the lock; nothing of a killed restore is left.
+        """Hold the lock.
 
         :raises WorkspaceError: another process has it, or the directory cannot be used.
         """
         with _told():
             await asyncio.to_thread(self._prepare)
             async with locked(self._directory / "lock", PATIENCE) as lock:
-                restoring = Restoring(self._root, self._directory, self._buffers)
-                (names, left), cancelled = await to_the_end(restoring.recover())
-                if names:
-                    self.recovered = Recovered(tuple(names), tuple(left))
-                if cancelled:
-                    raise asyncio.CancelledError
                 yield lock
 
     def _prepare(self) -> None:
@@ -305,11 +327,9 @@ class SnapshotManager:
                 f"{self._root} is your home directory or one above it; a snapshot would take in all that you "
                 "have. Name a project's directory"
             )
-        private = self._given or private_dir(self._root)
-        packs = self._directory / "packs"
-        packs.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not inside(packs, private):
-            raise OutsideRoot(f"{self._directory} is a link out of {private}; remove it, nothing was written")
+        if self._given is None:
+            make_project_state(self._root)
+        (self._directory / "packs").mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 @contextmanager

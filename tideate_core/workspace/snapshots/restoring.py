@@ -2,7 +2,7 @@
 
 It is written in two steps, each journalled: first what goes, then what comes. The journal of a restore that
 came to its end is renamed in one go; one that still has its name is of a process that was killed, and is put
-back by the next who takes the lock.
+back when the person asks for something that writes.
 """
 
 from __future__ import annotations
@@ -63,6 +63,17 @@ class Restoring:
         if done:
             await asyncio.to_thread(self._finish, run)
 
+    def pending(self) -> list[str]:
+        """Return the paths that `recover` would put back; blocking, and nothing is written.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        found: dict[str, None] = {}
+        for run in self._interrupted():
+            for record in self._journal.records(run):
+                found |= {e.path: None for e in record.manifest.entries if isinstance(e, FileEntry)}
+        return sorted(found)
+
     async def recover(self) -> tuple[list[str], list[str]]:
         """Put back what interrupted restores wrote.
 
@@ -78,6 +89,7 @@ class Restoring:
                     left.append(str(conflict))
                     await asyncio.to_thread(self._journal.drop, record)
             await asyncio.to_thread(shutil.rmtree, self._records / run, ignore_errors=True)
+        await asyncio.to_thread(self._remove_done)
         return names, left
 
     async def _undo_after(self, error: Exception, done: Sequence[Committed]) -> None:
@@ -100,11 +112,11 @@ class Restoring:
     def _interrupted(self) -> list[str]:
         if not self._records.is_dir():
             return []
-        runs = sorted(self._records.iterdir())
-        for directory in runs:
-            if directory.name.endswith(_DONE):
-                shutil.rmtree(directory, ignore_errors=True)
-        return [directory.name for directory in runs if not directory.name.endswith(_DONE)]
+        return sorted(path.name for path in self._records.iterdir() if not path.name.endswith(_DONE))
+
+    def _remove_done(self) -> None:
+        for path in self._records.glob(f"*{_DONE}"):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _has_work(plan: Plan) -> bool:

@@ -13,7 +13,7 @@ from tideate_core.errors import OutsideRoot, TideateError
 from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.filesystem.remembering import forget, interrupted, remember, under_way
 from tideate_core.mcp.servers.filesystem.turn import Turn
-from tideate_core.project import private_dir
+from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -132,7 +132,7 @@ class Changes:
             from tideate_core.workspace import Workspace
 
             done = await Workspace(self._ground.root).take_back(run)
-            await asyncio.to_thread(forget, private_dir(self._ground.root), run)
+            await asyncio.to_thread(forget, make_project_state(self._ground.root), run)
             log.warning("the change %s was cut off; put back: %s", run, ", ".join(done.restored) or "nothing")
 
     def _failed(self, path: str, error: Exception) -> ToolError:

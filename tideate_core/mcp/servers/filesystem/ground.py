@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot
 from tideate_core.mcp.careful import short
-from tideate_core.workspace.held import open_way
+from tideate_core.project.held import open_way
 from tideate_core.workspace.paths import PROTECTED, Root
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.project import private_dir
+from tideate_core.project import make_project_state
 from tideate_core.workspace.journal import Journal
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def remember(root: Path, run: str) -> None:
 
     :raises OSError: it cannot be noted.
     """
-    private = private_dir(root)
+    private = make_project_state(root)
     descriptor = os.open(
         _list_in(private), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )
@@ -78,7 +78,7 @@ def interrupted(root: Path) -> str | None:
 
 
 def _note_in(root: Path) -> Path:
-    return private_dir(root) / "mcp" / "filesystem" / "under_way"
+    return make_project_state(root) / "mcp" / "filesystem" / "under_way"
 
 
 def remembered(private: Path) -> frozenset[str]:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import ConfigError
-from tideate_core.mcp.servers.locking import acquire
-from tideate_core.project import inside, private_dir
+from tideate_core.mcp.servers.locking import acquire, open_lock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,15 +49,9 @@ class Turn:
 
 def _open(root: Path) -> int:
     try:
-        place = private_dir(root) / "mcp" / "filesystem"
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not inside(place, root):
-            raise ToolError(
-                ".tideate/mcp/filesystem is a link out of the root; remove it, nothing was written"
-            )
-        return os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except (ConfigError, OSError) as error:
+        return open_lock(root, "filesystem")
+    except ConfigError as error:
         raise ToolError(
-            ".tideate/mcp/filesystem cannot be used, and without it nothing could be taken back, so nothing "
-            "was written; a person has to look at it"
+            "the private state of the project cannot be used, and without it nothing could be taken back, so "
+            "nothing was written; a person has to look at it"
         ) from error

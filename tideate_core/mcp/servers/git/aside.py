@@ -13,7 +13,7 @@ from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.git import porcelain
 from tideate_core.mcp.servers.git.commits import NOTHING, describe, leave, wanted
 from tideate_core.mcp.servers.git.errors import GitFailed
-from tideate_core.mcp.servers.git.handoff import folder
+from tideate_core.mcp.servers.git.handoff import scratch
 from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.staging import refuse_filters, refuse_under_way
 from tideate_core.mcp.servers.git.trusting import COMMIT_HOOKS, look
@@ -63,7 +63,7 @@ async def commit_aside(repository: Repository, wish: Wish, branch: str) -> Commi
 
 async def _made(repository: Repository, wish: Wish, base: str, paths: Sequence[str]) -> str:
     """Return the id of the commit, which no branch has yet."""
-    with tempfile.TemporaryDirectory(prefix="index-", dir=folder(repository.root)) as directory:
+    with tempfile.TemporaryDirectory(prefix="index-", dir=scratch(repository.root)) as directory:
         index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
         await repository.ask("read-tree", base, environment=index)
         names = b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.git import porcelain
 from tideate_core.mcp.servers.git.errors import GitFailed
-from tideate_core.mcp.servers.git.handoff import folder
+from tideate_core.mcp.servers.git.handoff import scratch
 from tideate_core.mcp.servers.git.looking import read_status
 from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.shapes import MovedShape
@@ -84,7 +84,7 @@ async def _refuse_filtered(repository: Repository, here: str | None, target: str
     )
     if not changed.out:
         return
-    with tempfile.TemporaryDirectory(prefix="index-", dir=folder(repository.root)) as directory:
+    with tempfile.TemporaryDirectory(prefix="index-", dir=scratch(repository.root)) as directory:
         index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
         # attributes count as they are in the branch that is gone to
         await repository.ask("read-tree", target, environment=index)

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
+from tideate_core.errors import UnusableFile
 from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.git import porcelain
-from tideate_core.mcp.servers.git.handoff import COMMIT_INFO, folder, write_whole
+from tideate_core.mcp.servers.git.handoff import COMMIT_INFO, scratch
 from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.shapes import CommitResult
 from tideate_core.mcp.servers.git.staging import (
@@ -27,9 +28,11 @@ from tideate_core.mcp.servers.git.staging import (
 )
 from tideate_core.mcp.servers.git.trusting import COMMIT_HOOKS, look
 from tideate_core.mcp.servers.git.writing import listed, write
+from tideate_core.project import Documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from tideate_core.mcp.servers.git.porcelain import Entry, Status
     from tideate_core.mcp.servers.git.repository import Repository
@@ -64,7 +67,8 @@ async def commit(repository: Repository, wish: Wish) -> CommitResult:
     """
     refuse_under_way(repository)
     check_links(repository.place, repository.root)
-    folder(repository.root)
+    scratch(repository.root)
+    _refuse_unwritable(repository.root)
     found = await wanted(repository, wish)
     check_links(repository.place, repository.root, found.branch or "")
     brought = look(repository)
@@ -84,11 +88,21 @@ def leave(repository: Repository, result: CommitResult) -> None:
     """
     text = result.model_dump_json(by_alias=True, indent=2) + "\n"
     try:
-        write_whole(folder(repository.root) / COMMIT_INFO, text)
-    except OSError as error:
+        Documents(repository.root).write(COMMIT_INFO, text.encode())
+    except UnusableFile as error:
         raise ToolError(
-            f"the commit {result.commit_hash[:12]} is made, and .tideate/mcp/git/{COMMIT_INFO} cannot be "
-            f"written: {error.strerror}"
+            f"the commit {result.commit_hash[:12]} is made, and .tideate/{COMMIT_INFO} cannot be written: "
+            f"{error.reason}"
+        ) from error
+
+
+def _refuse_unwritable(root: Path) -> None:
+    """:raises ToolError: the file that tells of the commit could not be written."""
+    try:
+        Documents(root).prepare(COMMIT_INFO)
+    except UnusableFile as error:
+        raise ToolError(
+            f".tideate/{COMMIT_INFO} could not be written: {error.reason}; nothing was committed"
         ) from error
 
 

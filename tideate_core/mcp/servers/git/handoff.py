@@ -1,27 +1,27 @@
-"""The private folder of the git server: its lock between processes, and what it tells who comes after."""
+"""Turns of the git server between processes, and its private directory."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import tempfile
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from anyio import CancelScope
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import ConfigError
-from tideate_core.mcp.servers.locking import acquire
-from tideate_core.project import inside, private_dir
+from tideate_core.mcp.servers.locking import acquire, open_lock
+from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
-__all__ = ["COMMIT_INFO", "Turn", "folder", "write_whole"]
+__all__ = ["COMMIT_INFO", "Turn", "scratch"]
 
-COMMIT_INFO: Final = "commit_info.json"
+COMMIT_INFO: Final = "mcp/git/commit_info.json"
+"""Below `.tideate/`."""
 PATIENCE: Final = 60.0
 """Seconds that a call waits for another server's."""
 BUSY: Final = "another git server is writing to this repository; try again later"
@@ -62,7 +62,7 @@ class Turn:
     @asynccontextmanager
     async def _taken(self) -> AsyncIterator[None]:
         async with self._lock:
-            descriptor = _open(folder(self._root) / "lock")
+            descriptor = _open(self._root)
             try:
                 await acquire(descriptor, PATIENCE, BUSY)
                 yield
@@ -70,40 +70,21 @@ class Turn:
                 os.close(descriptor)  # gives the lock back
 
 
-def _open(path: Path) -> int:
+def _open(root: Path) -> int:
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ToolError(f".tideate/mcp/git/lock cannot be opened ({error.strerror})") from error
+        return open_lock(root, "git")
+    except ConfigError as error:
+        raise ToolError(f"nothing was written: {error}") from error
 
 
-def folder(root: Path) -> Path:
-    """Return `.tideate/mcp/git` below a root, made if it is missing.
+def scratch(root: Path) -> Path:
+    """Return the private directory in which indexes are made, made if it is missing.
 
-    :raises ToolError: it cannot be made, or leads out of the root.
+    :raises ToolError: it cannot be made.
     """
     try:
-        place = private_dir(root) / "mcp" / "git"
-        place.mkdir(parents=True, exist_ok=True)
+        place = make_project_state(root) / "mcp" / "git"
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
     except (ConfigError, OSError) as error:
-        raise ToolError(".tideate/mcp/git cannot be made, so nothing was written") from error
-    if not inside(place, root):
-        raise ToolError(".tideate/mcp/git is a link out of the root; remove it, nothing was written")
+        raise ToolError("the private state of the project cannot be used, so nothing was written") from error
     return place
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is either as before or as wanted, whatever happens.
-
-    :raises OSError: it cannot be written.
-    """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

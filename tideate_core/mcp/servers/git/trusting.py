@@ -1,4 +1,4 @@
-"""Whether what a repository brings may run: its hooks, its filters, and what signs its commits.
+"""Trust in what a repository brings that runs: its hooks, its filters, and what signs its commits.
 
 A person trusts these as they are: every file of the hooks' directory, every setting that signing uses and
 every filter. A change of any of them asks again.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.servers.git.repository import Repository
 
-__all__ = ["COMMIT_HOOKS", "SWITCH_HOOKS", "Brought", "look", "trust_repository"]
+__all__ = ["COMMIT_HOOKS", "SWITCH_HOOKS", "Brought", "allow", "look", "look_at"]
 
 COMMIT_HOOKS: Final = (
     "pre-commit",
@@ -48,6 +48,8 @@ class Brought:
     """What a repository brings that could run."""
 
     hooks: tuple[str, ...]
+    top: Path
+    """Of the repository's work tree."""
     folder: Path
     signing: bool
     filters: tuple[str, ...]
@@ -57,6 +59,14 @@ class Brought:
     """What is trusted; empty where it cannot be told."""
     why: str
     """Why it is not run; empty where it is trusted."""
+
+    def words(self) -> list[str]:
+        """Say one by one what it is."""
+        return [
+            *(f"git hook {name}" for name in self.hooks),
+            *(["signing of commits"] if self.signing else []),
+            *(f"git {line}" for line in self.filters),
+        ]
 
     def of_hooks(self, names: Iterable[str]) -> str:
         """Say what becomes of the hooks among these."""
@@ -82,39 +92,42 @@ def look(repository: Repository, trust: Trust | None = None) -> Brought:
 
     :raises ConfigError: what is trusted cannot be read.
     """
-    folder, filters = _folder(repository), repository.settings.filters()
+    folder, filters = _folder(repository), tuple(repository.settings.filters())
+    top, hooks = repository.place.top, _hooks(folder)
     signing = repository.settings.is_set("commit.gpgsign")
     try:
         contents = list(_contents(repository, folder))
     except _Unclear as error:
-        return Brought(_hooks(folder), folder, signing, tuple(filters), False, "", str(error))
+        return Brought(hooks, top, folder, signing, filters, False, "", str(error))
     lines = ["git", *contents, *(repository.settings.signing() if signing else ()), *filters]
     meaning = "\n".join(lines)
-    trusted = (trust or Trust()).knows_definition(repository.place.top, meaning)
+    trusted = (trust or Trust(top)).allows(meaning)
     why = (
         "" if trusted else "the project is not trusted, or changed since; `tideate trust` trusts it as it is"
     )
-    return Brought(_hooks(folder), folder, signing, tuple(filters), trusted, meaning, why)
+    return Brought(hooks, top, folder, signing, filters, trusted, meaning, why)
 
 
-def trust_repository(root: Path) -> list[str]:
-    """Trust what the repository at a root brings, as it is now; returns it in words, nothing for nothing.
+def look_at(root: Path) -> Brought | None:
+    """Return what the repository at a root brings that could run, None for nothing.
 
-    :raises ConfigError: what is trusted cannot be read or written.
+    :raises ConfigError: what is trusted cannot be read.
     """
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller's may have an event loop
             repository = thread.submit(asyncio.run, Repositories(real(root)).find()).result()
     except ToolError:
-        return []  # where no tool works none could run it
+        return None  # where no tool works none could run it
     brought = look(repository)
-    words = [f"git hook {name}" for name in brought.hooks]
-    words += ["signing of commits"] if brought.signing else []
-    words += [f"git {line}" for line in brought.filters]
-    if not words or not brought.meaning:
-        return []
-    Trust().keep_definition(repository.place.top, brought.meaning)
-    return words
+    return brought if brought.words() and brought.meaning else None
+
+
+def allow(brought: Brought) -> None:
+    """Let run what a repository brings, exactly as it was looked at.
+
+    :raises ConfigError: what is trusted cannot be read or written.
+    """
+    Trust(brought.top).allow(brought.meaning, ", ".join(brought.words()))
 
 
 def _folder(repository: Repository) -> Path:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import CommandError
 from tideate_core.mcp.servers.git.errors import GitFailed, failure
-from tideate_core.mcp.servers.git.handoff import folder
+from tideate_core.mcp.servers.git.handoff import scratch
 from tideate_core.mcp.servers.git.settings import HARD, UNSIGNED
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ async def _once(
 @contextmanager
 def listed(repository: Repository, paths: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Give options that name these paths to git, however many there are."""
-    with tempfile.TemporaryDirectory(prefix="paths-", dir=folder(repository.root)) as directory:
+    with tempfile.TemporaryDirectory(prefix="paths-", dir=scratch(repository.root)) as directory:
         file = Path(directory, "paths")
         file.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
         yield (f"--pathspec-from-file={file}", "--pathspec-file-nul")

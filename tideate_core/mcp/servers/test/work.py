@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.errors import ConfigError, WorkspaceError
+from tideate_core.errors import ConfigError, UnusableFile, WorkspaceError
 from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.commanding import choose, followed, one_at_a_time, refusal, require
 from tideate_core.mcp.servers.paging import page
@@ -122,18 +122,20 @@ class Tests:
             return ran
 
         async with one_at_a_time(self._root, "test", "a run of tests"):
-            await asyncio.to_thread(_make_room, self._root)
+            await asyncio.to_thread(_refuse_unwritable, self._root)
             self.last = await followed(context, self._root, work)
         return self.last
 
     def report(self) -> str | None:
         """Return the last report, None where there is none that can be read."""
-        from tideate_core.commands.results.report import REPORT, read_bounded
-        from tideate_core.project import inside
+        from tideate_core.commands.results.report import REPORT
+        from tideate_core.project import Documents
 
-        path = self._root / ".tideate" / REPORT
-        content = read_bounded(path, _LARGEST_REPORT) if inside(path, self._root) else None
-        return None if content is None else content.decode("utf-8", "replace")
+        try:
+            content = Documents(self._root).read(REPORT, _LARGEST_REPORT)
+        except (FileNotFoundError, UnusableFile):
+            return None
+        return content.decode("utf-8", "replace")
 
     def _file(self, name: str, *, folders: bool) -> str:
         """Return a file's name from the root, links followed.
@@ -154,12 +156,13 @@ def _below(file: str, name: str) -> bool:
     return name == "." or file == name or file.startswith(f"{name}/")
 
 
-def _make_room(root: Path) -> None:
-    """See to it that the report can be written before anything is run for it."""
-    from tideate_core.commands.results.report import REPORT, folder_below
+def _refuse_unwritable(root: Path) -> None:
+    """Refuse to run anything where its report could not be written."""
+    from tideate_core.commands.results.report import REPORT
+    from tideate_core.project import Documents
 
     try:
-        folder_below(root, *REPORT.split("/")[:-1])
+        Documents(root).prepare(REPORT)
     except ConfigError as error:
         raise refusal(error, root) from error
 

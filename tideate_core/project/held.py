@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["held", "open_way"]
+__all__ = ["held", "held_below", "open_way"]
 
 _STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HELD: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -53,7 +53,19 @@ def held(path: Path, *, make: bool = False) -> Iterator[int]:
     :param make: make it and those above it where they are missing.
     :raises OSError: as of `open_way`.
     """
-    way = open_way(path.anchor, path.parts[1:], make=make)
+    with held_below(path.anchor, path.parts[1:], make=make) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def held_below(start: Path | str, parts: Iterable[str], *, make: bool = False) -> Iterator[int]:
+    """Hold a directory open that is below another one, for calls relative to it and to be synced.
+
+    :param start: links in this path are followed.
+    :param make: make those below it that are missing.
+    :raises OSError: as of `open_way`.
+    """
+    way = open_way(start, parts, make=make)
     try:
         descriptor = os.open(".", _HELD, dir_fd=way)
     finally:

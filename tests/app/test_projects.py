@@ -1,0 +1,101 @@
+"""Projects that have private state: listed, moved, forgotten, and recognised when they were moved."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.app import forget_project, list_projects, move_project, moved_from, open_store
+from tideate_core.app.projects import note_use
+from tideate_core.errors import ConfigError
+from tideate_core.project import make_project_state, project_state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def fill(root: Path, *names: str) -> Path:
+    root.mkdir(exist_ok=True)
+    for name in names:
+        (root / name).write_text("")
+    return root
+
+
+def commit(root: Path, text: str = "one") -> None:
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git[:3], "init", "-q"], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", text], check=True)
+
+
+def test_projects_are_listed_with_size_and_what_is_gone(root: Path, tmp_path: Path) -> None:
+    open_store(root).close()
+    (view,) = list_projects()
+    assert (view.path, view.gone, view.unfinished) == (root, False, 0)
+    assert view.size > 1000
+    root.rename(tmp_path / "away")
+    assert list_projects()[0].gone
+
+
+def test_a_moved_project_is_recognised_by_its_first_commit(root: Path, tmp_path: Path) -> None:
+    commit(root)
+    open_store(root).close()
+    new = root.rename(tmp_path / "new")
+    assert [one.path for one in moved_from(new)] == [root]
+    other = fill(tmp_path / "other")
+    commit(other, "another")
+    assert moved_from(other) == []
+
+
+def test_without_git_it_is_recognised_by_its_files(root: Path, tmp_path: Path) -> None:
+    fill(root, "a", "b", "c")
+    open_store(root).close()
+    new = root.rename(tmp_path / "new")
+    assert [one.path for one in moved_from(new)] == [root]
+    (new / "d").write_text("")
+    assert moved_from(new) == []
+
+
+def test_few_files_say_nothing(root: Path, tmp_path: Path) -> None:
+    fill(root, "a", "b")
+    open_store(root).close()
+    assert moved_from(root.rename(tmp_path / "new")) == []
+
+
+def test_a_project_that_is_still_there_was_not_moved(root: Path, tmp_path: Path) -> None:
+    commit(root)
+    open_store(root).close()
+    subprocess.run(["git", "clone", "-q", str(root), str(tmp_path / "clone")], check=True)
+    assert moved_from(tmp_path / "clone") == []
+
+
+def test_state_is_given_to_the_new_path(root: Path, tmp_path: Path) -> None:
+    open_store(root).close()
+    new = root.rename(tmp_path / "new")
+    assert move_project(str(root), str(new)) == new
+    assert (project_state(new) / "tideate.db").exists()
+    assert [one.path for one in list_projects()] == [new]
+
+
+def test_only_a_directory_can_get_state(root: Path, tmp_path: Path) -> None:
+    make_project_state(root)
+    with pytest.raises(ConfigError, match="is no directory"):
+        move_project(str(root), str(tmp_path / "nowhere"))
+
+
+def test_forgetting_removes_the_state_and_no_file(root: Path) -> None:
+    fill(root, "a.py")
+    open_store(root).close()
+    assert forget_project(str(root)) == root
+    assert not project_state(root).exists()
+    assert (root / "a.py").exists()
+    with pytest.raises(ConfigError, match="there is no state of"):
+        forget_project(str(root))
+
+
+def test_what_was_noted_lately_is_not_asked_again(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(root, "a", "b", "c")
+    note_use(root)
+    monkeypatch.setattr("tideate_core.app.projects._identity", lambda _root: pytest.fail("asked again"))
+    note_use(root)

@@ -1,0 +1,181 @@
+"""Trust in a project: what would be able to run is shown, and exactly that is trusted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.state import trust_all
+from tideate_core.app import apply_trust, plan_trust, revoke_trust
+from tideate_core.cli.wiring import build_catalog
+from tideate_core.commands import Check, CommandTrust
+from tideate_core.commands.detection import detect_clean
+from tideate_core.config import Verify, load
+from tideate_core.errors import ConfigError
+from tideate_core.gates import CheckStatus, VerificationPipeline
+from tideate_core.project import Trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OFF = "".join(f'{name} = "off"\n' for name in ("type_check", "build", "documentation"))
+
+
+async def statuses(root: Path, config: Verify) -> dict[str, str]:
+    report = await VerificationPipeline(root, config).run_all()
+    return {str(r.check): str(r.status) for r in report.checks if r.required}
+
+
+async def test_what_was_detected_and_what_is_configured_run_from_then_on(root: Path) -> None:
+    (root / "Makefile").write_text("test:\n\t@echo fine\nlint:\n\t@echo no; exit 1\n")
+    file = root / ".tideate/config.toml"
+    file.parent.mkdir()
+    file.write_text(f'[verify]\n{OFF}lint = ["sh", "-c", "echo clean"]\n')
+    assert trust_all(root) == [".tideate/config.toml", "sh -c 'echo clean'", "make test"]
+    assert Trust(root).is_trusted(".tideate/config.toml", file.read_bytes())
+    config = load(root).config.verify
+    assert await statuses(root, config) == {"lint": "passed", "tests": "passed"}
+    assert revoke_trust(root, file) == [".tideate/config.toml"]
+    assert revoke_trust(root) == ["`make test` (tests)", "`sh -c 'echo clean'` (lint)"]
+    assert await statuses(root, config) == {"lint": "not_trusted", "tests": "not_trusted"}
+
+
+def test_what_removes_a_build_is_trusted_with_what_makes_it(root: Path) -> None:
+    (root / "Makefile").write_text("build:\n\t@true\nclean:\n\t@true\n")
+    clean = detect_clean(root)
+    assert clean is not None
+    assert not CommandTrust(root).is_trusted(clean)
+    assert trust_all(root) == ["make build", "make clean"]
+    assert CommandTrust(root).is_trusted(clean)
+
+
+async def test_a_persons_own_command_runs_only_where_it_was_trusted(root: Path, home: Path) -> None:
+    own = home / "config/tideate/config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'[verify]\n{OFF}lint = "off"\ntests = ["true"]\n')
+    config = load(root).config.verify
+    assert await statuses(root, config) == {"tests": "not_trusted"}
+    assert trust_all(root) == ["true"]
+    assert await statuses(root, config) == {"tests": "passed"}
+
+
+def test_where_there_is_nothing_to_trust_that_is_said(root: Path) -> None:
+    with pytest.raises(ConfigError, match="there is nothing to trust"):
+        trust_all(root)
+    assert revoke_trust(root) == []
+
+
+async def test_the_trust_of_one_project_is_not_that_of_a_copy(root: Path, tmp_path: Path) -> None:
+    (root / "Makefile").write_text("test:\n\t@echo fine\n")
+    trust_all(root)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "Makefile").write_bytes((root / "Makefile").read_bytes())
+    report = await VerificationPipeline(copy, Verify()).run_all()
+    assert report.of(Check.TESTS).status == CheckStatus.NOT_TRUSTED
+
+
+# what is shown
+
+CONFIG = """adapter = "theirs"
+[adapters.theirs]
+base_url = "https://example.net/v1"
+model = "m"
+api_key_command = ["pass", "show"]
+[mcp.servers.helper]
+command = ["./helper.sh", "a b"]
+inherit = ["TOKEN"]
+[mcp.servers.far]
+url = "https://example.net/mcp"
+token_env = "FAR"
+[verify]
+tests = ["sh", "./check.sh"]
+inherit = ["HOME"]
+[workflows.refactor]
+require_confirmation = false
+adapter = "theirs"
+"""
+
+
+def write(root: Path, name: str, text: str) -> Path:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_all_that_a_configuration_can_run_or_reach_is_said(root: Path) -> None:
+    write(root, ".tideate/config.toml", CONFIG)
+    first, *commands = plan_trust(root, build_catalog(root)).items
+    assert first.effects == (
+        "send code to the model adapter 'theirs' by default",
+        "send code to https://example.net/v1 (adapter 'theirs', model m)",
+        "run `pass show` for the key of the adapter 'theirs'",
+        "start `./helper.sh 'a b'` as the MCP server 'helper'",
+        "give it the variables TOKEN of your environment",
+        "connect to https://example.net/mcp as the MCP server 'far'",
+        "send the token in $FAR to it",
+        "run `sh ./check.sh` (tests)",
+        "give these commands the variables HOME of your environment",
+        "send code to the model adapter 'theirs' in the workflow 'refactor'",
+        "skip the confirmations of the workflow 'refactor'",
+    )
+    assert [item.name for item in commands] == ["sh ./check.sh"]
+    assert not Trust(root).names()
+
+
+def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
+    write(root, ".tideate/prompts/ask.md", "words\n---\nmore")
+    write(root, ".tideate/agents/planner.md", "---\ntools: [git.status]\ntokens: 9\n---\nwords")
+    write(
+        root,
+        ".tideate/workflows/flow.yaml",
+        "name: flow\nsteps:\n  - id: look\n    tool: {server: git, name: git_status}\n"
+        "  - id: say\n    agent: assistant\n    task: hello\n",
+    )
+    found = {item.name: item.effects for item in plan_trust(root, build_catalog(root)).items}
+    assert found == {
+        ".tideate/prompts/ask.md": ("change what models are asked: the prompt 'ask'",),
+        ".tideate/agents/planner.md": (
+            "change the words of the role 'planner'",
+            "let it use the tools git.status",
+            "let it spend 9 tokens",
+        ),
+        ".tideate/workflows/flow.yaml": ("step 'look': call the tool 'git_status' of the MCP server 'git'",),
+    }
+
+
+def test_what_changed_since_it_was_trusted_is_shown(root: Path) -> None:
+    file = write(root, ".tideate/prompts/ask.md", "one\ntwo\n")
+    (item,) = plan_trust(root, build_catalog(root)).items
+    assert "--- /dev/null" in item.changes
+    assert "+one" in item.changes
+    trust_all(root)
+    (item,) = plan_trust(root, build_catalog(root)).items
+    assert (item.trusted, item.changes) == (True, "")
+    file.write_text("one\nthree\n")
+    (item,) = plan_trust(root, build_catalog(root)).items
+    assert not item.trusted
+    assert "-two\n+three\n" in item.changes
+
+
+def test_what_is_trusted_is_what_was_shown_and_nothing_that_came_since(root: Path) -> None:
+    file = write(root, ".tideate/prompts/ask.md", "shown")
+    plan = plan_trust(root, build_catalog(root))
+    file.write_text("exchanged")
+    write(root, ".tideate/prompts/new.md", "new")
+    apply_trust(plan)
+    assert Trust(root).names() == [".tideate/prompts/ask.md"]
+    assert not Trust(root).is_trusted(".tideate/prompts/ask.md", b"exchanged")
+    assert plan_trust(root, build_catalog(root)).token != plan.token
+
+
+def test_one_file_can_be_trusted_alone(root: Path) -> None:
+    write(root, ".tideate/config.toml", CONFIG)
+    file = write(root, "flows/flow.yaml", "name: flow\nsteps: []\n")
+    plan = plan_trust(root, build_catalog(root), file)
+    apply_trust(plan)
+    assert Trust(root).names() == ["flows/flow.yaml"]
+    with pytest.raises(ConfigError, match="there is nothing to trust"):
+        plan_trust(root, build_catalog(root), root / "none.yaml")

@@ -1,0 +1,67 @@
+"""Project roots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.project import config_dir, find_root
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def make(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    return path
+
+
+# the root
+
+
+@pytest.mark.parametrize("marker", [".tideate/x", ".git/HEAD", "pyproject.toml", "package.json", "go.mod"])
+def test_the_nearest_ancestor_with_a_marker_is_the_root(home: Path, marker: str) -> None:
+    make(home / "outer/.git/HEAD")
+    make(home / "outer/inner" / marker)
+    file = make(home / "outer/inner/src/deep/file.py")
+    assert find_root(file) == home / "outer/inner"
+    assert find_root(file.parent) == home / "outer/inner"
+    assert find_root(home / "outer/other.py") == home / "outer"
+
+
+def test_a_git_worktree_is_a_root(home: Path) -> None:
+    make(home / "tree/.git").write_text("gitdir: elsewhere\n")
+    assert find_root(home / "tree/a/b") == home / "tree"
+
+
+def test_a_file_that_does_not_exist_yet_has_a_root(home: Path) -> None:
+    make(home / "project/Cargo.toml")
+    assert find_root(home / "project/new/dir/file.rs") == home / "project"
+
+
+def test_outside_of_any_project_there_is_no_root(home: Path) -> None:
+    assert find_root(home / "notes/today.txt") is None
+
+
+def test_a_stray_project_file_does_not_make_the_home_directory_a_project(home: Path) -> None:
+    make(home / "package.json")
+    assert find_root(home / "notes/today.txt") is None
+    make(home / ".git/HEAD")
+    assert find_root(home / "notes/today.txt") == home
+
+
+def test_a_link_into_a_project_belongs_to_it(home: Path) -> None:
+    make(home / "project/pyproject.toml")
+    target = make(home / "project/src/a.py")
+    (home / "elsewhere").mkdir()
+    (home / "elsewhere/a.py").symlink_to(target)
+    assert find_root(home / "elsewhere/a.py") == home / "project"
+
+
+# directories
+
+
+def test_the_configuration_follows_xdg(home: Path) -> None:
+    assert config_dir() == home / "config/tideate"

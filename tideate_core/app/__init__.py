@@ -1,0 +1,52 @@
+"""Use cases that every front end shares: trust, projects and their private state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.app.opening import (
+        open_store,
+        prepare_state,
+        recover_before,
+        recovery_names,
+        recovery_words,
+    )
+    from tideate_core.app.projects import (
+        ProjectView,
+        forget_project,
+        list_projects,
+        move_project,
+        moved_from,
+    )
+    from tideate_core.app.trust import TrustItem, TrustPlan, apply_trust, plan_trust, revoke_trust
+
+__all__ = [
+    "ProjectView",
+    "TrustItem",
+    "TrustPlan",
+    "apply_trust",
+    "forget_project",
+    "list_projects",
+    "move_project",
+    "moved_from",
+    "open_store",
+    "plan_trust",
+    "prepare_state",
+    "recover_before",
+    "recovery_names",
+    "recovery_words",
+    "revoke_trust",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "opening": ("open_store", "prepare_state", "recover_before", "recovery_names", "recovery_words"),
+            "projects": ("ProjectView", "forget_project", "list_projects", "move_project", "moved_from"),
+            "trust": ("TrustItem", "TrustPlan", "apply_trust", "plan_trust", "revoke_trust"),
+        },
+    )

@@ -1,0 +1,96 @@
+"""Opening a project's private state to work in it: what has to be done before a run starts."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.app.earlier_state import earlier_state, move_earlier_state
+from tideate_core.app.projects import note_use
+from tideate_core.project import Documents, make_project_state, project_state
+from tideate_core.store import Store
+from tideate_core.store.database import FILE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace import Buffers
+
+__all__ = ["open_store", "prepare_state", "recover_before", "recovery_names", "recovery_words"]
+
+NAMED: Final = 10
+"""Files that are named one by one."""
+
+log = logging.getLogger(__name__)
+
+
+def open_store(root: Path | None) -> Store:
+    """Open the runs of a project to write, made where need be; blocking.
+
+    State of an earlier version that is in the project is moved here first, if this person's tideate made it.
+
+    :param root: of the project, None outside of any.
+    :raises ConfigError: the private state cannot be made or used.
+    :raises StoreError: the runs cannot be opened.
+    """
+    private = make_project_state(root)
+    if root is not None:
+        prepare_state(root, log.warning)
+        try:
+            note_use(root)
+        except OSError as error:
+            log.warning("a move of %s will not be recognised: %s", root, error)
+    return Store.open(private, None if root is None else Documents(root))
+
+
+def prepare_state(root: Path | None, say: Callable[[str], None]) -> None:
+    """Move state of an earlier version that this person's tideate made; blocking.
+
+    :param say: told what was moved, and what was left.
+    :raises ConfigError: the private state cannot be made.
+    """
+    if root is not None and earlier_state(root) and not (project_state(root) / FILE).exists():
+        for notice in move_earlier_state(root, make_project_state(root)):
+            say(notice)
+
+
+async def recover_before(
+    root: Path | None, say: Callable[[str], None], buffers: Buffers | None = None
+) -> None:
+    """Put back a restore of a snapshot that was interrupted, after saying what will be put back.
+
+    Called when the person runs, resumes, restores or rolls back; nothing else puts anything back.
+
+    :param root: of the project, None outside of any.
+    :param buffers: the editor's, None outside it.
+    :raises WorkspaceError: it cannot be put back; the message says why.
+    """
+    if root is None or not (project_state(root) / "snapshots" / "journal").is_dir():
+        return
+    # here, because a restore is seldom interrupted
+    from tideate_core.workspace import SnapshotManager
+
+    manager = SnapshotManager(root, buffers=buffers)
+    pending = await manager.interrupted()
+    if not pending:
+        return
+    say(recovery_words(pending))
+    done = await manager.recover()
+    if done is not None:
+        left = f"; left as they are: {'; '.join(done.left)}" if done.left else ""
+        say(f"the interrupted restore was put back: {recovery_names(done.restored)}{left}")
+
+
+def recovery_words(pending: Sequence[str]) -> str:
+    """Say what would be put back of a restore that was interrupted."""
+    return (
+        "a restore of a snapshot was interrupted; these files go back to what they were before it: "
+        f"{recovery_names(pending)}"
+    )
+
+
+def recovery_names(names: Sequence[str]) -> str:
+    """Return the first of these names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"

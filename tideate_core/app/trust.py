@@ -1,0 +1,202 @@
+"""Trust in a project: what would be able to run, and trusting exactly that."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.app.trust_effects import effects_of
+from tideate_core.commands import CommandTrust
+from tideate_core.commands.detection import detect_clean
+from tideate_core.commands.selection import ProjectTrust, select_tools, verification_environment
+from tideate_core.config import load
+from tideate_core.errors import ConfigError
+from tideate_core.project import Trust, files_to_trust, name_in_project, read_document
+from tideate_core.project.trust import LARGEST_TRUSTED
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.commands.detection import Tool
+    from tideate_core.mcp.servers.git.trusting import Brought
+    from tideate_core.workflows import Catalog
+
+__all__ = ["TrustItem", "TrustPlan", "apply_trust", "plan_trust", "revoke_trust"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrustItem:
+    """One thing that is to be trusted as it is."""
+
+    kind: Literal["file", "command", "repository"]
+    name: str
+    """Of a file relative to the root; of a command its words."""
+    effects: tuple[str, ...]
+    """What it can do then; an imperative each."""
+    trusted: bool
+    """It is trusted already, as it is."""
+    changes: str = ""
+    """Of a file: a unified diff from what was trusted last, from nothing where nothing was."""
+    content: bytes = field(default=b"", repr=False)
+    tool: Tool | None = None
+    brought: Brought | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what front ends show."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "effects": list(self.effects),
+            "trusted": self.trusted,
+            "changes": self.changes,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPlan:
+    """All that is to be trusted at once; what is trusted is what is in here, nothing is read again."""
+
+    root: Path
+    items: tuple[TrustItem, ...]
+
+    @property
+    def waiting(self) -> list[TrustItem]:
+        """Return what is not trusted yet."""
+        return [item for item in self.items if not item.trusted]
+
+    @property
+    def token(self) -> str:
+        """Return what names exactly this plan."""
+        whole = hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape"))
+        for item in self.items:
+            meaning = item.tool.meaning if item.tool else item.brought.meaning if item.brought else ""
+            for part in (item.kind, item.name, meaning):
+                whole.update(part.encode("utf-8", "surrogateescape") + b"\0")
+            whole.update(hashlib.sha256(item.content).digest())
+        return whole.hexdigest()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what front ends show."""
+        return {
+            "root": str(self.root),
+            "token": self.token,
+            "items": [item.as_json() for item in self.items],
+        }
+
+
+def plan_trust(root: Path, catalog: Catalog, file: Path | None = None) -> TrustPlan:
+    """Return what of a project is to be trusted, as it is now; blocking, and nothing is changed.
+
+    :param catalog: the workflows of the project.
+    :param file: the only file that is meant; None: all files, commands and what the repository runs.
+    :raises ConfigError: there is nothing to trust, or a file cannot be read.
+    """
+    trust = Trust(root)
+    if file is not None:
+        name = name_in_project(root, file)
+        try:
+            contents = {name: read_document(root, name, LARGEST_TRUSTED)}
+        except FileNotFoundError as error:
+            raise ConfigError(f"{file} does not exist; there is nothing to trust") from error
+        return TrustPlan(root, tuple(_files(root, contents, trust, catalog)))
+    items = [
+        *_files(root, files_to_trust(root), trust, catalog),
+        *_commands(root),
+        *_repository(root),
+    ]
+    if not items:
+        raise ConfigError(
+            f"{root / '.tideate'} has no config.toml, no prompts/*.md, no agents/*.md with keys and no "
+            "workflows/*.yaml or *.json, and no command was found that verifies the project; there is "
+            "nothing to trust"
+        )
+    return TrustPlan(root, tuple(items))
+
+
+def apply_trust(plan: TrustPlan) -> None:
+    """Trust all that is in a plan.
+
+    :raises ConfigError: it cannot be written down.
+    """
+    trust = Trust(plan.root)
+    for item in plan.items:
+        if item.tool is not None:
+            CommandTrust(plan.root).trust([item.tool])
+        elif item.brought is not None:
+            from tideate_core.mcp.servers.git.trusting import allow
+
+            allow(item.brought)
+        else:
+            trust.trust(item.name, item.content)
+
+
+def revoke_trust(root: Path, file: Path | None = None) -> list[str]:
+    """Trust a file no longer, or nothing of a project any more; returns what was trusted.
+
+    :raises ConfigError: what is trusted cannot be read or written.
+    """
+    trust = Trust(root)
+    if file is not None:
+        name = name_in_project(root, file)
+        return [name] if trust.revoke(name) else []
+    return [*(name for name in trust.names() if trust.revoke(name)), *trust.revoke_allowed()]
+
+
+def _files(root: Path, contents: dict[str, bytes], trust: Trust, catalog: Catalog) -> list[TrustItem]:
+    return [
+        TrustItem(
+            "file",
+            name,
+            tuple(effects_of(root, name, content, catalog)),
+            trust.is_trusted(name, content),
+            _changes(name, trust.last_trusted(name), content),
+            content,
+        )
+        for name, content in contents.items()
+    ]
+
+
+def _changes(name: str, before: bytes | None, after: bytes) -> str:
+    old = "" if before is None else before.decode("utf-8", "replace")
+    lines = difflib.unified_diff(
+        old.splitlines(keepends=True),
+        after.decode("utf-8", "replace").splitlines(keepends=True),
+        "/dev/null" if before is None else f"{name} (trusted)",
+        name,
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _commands(root: Path) -> list[TrustItem]:
+    # the commands that the project's configuration names count once it is trusted
+    config = load(root, as_trusted=True).config.verify
+    environment = verification_environment(root, config)
+    allowed = ProjectTrust(root)
+    tools = [tool for tool in select_tools(root, config, environment).values() if tool is not None]
+    if clean := detect_clean(root, environment):
+        tools.append(clean)
+    return [
+        TrustItem(
+            "command",
+            shlex.join(tool.argv),
+            (f"run `{shlex.join(tool.argv)}` ({tool.check}): {tool.reason}",),
+            allowed.allows(tool),
+            tool=tool,
+        )
+        for tool in tools
+    ]
+
+
+def _repository(root: Path) -> list[TrustItem]:
+    if not (root / ".git").exists():
+        return []
+    from tideate_core.mcp.servers.git.trusting import look_at  # the SDK of MCP takes its time
+
+    brought = look_at(root)
+    if brought is None:
+        return []
+    effects = tuple(f"run the {words}" for words in brought.words())
+    return [TrustItem("repository", "git", effects, brought.trusted, brought=brought)]

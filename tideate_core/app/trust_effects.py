@@ -1,0 +1,162 @@
+"""What a project's files can do once they are trusted, in words for the person who is asked."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.commands.detection import Check
+from tideate_core.errors import TideateError
+from tideate_core.project import CONFIG_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tideate_core.workflows import Catalog
+    from tideate_core.workflows.definitions import WorkflowStep
+
+__all__ = ["effects_of"]
+
+
+def effects_of(root: Path, name: str, content: bytes, catalog: Catalog) -> list[str]:
+    """Return what a file can do once its content is trusted; an imperative each.
+
+    :param name: of the file, relative to the root.
+    """
+    if name == CONFIG_NAME:
+        return _of_configuration(content)
+    if name.startswith(".tideate/prompts/"):
+        return [f"change what models are asked: the prompt {_stem(name)!r}"]
+    if name.startswith(".tideate/agents/"):
+        return _of_role(root / name, content)
+    return _of_definition(root / name, content, catalog)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition("/")[2].rpartition(".")[0]
+
+
+def _of_configuration(content: bytes) -> list[str]:
+    try:
+        values = tomllib.loads(content.decode("utf-8"))
+    except ValueError as error:
+        return [f"nothing: it is not valid TOML ({error})"]
+    found = [
+        *_of_adapters(values),
+        *_of_servers(_section(_section(values, "mcp"), "servers")),
+        *_of_checks(_section(values, "verify")),
+        *_of_workflows(_section(values, "workflows")),
+    ]
+    return found or ["nothing that needs trust"]
+
+
+def _section(values: Any, key: str) -> dict[str, Any]:
+    section = values.get(key) if isinstance(values, dict) else None
+    return section if isinstance(section, dict) else {}
+
+
+def _of_adapters(values: dict[str, Any]) -> Iterator[str]:
+    if "adapter" in values:
+        yield f"send code to the model adapter {values['adapter']!r} by default"
+    for name, adapter in _section(values, "adapters").items():
+        yield f"send code to {_key(adapter, 'base_url')} (adapter {name!r}, model {_key(adapter, 'model')})"
+        if command := _command(adapter, "api_key_command"):
+            yield f"run {command} for the key of the adapter {name!r}"
+        if variable := _key(adapter, "api_key_env"):
+            yield f"send the key in ${variable} to it"
+
+
+def _of_servers(servers: dict[str, Any]) -> Iterator[str]:
+    for name, server in servers.items():
+        if command := _command(server, "command"):
+            yield f"start {command} as the MCP server {name!r}"
+        elif url := _key(server, "url"):
+            yield f"connect to {url} as the MCP server {name!r}"
+        if command := _command(server, "token_command"):
+            yield f"run {command} for the token of the MCP server {name!r}"
+        if variable := _key(server, "token_env"):
+            yield f"send the token in ${variable} to it"
+        inherited = server.get("inherit") if isinstance(server, dict) else None
+        if inherited:
+            yield f"give it the variables {', '.join(map(str, inherited))} of your environment"
+
+
+def _of_checks(verify: dict[str, Any]) -> Iterator[str]:
+    for check in Check:
+        if command := _command(verify, check):
+            yield f"run {command} ({check})"
+    if verify.get("environment"):
+        yield f"set {', '.join(map(str, _section(verify, 'environment')))} for these commands"
+    if verify.get("inherit"):
+        names = ", ".join(map(str, verify["inherit"]))
+        yield f"give these commands the variables {names} of your environment"
+
+
+def _of_workflows(workflows: dict[str, Any]) -> Iterator[str]:
+    for name, section in workflows.items():
+        if adapter := _key(section, "adapter"):
+            yield f"send code to the model adapter {adapter!r} in the workflow {name!r}"
+        if isinstance(section, dict) and section.get("require_confirmation") is False:
+            yield f"skip the confirmations of the workflow {name!r}"
+
+
+def _key(section: Any, key: str) -> str:
+    value = section.get(key) if isinstance(section, dict) else None
+    return str(value) if value else ""
+
+
+def _command(section: Any, key: str) -> str:
+    value = section.get(key) if isinstance(section, dict) else None
+    return f"`{shlex.join(map(str, value))}`" if isinstance(value, list) and value else ""
+
+
+def _of_role(path: Path, content: bytes) -> list[str]:
+    # here, because most projects have no roles of their own
+    from tideate_core.agents.role_file import read_role
+
+    try:
+        keys = read_role(path, content).keys
+    except TideateError as error:
+        return [f"nothing: {error}"]
+    found = [f"change the words of the role {path.stem!r}"]
+    words = {
+        "adapter": "send its code to the model adapter {}",
+        "tools": "let it use the tools {}",
+        "tokens": "let it spend {} tokens",
+        "timeout": "let it take {} ms",
+    }
+    found += [words[key].format(_listed(value)) for key, value in keys.items() if key in words]
+    return found
+
+
+def _listed(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _of_definition(path: Path, content: bytes, catalog: Catalog) -> list[str]:
+    from tideate_core.workflows.definition_files import parse_definition
+    from tideate_core.workflows.discovery import is_definition_path
+
+    if not is_definition_path(path.name):
+        return ["nothing that needs trust"]
+    try:
+        text = content.decode("utf-8")
+        definition = parse_definition(path, text, catalog.known_names(path)).require()
+    except UnicodeDecodeError:
+        return ["nothing: it is not UTF-8"]
+    except TideateError as error:
+        return [f"nothing while it has mistakes: {error}".partition("\n")[0]]
+    found = [f"step {step.id!r}: {deed}" for step in definition.steps if (deed := _deed(step))]
+    return found or [f"ask models as the workflow {definition.name!r}; that needs no trust"]
+
+
+def _deed(step: WorkflowStep) -> str:
+    if step.tool is not None:
+        return f"call the tool {step.tool.name!r} of the MCP server {step.tool.server!r}"
+    if step.kind == "handler":
+        return f"run the code of the handler {step.handler_name!r}"
+    if step.workflow is not None:
+        return f"run the workflow {step.workflow.name!r}"
+    return ""

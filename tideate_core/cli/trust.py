@@ -1,0 +1,136 @@
+"""`tideate trust`: show what a project would be able to run, ask, and trust exactly that."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rich.text import Text
+
+from tideate_core.app import apply_trust, plan_trust, revoke_trust
+from tideate_core.cli.exits import DECLINED, DONE, USAGE
+from tideate_core.cli.output import fail, label, messages, print_json, tell, visible
+from tideate_core.cli.wiring import build_catalog, locate
+from tideate_core.errors import ConfigError, TideateError
+from tideate_core.project import expanded, find_root
+
+if TYPE_CHECKING:
+    from tideate_core.app import TrustItem, TrustPlan
+
+__all__ = ["revoke", "trust"]
+
+MOST_LINES: Final = 200
+"""Changed lines of one file that are shown."""
+
+
+def trust(file: str | None, root: str | None, *, policy: bool | None, as_json: bool) -> int:
+    """Show what would be trusted, and trust it if that is confirmed; returns the exit status.
+
+    :param policy: the answer instead of a person's; None asks at a terminal, and declines without one.
+    """
+    try:
+        plan = _plan(file, root)
+        waiting = plan.waiting
+        if not as_json:
+            _show(plan)
+        trusted = not waiting or _agreed(policy)
+        if waiting and trusted:
+            apply_trust(plan)
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return USAGE
+    if as_json:
+        print_json({"ok": trusted, "trusted": trusted, **plan.as_json()})
+    elif waiting:
+        _tell_end(waiting, trusted=trusted)
+    return DONE if trusted else DECLINED
+
+
+def revoke(file: str | None, root: str | None, *, as_json: bool) -> int:
+    """Trust a file, or all of a project, no longer; returns the exit status."""
+    try:
+        path = None if file is None else expanded(file)
+        revoked = revoke_trust(_root(path, root), path)
+    except TideateError as error:
+        fail(error, as_json=as_json)
+        return USAGE
+    if as_json:
+        print_json({"ok": True, "revoked": revoked})
+        return DONE
+    for words in revoked:
+        messages().print(f"no longer trusted: {visible(words)}", markup=False, soft_wrap=True)
+    if not revoked:
+        what = "nothing of this project was trusted" if file is None else f"was not trusted: {file}"
+        tell(messages(), Text(visible(what)))
+    return DONE
+
+
+def _plan(file: str | None, root: str | None) -> TrustPlan:
+    path = None if file is None else expanded(file)
+    found = _root(path, root)
+    return plan_trust(found, build_catalog(found), path)
+
+
+def _root(path: Path | None, root: str | None) -> Path:
+    if root is None and path is not None:
+        # of the path as it was named: what a link leads to is another project's
+        found = find_root(Path(*path.absolute().parts[:-1]))
+    else:
+        found = locate(root)
+    if found is None:
+        raise ConfigError("there is no project here; name a file in one, or the project with --root")
+    return found
+
+
+def _agreed(policy: bool | None) -> bool:
+    if policy is not None:
+        return policy
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    # here, because most calls ask nobody
+    from tideate_core.cli.keyboard import Keyboard
+
+    question = Text.assemble(("Trust this, as it is now?", "bold"), (" [y/N]", "cyan"))
+    answer = asyncio.run(Keyboard(messages()).line(question))
+    return answer is not None and answer.lower() in ("y", "yes")
+
+
+def _show(plan: TrustPlan) -> None:
+    console = messages()
+    known = len(plan.items) - len(plan.waiting)
+    for item in plan.waiting:
+        console.print(_heading(item), soft_wrap=True)
+        for effect in item.effects:
+            tell(console, Text(f"  - {visible(effect)}"), indent=4)
+        if item.changes:
+            _show_changes(item)
+    if known:
+        tell(console, Text(f"trusted already, as it is now: {known} of {len(plan.items)}", style="dim"))
+
+
+def _heading(item: TrustItem) -> Text:
+    first = "--- /dev/null" in item.changes
+    note = " (changed since you trusted it)" if item.changes and not first else ""
+    return Text.assemble((label(item.name), "bold"), note, " would be able to")
+
+
+def _show_changes(item: TrustItem) -> None:
+    # here, because diffs bring the workspace
+    from tideate_core.cli.diffs import patch_text
+
+    lines = item.changes.splitlines(keepends=True)
+    messages().print(patch_text("".join(lines[:MOST_LINES])), soft_wrap=True)
+    if len(lines) > MOST_LINES:
+        words = f"… {len(lines) - MOST_LINES} more lines: read {item.name} before you trust it"
+        tell(messages(), Text(visible(words), style="bold yellow"))
+
+
+def _tell_end(waiting: list[TrustItem], *, trusted: bool) -> None:
+    if not trusted:
+        hint = "" if sys.stdin.isatty() else "; without a terminal, --yes trusts it"
+        tell(messages(), Text(f"not trusted{hint}", style="yellow"))
+        return
+    for item in waiting:
+        messages().print(f"trusted as it is now: {label(item.name)}", markup=False, soft_wrap=True)

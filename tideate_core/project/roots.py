@@ -1,0 +1,90 @@
+"""Project roots, and the directories of a project's and a person's own files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = [
+    "DEFINITION_SUFFIXES",
+    "config_dir",
+    "expanded",
+    "find_root",
+    "inside",
+    "real",
+    "xdg",
+]
+
+REPOSITORY_MARKERS = (".tideate", ".git")
+PROJECT_FILES = (
+    "pyproject.toml",
+    "setup.py",
+    "package.json",
+    "Cargo.toml",
+    "go.mod",
+    "Makefile",
+    "CMakeLists.txt",
+    "meson.build",
+    "build.gradle",
+    "build.gradle.kts",
+    "pom.xml",
+    "composer.json",
+    "Gemfile",
+    "mix.exs",
+    "deno.json",
+)
+DEFINITION_SUFFIXES = (".yaml", ".yml", ".json")
+"""Of workflows with steps; those with states need no trust."""
+
+
+def xdg(variable: str, default: str) -> Path:
+    """Return a directory of the XDG specification.
+
+    :param default: relative to the home directory.
+    """
+    value = os.environ.get(variable, "")
+    # the XDG specification: a relative path is invalid and ignored
+    return Path(value) if Path(value).is_absolute() else Path.home() / default
+
+
+def config_dir() -> Path:
+    """Return `$XDG_CONFIG_HOME/tideate`; it may not exist."""
+    return xdg("XDG_CONFIG_HOME", ".config") / "tideate"
+
+
+def find_root(start: Path) -> Path | None:
+    """Return the nearest ancestor that is a project, None outside of any.
+
+    A project has `.tideate/`, `.git` or a project file. The home directory and `/` need one of the first two:
+    a stray `package.json` there would make everything a person owns one project.
+
+    :param start: a file or directory; it need not exist.
+    """
+    start = real(start.expanduser())
+    home = real(Path.home())
+    for directory in (start, *start.parents):
+        if any((directory / marker).exists() for marker in REPOSITORY_MARKERS):
+            return directory
+        if directory in (home, Path(directory.anchor)):
+            continue
+        if any((directory / name).is_file() for name in PROJECT_FILES):
+            return directory
+    return None
+
+
+def real(path: Path) -> Path:
+    """Return where a path leads when all links are followed; links that lead in a circle stay as they are.
+
+    `Path.resolve` raises a RuntimeError for those, before Python 3.13.
+    """
+    return Path(os.path.realpath(path))
+
+
+def expanded(name: str) -> Path:
+    """Return the path that a person named, with `~` for a home; one of nobody's stays as it is."""
+    return Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
+
+
+def inside(path: Path, root: Path) -> bool:
+    """Tell whether a path stays in a directory when all links are followed."""
+    return real(path).is_relative_to(real(root))

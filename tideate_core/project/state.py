@@ -1,0 +1,265 @@
+"""Private state of a project: a directory of the person's own, outside the project.
+
+A repository cannot put anything there, so what is in it needs no seal. Every project has a directory of its
+own, named by its real path; `project.json` in it says which path that is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import time
+import tomllib
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import ConfigError, StateError
+from tideate_core.project.roots import config_dir, real, xdg
+from tideate_core.project.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "KnownProject",
+    "directory_name",
+    "known_project",
+    "known_projects",
+    "make_project_state",
+    "move_project_state",
+    "note_identity",
+    "project_state",
+    "state_dir",
+]
+
+VARIABLE: Final = "TIDEATE_STATE"
+IDENTITY: Final = "project.json"
+_NAME_LENGTH: Final = 40
+_ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_OTHERS_WRITE: Final = 0o022
+_PRIVATE: Final = 0o700
+_LARGEST: Final = 64 * 1024
+"""Bytes of `project.json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownProject:
+    """A project that has private state."""
+
+    state: Path
+    path: Path
+    """The project's real path; it may not exist any more."""
+    first_commit: str | None = None
+    files: str | None = None
+    """Digest of the names at the top of the project, None where it was not noted."""
+    used_at: int = 0
+    """Milliseconds since the epoch."""
+
+    @property
+    def is_gone(self) -> bool:
+        """The project's directory does not exist any more."""
+        return not self.path.is_dir()
+
+
+def state_dir() -> Path:
+    """Return the directory of everything private; it may not exist yet.
+
+    `$TIDEATE_STATE`, else `[state] directory` of the person's configuration, else `$XDG_STATE_HOME/tideate`.
+
+    :raises ConfigError: the person's configuration cannot be read, or names no absolute path.
+    """
+    named = os.environ.get(VARIABLE, "")
+    if named:
+        return _absolute(named, VARIABLE)
+    return _configured() or xdg("XDG_STATE_HOME", ".local/state") / "tideate"
+
+
+def _configured() -> Path | None:
+    path = config_dir() / "config.toml"
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    if b"state" not in content:
+        return None  # the usual case: nothing to parse
+    try:
+        section = tomllib.loads(content.decode("utf-8")).get("state", {})
+    except ValueError as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from error
+    named = section.get("directory") if isinstance(section, dict) else None
+    return _absolute(named, f"{path}: state.directory") if isinstance(named, str) else None
+
+
+def _absolute(name: str, source: str) -> Path:
+    path = Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
+    if not path.is_absolute():
+        raise ConfigError(
+            f"{source} is {name!r}, which is no absolute path; name a directory from `/` or `~`"
+        )
+    return path
+
+
+def project_state(root: Path | None) -> Path:
+    """Return the directory of a project's private state; it may not exist yet.
+
+    :param root: of the project; None, outside of any, is the person's own.
+    :raises ConfigError: as of `state_dir`.
+    """
+    return state_dir() if root is None else _of(real(root))
+
+
+def directory_name(path: Path) -> str:
+    """Return what the state of a project is called: the end of its path, and a digest of all of it.
+
+    :param path: real.
+    """
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
+    name = _ODD.sub("-", path.name).strip("-.")[:_NAME_LENGTH] or "project"
+    return f"{name}-{digest}"
+
+
+def _of(path: Path) -> Path:
+    return state_dir() / "projects" / directory_name(path)
+
+
+def make_project_state(root: Path | None) -> Path:
+    """Return the directory of a project's private state, made if it is missing.
+
+    :raises StateError: it cannot be made or used, or others may write to it.
+    """
+    path = None if root is None else real(root)
+    directory = project_state(path)
+    if path is not None and directory.is_relative_to(path / ".tideate"):
+        raise StateError(
+            f"the state directory {state_dir()} is in {path / '.tideate'}, where a clone could bring its own;"
+            f" let {VARIABLE} or [state] directory name one outside of projects"
+        )
+    try:
+        _make_private(directory)
+        if path is not None and not (directory / IDENTITY).exists():
+            _write_identity(directory, {"path": str(path), "used_at": _now()})
+    except OSError as error:
+        raise StateError(
+            f"{directory} cannot be used for private state: {error.strerror}; {VARIABLE} or [state] directory"
+            " can name another directory"
+        ) from error
+    return directory
+
+
+def _make_private(directory: Path) -> None:
+    base = state_dir()
+    base.parent.mkdir(parents=True, exist_ok=True)
+    # each of them: who may write to one can exchange those below it
+    levels = [base, *(base / part for part in (["projects"] if directory != base else []))]
+    for level in dict.fromkeys([*levels, directory]):
+        level.mkdir(exist_ok=True, mode=_PRIVATE)
+        _refuse_shared(level)
+
+
+def _refuse_shared(directory: Path) -> None:
+    """Refuse a directory in which another user of the machine could put things.
+
+    :raises StateError: it is another's, or others may write to it.
+    :raises OSError: it is not there.
+    """
+    found = directory.stat()
+    if os.geteuid() not in (found.st_uid, 0):
+        raise StateError(f"{directory} belongs to another user; let {VARIABLE} name a directory of yours")
+    if stat.S_IMODE(found.st_mode) & _OTHERS_WRITE:
+        raise StateError(f"others may write to {directory}; `chmod 700 {directory}` if only you should")
+
+
+def note_identity(root: Path, *, first_commit: str | None, files: str | None) -> None:
+    """Note how a project is recognised when it has been moved.
+
+    :param first_commit: of its git repository.
+    :param files: digest of the names at its top.
+    :raises OSError: it cannot be written.
+    """
+    path = real(root)
+    known: dict[str, Any] = {"path": str(path), "used_at": _now()}
+    _write_identity(_of(path), {**known, "first_commit": first_commit, "files": files})
+
+
+def known_projects() -> list[KnownProject]:
+    """Return the projects that have private state, the last used first.
+
+    :raises ConfigError: the directory cannot be listed.
+    """
+    projects = state_dir() / "projects"
+    try:
+        directories = list(projects.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise ConfigError(f"{projects} cannot be read: {error.strerror}") from error
+    return sorted(_known(directories), key=lambda one: one.used_at, reverse=True)
+
+
+def known_project(path: Path) -> KnownProject | None:
+    """Return what is noted of the project with a path, None where it has no state.
+
+    :param path: real, of a project that may be gone.
+    :raises ConfigError: as of `state_dir`.
+    """
+    return next(_known([_of(path)]), None)
+
+
+def _known(directories: list[Path]) -> Iterator[KnownProject]:
+    for directory in directories:
+        found = _identity(directory)
+        path = found.get("path")
+        if isinstance(path, str) and Path(path).is_absolute():
+            texts = {key: found.get(key) for key in ("first_commit", "files")}
+            kept = {key: value for key, value in texts.items() if isinstance(value, str)}
+            used = found.get("used_at")
+            yield KnownProject(directory, Path(path), used_at=used if isinstance(used, int) else 0, **kept)
+
+
+def _identity(directory: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError), (directory / IDENTITY).open("rb") as file:
+        found = json.loads(file.read(_LARGEST))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def move_project_state(old: Path, new: Path) -> Path:
+    """Give the private state of one path to another one; trust does not go with it.
+
+    :param old: the path that the project had.
+    :param new: the path that it has now.
+    :returns: the directory that the state has now.
+    :raises ConfigError: there is no state of the old path, or there is one of the new path already.
+    """
+    before, target = _of(old), _of(real(new))
+    if not (before / IDENTITY).is_file():
+        raise ConfigError(f"there is no state of {old}; `tideate project list` lists what there is")
+    if target.exists():
+        raise ConfigError(
+            f"{real(new)} has state of its own ({target}); `tideate project forget {new}` removes that first"
+        )
+    found = _identity(before)
+    try:
+        with suppress(FileNotFoundError):
+            (before / "trust.json").unlink()  # what is trusted is trusted at one path
+        before.rename(target)
+        _write_identity(target, {**found, "path": str(real(new)), "used_at": _now()})
+    except OSError as error:
+        raise ConfigError(f"{before} cannot be moved: {error.strerror}") from error
+    return target
+
+
+def _write_identity(directory: Path, content: dict[str, Any]) -> None:
+    write_whole(directory / IDENTITY, json.dumps(content, indent=1).encode())
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

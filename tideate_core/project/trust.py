@@ -1,0 +1,215 @@
+"""What a person trusts in a project: contents of its files, and commands and tools by what they are.
+
+Kept in the private state of the project's real path, so that nothing that is trusted in one project counts
+in another.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import ConfigError
+from tideate_core.project.documents import list_documents, read_document
+from tideate_core.project.roots import DEFINITION_SUFFIXES, real
+from tideate_core.project.state import make_project_state, project_state
+from tideate_core.project.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["CONFIG_NAME", "LARGEST_TRUSTED", "Trust", "files_to_trust", "name_in_project"]
+
+FILE: Final = "trust.json"
+CONFIG_NAME: Final = ".tideate/config.toml"
+LARGEST_TRUSTED: Final = 1024 * 1024
+"""Bytes of a file that can be trusted."""
+_DIRECTORIES: Final = ((".tideate/prompts", (".md",)), (".tideate/agents", (".md",)))
+_MARK: Final = b"---"
+"""Begins the front matter of a role's file; without it the file has words only."""
+_BOM: Final = b"\xef\xbb\xbf"
+
+
+class Trust:
+    """What the person trusts in one project.
+
+    :param root: of the project, or the directory that stands for one.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = real(root)
+
+    def is_trusted(self, name: str, content: bytes) -> bool:
+        """Tell whether exactly this content is trusted under this name.
+
+        :param name: relative to the root; `read_document` read it, so that no link was on its way.
+        :param content: what was read and is about to be used, so that nothing can change in between.
+        :raises ConfigError: the store cannot be read.
+        """
+        return self._load()["files"].get(name) == _digest(content)
+
+    def last_trusted(self, name: str) -> bytes | None:
+        """Return the content that was trusted last under a name; None where there is none.
+
+        :raises ConfigError: the store cannot be read.
+        """
+        digest = self._load()["files"].get(name)
+        if digest is None:
+            return None
+        try:
+            content = (self._contents / digest).read_bytes()
+        except OSError:
+            return None  # only shown: what is trusted is the digest
+        return content if _digest(content) == digest else None
+
+    def trust(self, name: str, content: bytes) -> None:
+        """Trust a content under a name, in place of what was trusted there.
+
+        :raises ConfigError: the store cannot be written.
+        """
+        digest = _digest(content)
+        with self._changed() as entries:
+            self._keep(digest, content)
+            entries["files"][name] = digest
+
+    def allows(self, meaning: str) -> bool:
+        """Tell whether something that can be run is allowed here, as it is.
+
+        :param meaning: all that it is: a command with what the project's file makes of it, or a tool.
+        :raises ConfigError: the store cannot be read.
+        """
+        return _digest(meaning.encode("utf-8", "surrogateescape")) in self._load()["allowed"]
+
+    def allow(self, meaning: str, words: str) -> None:
+        """Allow something that can be run here, as it is now.
+
+        :param words: for a person, when it is listed.
+        :raises ConfigError: the store cannot be read or written.
+        """
+        if not self.allows(meaning):
+            with self._changed() as entries:
+                entries["allowed"][_digest(meaning.encode("utf-8", "surrogateescape"))] = words
+
+    def allowed(self) -> list[str]:
+        """Return the words of what is allowed here, sorted.
+
+        :raises ConfigError: the store cannot be read.
+        """
+        return sorted(self._load()["allowed"].values())
+
+    def names(self) -> list[str]:
+        """Return the names under which a content is trusted, sorted; the files may have changed since.
+
+        :raises ConfigError: the store cannot be read.
+        """
+        return sorted(self._load()["files"])
+
+    def revoke(self, name: str) -> bool:
+        """Trust a file no longer; False if it was not trusted.
+
+        :raises ConfigError: the store cannot be read or written.
+        """
+        if name not in self._load()["files"]:
+            return False
+        with self._changed() as entries:
+            return entries["files"].pop(name, None) is not None
+
+    def revoke_allowed(self) -> list[str]:
+        """Allow nothing here any more; returns the words of what was.
+
+        :raises ConfigError: the store cannot be read or written.
+        """
+        was = self.allowed()
+        if was:
+            with self._changed() as entries:
+                entries["allowed"].clear()
+        return was
+
+    @property
+    def _contents(self) -> Path:
+        return project_state(self._root) / "trusted"
+
+    def _keep(self, digest: str, content: bytes) -> None:
+        path = self._contents / digest
+        if not path.exists():
+            write_whole(path, content)
+
+    def _load(self) -> dict[str, dict[str, str]]:
+        place = project_state(self._root) / FILE
+        try:
+            entries = json.loads(place.read_bytes())
+        except (FileNotFoundError, NotADirectoryError):
+            return {"files": {}, "allowed": {}}
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{place} cannot be read ({error}); remove it to trust nothing") from error
+        if not _is_store(entries):
+            raise ConfigError(f"{place} is not a trust store; remove it to trust nothing")
+        return {"files": entries["files"], "allowed": entries["allowed"]}
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, dict[str, str]]]:
+        """Give the entries to change, and write them; other processes wait meanwhile."""
+        state = make_project_state(self._root)
+        try:
+            lock = os.open(state / f"{FILE}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                entries = self._load()
+                yield entries
+                write_whole(state / FILE, json.dumps(entries, indent=1, sort_keys=True).encode())
+            finally:
+                os.close(lock)
+        except OSError as error:
+            raise ConfigError(f"{state / FILE} cannot be written: {error.strerror}") from error
+
+
+def files_to_trust(root: Path) -> dict[str, bytes]:
+    """Return the files of a project that count for more once they are trusted, by name, with their contents.
+
+    :raises UnusableFile: one of them, or a directory, is a link, a pipe, too large or cannot be read.
+    """
+    names = [CONFIG_NAME]
+    for directory, suffixes in (*_DIRECTORIES, (".tideate/workflows", DEFINITION_SUFFIXES)):
+        found = list_documents(root, directory)
+        names += [f"{directory}/{name}" for name in found if name.lower().endswith(suffixes)]
+    contents: dict[str, bytes] = {}
+    for name in names:
+        try:
+            content = read_document(root, name, LARGEST_TRUSTED)
+        except FileNotFoundError:
+            continue
+        if not name.startswith(".tideate/agents/") or content.removeprefix(_BOM).startswith(_MARK):
+            contents[name] = content
+    return contents
+
+
+def name_in_project(root: Path, path: Path) -> str:
+    """Return the name of a file in a project, relative to the root.
+
+    :param path: as the person gave it; links on the way to the root may be in it.
+    :raises ConfigError: it is not in the project.
+    """
+    absolute = type(path)(os.path.abspath(path))  # noqa: PTH100 links on the way must be seen later
+    top = real(root)
+    for above in absolute.parents:
+        if real(above) == top:
+            return absolute.relative_to(above).as_posix()
+    raise ConfigError(f"{path} is not in the project {root}")
+
+
+def _is_store(entries: Any) -> bool:
+    if not isinstance(entries, dict) or entries.keys() != {"files", "allowed"}:
+        return False
+    return all(
+        isinstance(section, dict) and all(isinstance(value, str) for value in section.values())
+        for section in entries.values()
+    )
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
