@@ -243,7 +243,14 @@ class UnusableAnswer(WorkspaceError):
 
 
 class RollbackConflict(WorkspaceError):
-    """What a rollback would restore was changed since."""
+    """What a rollback would restore was changed since.
+
+    :param names: of the files and buffers that were left as they are, where that is known.
+    """
+
+    def __init__(self, message: str, names: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.names = tuple(names)
 
 
 class SnapshotNotFound(WorkspaceError):

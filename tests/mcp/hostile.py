@@ -121,7 +121,7 @@ class Pasture:
 
     def trust(self) -> None:
         """Let the project's own commands run, as a person would."""
-        command = [sys.executable, "-m", "tideate_core.cli", "trust", "--root", str(self.root)]
+        command = [sys.executable, "-m", "tideate_core.cli", "trust", "--yes", "--root", str(self.root)]
         subprocess.run(command, cwd=self.root, check=True, env=self.environment(), capture_output=True)
 
     def called(self) -> set[str]:

@@ -79,7 +79,8 @@ async def recover_before(
     done = await manager.recover()
     if done is not None:
         left = f"; left as they are: {'; '.join(done.left)}" if done.left else ""
-        say(f"the interrupted restore was put back: {recovery_names(done.restored)}{left}")
+        back = recovery_names(done.restored) or "nothing"
+        say(f"the interrupted restore was put back: {back}{left}")
 
 
 def recovery_words(pending: Sequence[str]) -> str:

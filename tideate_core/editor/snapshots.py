@@ -48,11 +48,15 @@ class Snapshots:
     async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return what differs from a snapshot; with `changes` also the lines that differ.
 
+        With `recover`, for a restore that the person asked for, an interrupted one is put back before.
+
         :raises SnapshotNotFound: there is none.
         :raises WorkspaceError: it is damaged.
         """
         manager = self._manager(params)
         chosen = await _chosen(manager, params)
+        if params.get("recover"):
+            await self._projects.recover(params.get("folder"))
         found = await manager.diff(chosen, changes=bool(params.get("changes")))
         files, room = [], LONGEST
         for one in found[:MOST]:

@@ -107,7 +107,8 @@ class Committer:
         left += [name for name in conflicts if name not in never_written]
         if left:
             raise RollbackConflict(
-                f"changed since they were written, so they were left as they are: {', '.join(left)}"
+                f"changed since they were written, so they were left as they are: {', '.join(left)}",
+                left,
             )
         await asyncio.to_thread(self._journal.drop, committed.record)
 

@@ -66,7 +66,8 @@ end
 ---@param folder string
 ---@param on_done fun()
 function M.restore(one, delete_added, folder, on_done)
-  ask('snapshot_diff', { snapshot_id = one.id, changes = false, folder = folder }, function(result)
+  -- what was interrupted is put back first, so that what is shown is what will be brought back
+  ask('snapshot_diff', { snapshot_id = one.id, changes = false, recover = true, folder = folder }, function(result)
     local message, details, anything = words().restore_words(result, delete_added)
     if not anything then
       return say(message == '' and 'every file is as it was then' or ('nothing to bring back; %s'):format(message))

@@ -276,7 +276,7 @@ class SnapshotManager:
         (names, left), cancelled = await to_the_end(restoring.recover())
         if cancelled:
             raise asyncio.CancelledError
-        return Recovered(tuple(names), tuple(left)) if names else None
+        return Recovered(tuple(names), tuple(left)) if names or left else None
 
     @property
     def _place(self) -> Place:

@@ -82,12 +82,15 @@ class Restoring:
         names, left = list[str](), list[str]()
         for run in await asyncio.to_thread(self._interrupted):
             for record in reversed(await asyncio.to_thread(self._journal.records, run)):
-                names += [entry.path for entry in record.manifest.entries if isinstance(entry, FileEntry)]
+                kept: tuple[str, ...] = ()
                 try:
                     await self._committer.put_back(Committed(record, (), ()))
                 except RollbackConflict as conflict:
                     left.append(str(conflict))
+                    kept = conflict.names
                     await asyncio.to_thread(self._journal.drop, record)
+                files = [entry.path for entry in record.manifest.entries if isinstance(entry, FileEntry)]
+                names += [name for name in files if name not in kept]
             await asyncio.to_thread(shutil.rmtree, self._records / run, ignore_errors=True)
         await asyncio.to_thread(self._remove_done)
         return names, left
