@@ -5,7 +5,7 @@ export PYTHON
 # where it is set, every process of the tests would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run test test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
+.PHONY: help run test test-all test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
 
 python := .venv/bin/python
 SECONDS ?= 60
@@ -21,6 +21,11 @@ run: install ## show tideate: a tour in Neovim, or without a terminal three runs
 
 test: install ## every check: ruff, mypy, import-linter, Lua, pytest
 	@$(python) -m scripts.checks
+
+test-all: test test-hostile test-editors test-mcp ## every check and every test that takes longer
+
+test-hostile: install ## hostile .tideate/ trees before every command of the shell and of Neovim; needs strace (ARGS="--trees config")
+	@$(python) -m tests.hostile $(ARGS)
 
 test-editors: install ## the editor tests on Neovim 0.10, 0.12 and the environment's own
 	@$(python) -m scripts.neovims

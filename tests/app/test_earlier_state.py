@@ -138,6 +138,14 @@ def test_what_has_no_seal_of_the_persons_is_left_and_named(old: Path, home: Path
     assert sorted(str(one) for one in (old / ".tideate").rglob("*")) == before
 
 
+def test_a_database_that_is_mostly_a_hole_is_not_copied(old: Path) -> None:
+    os.truncate(old / ".tideate/tideate.db", 1024**3)
+    private = make_project_state(old)
+    (left,) = move_earlier_state(old, private)
+    assert "state of an earlier version" in left
+    assert not (private / "tideate.db").exists()
+
+
 def test_who_never_had_a_sealed_database_moves_none(old: Path) -> None:
     for one in (state_dir() / "stores").iterdir():
         one.unlink()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+import os
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -65,3 +67,18 @@ def test_a_link_into_a_project_belongs_to_it(home: Path) -> None:
 
 def test_the_configuration_follows_xdg(home: Path) -> None:
     assert config_dir() == home / "config/tideate"
+
+
+def test_a_directory_that_may_not_be_looked_into_is_no_project(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed = make(home / "project/.tideate/x").parent
+
+    def stat(path: os.PathLike[str], **options: Any) -> os.stat_result:
+        if str(path).startswith(f"{closed}/"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real_stat(path, **options)
+
+    real_stat = os.stat
+    monkeypatch.setattr(os, "stat", stat)
+    assert find_root(closed / "config.toml") == home / "project"

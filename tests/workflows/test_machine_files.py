@@ -14,6 +14,7 @@ from tideate_core.machines.language.obfuscation import Obfuscator
 from tideate_core.workflows import Catalog, MachineWorkflow, WorkflowRegistry, load_machine
 from tideate_core.workflows.discovery import find_files
 from tideate_core.workflows.machine_files import BUILTIN_MACHINES, is_machine_path
+from tideate_core.workflows.machine_text import read_machine_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,6 +202,19 @@ def test_links_in_a_projects_workflows_are_not_followed(tmp_path: Path) -> None:
         file_of("secret", root)
     (problem,) = [file.problem for file in find_files(root) if file.problem]
     assert problem == f"{folder / 'secret.workflow'} was not used: it is a link; put the file itself there"
+
+
+@pytest.mark.parametrize("link", [".tideate", ".tideate/workflows", ".tideate/workflows/secret.workflow"])
+def test_a_link_below_tideate_is_not_followed_for_who_names_the_file(tmp_path: Path, link: str) -> None:
+    name = ".tideate/workflows/secret.workflow"
+    secret = write(tmp_path / "elsewhere" / name, "password\n")
+    path = tmp_path / "project" / name
+    above = tmp_path / "project" / link
+    above.parent.mkdir(parents=True)
+    above.symlink_to(tmp_path / "elsewhere" / link)
+    assert path.read_text() == secret.read_text()
+    with pytest.raises(InvalidDefinition, match="link"):
+        read_machine_text(path)
 
 
 def test_a_link_that_leads_to_itself_is_no_crash(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 from typing import TYPE_CHECKING
@@ -36,6 +37,17 @@ async def test_with_git_ignored_and_deleted_files_are_left_out(root: Path, works
     (root / ".tideate").mkdir()
     (root / ".tideate" / "config.toml").write_text("")
     assert await workspace.list() == sorted([".gitignore", "neu é.txt", *FILES])
+
+
+async def test_a_pipe_that_git_would_read_for_ever_does_not_hold_up_the_list(
+    root: Path, workspace: Workspace
+) -> None:
+    git(root, "init")
+    (root / ".gitignore").write_text("*.png\n")
+    (root / ".tideate").mkdir()
+    os.mkfifo(root / ".tideate" / ".gitignore")
+    async with asyncio.timeout(5):
+        assert await workspace.list() == [".gitignore", *(name for name in FILES if name != "logo.png")]
 
 
 async def test_a_project_that_an_outer_repository_ignores_is_walked(root: Path, workspace: Workspace) -> None:

@@ -16,7 +16,7 @@ import shutil
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
@@ -111,7 +111,7 @@ def _copy(way: int, name: str, target: Path) -> bool:
         return False
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST or _has_hole(file, found.st_size):
             return False
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with target.open("wb") as copy:
@@ -119,6 +119,13 @@ def _copy(way: int, name: str, target: Path) -> bool:
             copy.flush()
             os.fsync(copy.fileno())
     return True
+
+
+def _has_hole(file: BinaryIO, size: int) -> bool:
+    """Tell whether a file is larger than what was written of it: its copy would fill the disk for nothing."""
+    hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE) if size else 0
+    os.lseek(file.fileno(), 0, os.SEEK_SET)
+    return hole < size
 
 
 def _names(way: int, folder: str) -> Iterator[str]:

@@ -63,11 +63,12 @@ def find_root(start: Path) -> Path | None:
     start = real(start.expanduser())
     home = real(Path.home())
     for directory in (start, *start.parents):
-        if any((directory / marker).exists() for marker in REPOSITORY_MARKERS):
+        # by `os.path`: what may not be looked into has none of them
+        if any(os.path.exists(directory / marker) for marker in REPOSITORY_MARKERS):  # noqa: PTH110
             return directory
         if directory in (home, Path(directory.anchor)):
             continue
-        if any((directory / name).is_file() for name in PROJECT_FILES):
+        if any(os.path.isfile(directory / name) for name in PROJECT_FILES):  # noqa: PTH113
             return directory
     return None
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidDefinition, UnusableFile
 from tideate_core.project import read_document
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from typing import BinaryIO
 
 __all__ = ["BOM", "LARGEST_FILE", "read_machine_stream", "read_machine_text"]
@@ -18,16 +18,22 @@ __all__ = ["BOM", "LARGEST_FILE", "read_machine_stream", "read_machine_text"]
 LARGEST_FILE: Final = 1024 * 1024
 """Bytes of a machine's text."""
 BOM: Final = "\ufeff"
+TIDEATE: Final = ".tideate"
 
 
 def read_machine_text(path: Path, root: Path | None = None) -> str:
     """Return all of a file's text, a byte order mark and `\\r\\n` included.
+
+    No link below a `.tideate/` is followed, whoever named the file.
 
     :param root: of the project that it came with: no link on the way from there is followed.
     :raises InvalidDefinition: it cannot be used; the message begins after the file's name.
     """
     if root is not None:
         return _of_project(path, root)
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 links have to be seen
+    if TIDEATE in absolute.parts[:-1]:
+        return _of_project(absolute, Path(*absolute.parts[: absolute.parts.index(TIDEATE)]))
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-__all__ = ["SAFE", "environment"]
+__all__ = ["NOT_OURS", "SAFE", "environment"]
 
 SAFE: Final = (
     "git",
@@ -13,6 +13,9 @@ SAFE: Final = (
     *("-c", "core.untrackedCache=false", "--no-pager", "--literal-pathspecs"),
 )
 """What every command begins with. A diff has programs of its own, which its options keep from being run."""
+
+NOT_OURS: Final = ("-x", ".tideate")
+"""For `ls-files`, which then does not look in there: a pipe called `.gitignore` would hold it up for ever."""
 
 _SET: Final = {
     "GIT_OPTIONAL_LOCKS": "0",

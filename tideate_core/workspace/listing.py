@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.workspace.git import SAFE, environment
+from tideate_core.workspace.git import NOT_OURS, SAFE, environment
 from tideate_core.workspace.paths import PROTECTED
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["list_files"]
 
-_GIT = (*SAFE, "ls-files", "--cached", "--others", "--exclude-standard", "-z")
+_GIT = (*SAFE, "ls-files", "--cached", "--others", "--exclude-standard", *NOT_OURS, "-z")
 _GIT_TIMEOUT = 10.0
 """Seconds; a walk answers after that."""
 _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "venv"}) | PROTECTED
@@ -27,7 +27,8 @@ def list_files(root: Path, limit: int) -> list[str]:
 
     Ignored files are left out where git knows them; links are in only if they lead to a file inside.
     """
-    names = _from_git(root) or _from_walk(root)
+    known = _from_git(root)
+    names = _from_walk(root) if known is None else known
     found: list[str] = []
     for name in names:
         if len(found) >= limit:
@@ -37,16 +38,23 @@ def list_files(root: Path, limit: int) -> list[str]:
     return found
 
 
-def _from_git(root: Path) -> list[str]:
+def _from_git(root: Path) -> list[str] | None:
+    """Return what git lists, None where it lists nothing."""
     try:
         done = subprocess.run(  # noqa: S603
             _GIT, cwd=root, env=environment(), capture_output=True, timeout=_GIT_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return []
-    if done.returncode:
-        return []
-    return sorted({os.fsdecode(name) for name in done.stdout.split(b"\0") if name})
+        return None
+    if done.returncode or not done.stdout:
+        return None
+    names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+    return sorted(name for name in names if not _is_protected(name))
+
+
+def _is_protected(name: str) -> bool:
+    # by its text: a clone may bring a hundred thousand of them
+    return any(part.casefold() in PROTECTED for part in name.split("/"))
 
 
 def _from_walk(root: Path) -> Iterator[str]:
@@ -68,13 +76,13 @@ def _children(directory: Path) -> Iterable[Path]:
 
 
 def _is_shown(root: Path, name: str) -> bool:
+    if _is_protected(name):
+        return False
     path = root / name
     try:
         name.encode("utf-8")
         mode = path.lstat().st_mode
     except (OSError, UnicodeEncodeError):
-        return False
-    if any(part.casefold() in PROTECTED for part in Path(name).parts):
         return False
     if stat.S_ISLNK(mode):
         real = Path(os.path.realpath(path))

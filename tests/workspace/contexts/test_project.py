@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -150,6 +151,30 @@ async def test_a_diff_has_what_changed_since_the_last_commit(repository: Path) -
     part = await ContextResolver(repository).resolve("@diff:doc")
     assert "# Changed" in part.content
     assert "one.py" not in part.content
+
+
+async def test_a_diff_does_not_write_the_index(repository: Path) -> None:
+    index = repository / ".git" / "index"
+    for name in ("src/one.py", "doc/guide.md"):
+        os.utime(repository / name, (1, 1))  # git cannot tell by the time that they are as they were
+    before = (index.stat().st_ino, index.read_bytes())
+    assert (await ContextResolver(repository).resolve("@diff")).content == "nothing has changed\n"
+    assert (index.stat().st_ino, index.read_bytes()) == before
+
+
+async def test_a_diff_names_a_new_file_in_one_line_without_escapes(repository: Path) -> None:
+    (repository / "a\n+evil\x1b[2J\u202e").write_text("x")
+    content = (await ContextResolver(repository).resolve("@diff")).content
+    assert "new file that git does not know yet: a\\n+evil\\x1b[2J\\u202e\n" in content
+    assert "\x1b" not in content
+
+
+async def test_a_diff_names_so_many_new_files_and_says_that_there_are_more(repository: Path) -> None:
+    for number in range(1010):
+        (repository / f"new{number:04}").touch()
+    item = await ContextResolver(repository).resolve("@diff")
+    assert item.content.count("new file that git does not know yet") == 1000
+    assert "10 more new files are not listed" in item.cut
 
 
 async def test_a_diff_before_the_first_commit_has_all_that_is_staged(root: Path) -> None:

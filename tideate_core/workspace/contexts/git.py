@@ -13,7 +13,7 @@ from typing import Final
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import inside
 from tideate_core.workspace.contexts.secrets import secret_in, secret_name
-from tideate_core.workspace.git import SAFE, environment
+from tideate_core.workspace.git import NOT_OURS, SAFE, environment
 
 __all__ = ["Changes", "read_changes"]
 
@@ -22,10 +22,12 @@ TIMEOUT: Final = 10.0
 LARGEST: Final = 4 * 1024 * 1024
 """Bytes of output that are read."""
 _DIFF: Final = (
+    # looking never writes: git would note in the index which files it found unchanged
+    *("-c", "diff.autoRefreshIndex=false"),
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short"),
-    *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/", "--unified=3"),
+    *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"),
 )
-_OTHERS: Final = ("ls-files", "--others", "--exclude-standard", "-z")
+_OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *NOT_OURS, "-z")
 _NOTHING: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The empty tree's id, which every repository knows: before the first commit all is new."""
 _FOREIGN_SCOPES: Final = frozenset({b"local", b"worktree"})
@@ -55,11 +57,13 @@ async def read_changes(root: Path, path: str = "") -> Changes:
     settings = await _without_filters(root)
     since = "HEAD" if await _has_commits(root) else _NOTHING
     places = [path or "."]
-    names = await _names(root, *settings, *_DIFF, "--name-only", "-z", since, "--", *places)
+    counted = (*_DIFF, "--numstat", "--no-renames", "-z", since, "--", *places)
+    names = [_counted_name(one) for one in await _names(root, *settings, *counted)]
     secret = [name for name in names if secret_name(name)]
     if secret:
         places = [name for name in names if name not in secret]
-    output, whole = await _git(root, *settings, *_DIFF, since, "--", *places) if places else (b"", True)
+    patch = (*_DIFF, "--unified=3", since, "--", *places)
+    output, whole = await _git(root, *settings, *patch) if places else (b"", True)
     kept, leaking = _without_secrets(output.decode("utf-8", "replace"))
     left_out = (*(f"{name} (by its name)" for name in secret), *leaking)
     others = await _names(root, *settings, *_OTHERS, "--", path or ".")
@@ -75,6 +79,11 @@ async def _check_place(root: Path) -> None:
 async def _names(root: Path, *arguments: str) -> list[str]:
     output, _ = await _git(root, *arguments)
     return sorted({os.fsdecode(name) for name in output.split(b"\0") if name})
+
+
+def _counted_name(record: str) -> str:
+    """Return the name behind the two counts of `--numstat`, which lists only what differs."""
+    return record.split("\t", 2)[2]
 
 
 def _without_secrets(diff: str) -> tuple[str, list[str]]:

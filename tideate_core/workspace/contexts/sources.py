@@ -32,6 +32,8 @@ OUTLINED: Final = 400
 OUTLINE_LINES: Final = 2000
 COMPARED: Final = 2000
 """Paths that are compared for the nearest one."""
+MOST_NEW: Final = 1000
+"""New files that a diff names."""
 
 
 class Sources:
@@ -171,9 +173,12 @@ class Sources:
         notes = [] if changes.whole else ["the diff is longer than what is read of it"]
         notes += [f"{name} was left out, it seems to hold a secret" for name in changes.left_out]
         content = changes.diff or "nothing has changed\n"
-        if changes.untracked:
-            listed = "".join(f"new file that git does not know yet: {name}\n" for name in changes.untracked)
-            content = f"{content}{listed}"
+        content += "".join(
+            f"new file that git does not know yet: {_in_one_line(name)}\n"
+            for name in changes.untracked[:MOST_NEW]
+        )
+        if len(changes.untracked) > MOST_NEW:
+            notes.append(f"{len(changes.untracked) - MOST_NEW} more new files are not listed")
         return ContextItem(mention, path, content, "variable", about, "diff", "; ".join(notes))
 
     async def _symbols(self, mention: str, reference: Reference | None) -> ContextItem:
@@ -250,6 +255,11 @@ def _outlines(root: Path, names: Sequence[str], limit: int) -> tuple[list[str], 
         if found:
             lines += [name, *(f"  {line}" for line in found)]
     return lines, len(names)
+
+
+def _in_one_line(name: str) -> str:
+    """Return a file's name with escapes for what is no text: a name may have line ends and move a cursor."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in name)
 
 
 def _lines(text: str) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
-from tideate_core.workspace.git import SAFE, environment
+from tideate_core.workspace.git import NOT_OURS, SAFE, environment
 from tideate_core.workspace.snapshots.entries import above
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"
 
 _COMMAND: Final = (
     *SAFE,
-    *("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"),
+    *("ls-files", "--others", "--ignored", "--exclude-standard", *NOT_OURS, "--directory", "-z"),
 )
 _TIMEOUT: Final = 10.0
 """Seconds; after that the names decide."""

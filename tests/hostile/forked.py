@@ -1,0 +1,238 @@
+"""Commands of tideate in children of this process, which has imported tideate: no start of Python each."""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import gc
+import importlib
+import os
+import pkgutil
+import select
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NoReturn
+
+__all__ = ["Ended", "Talk", "adopt_orphans", "import_noted", "import_tideate", "note_modules", "run_forked"]
+
+MOST_OUTPUT: Final = 4 * 1024 * 1024
+LEFT_WITHIN: Final = 2.0
+"""Seconds in which what a command started has to end after it."""
+_SUBREAPER: Final = 36
+
+Talk = Sequence[bytes]
+"""Lines for standard input; it is closed once as many lines have come back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    status: int | None
+    """None: it was killed, for it took too long."""
+    seconds: float
+    mib: int
+    """Most memory of it and of the processes that it waited for."""
+    out: bytes
+    err: bytes
+    left: tuple[str, ...]
+    """Commands of processes that were still there after it."""
+
+
+def import_tideate() -> None:
+    """Import all modules of tideate, so that children need not."""
+    import tideate_core
+
+    for module in pkgutil.walk_packages(tideate_core.__path__, "tideate_core."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+    importlib.import_module("tideate_core.cli.__main__")
+    from tideate_core.mcp.servers.table import SERVERS
+
+    assert SERVERS
+    _check_threads()
+
+
+def _check_threads() -> None:
+    assert threading.active_count() == 1, "a thread would not be there in a child"
+
+
+def note_modules(place: Path) -> None:
+    """Note, at the end of a child, what it had to import."""
+    place.write_text("\n".join(sorted(sys.modules)))
+
+
+def import_noted(place: Path) -> None:
+    """Import here what children imported, so that others need not."""
+    for name in place.read_text().split("\n"):
+        if name not in sys.modules:
+            with suppress(ImportError):  # of a module that another one made up
+                importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a collection in a child would copy every page
+    _check_threads()
+
+
+def adopt_orphans() -> None:
+    """Become the parent of what commands leave behind, so that it is seen."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+
+
+def run_forked(
+    work: Callable[[], object],
+    scratch: Path,
+    environment: Mapping[str, str],
+    directory: Path,
+    *,
+    within: float,
+    talk: Talk | None = None,
+) -> Ended:
+    """Call something in a child, with an environment and a directory of its own.
+
+    :param within: seconds; it is killed with its group then.
+    :param talk: what its standard input gets; None for nothing.
+    """
+    outputs = [os.open(scratch / name, os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("out", "err")]
+    to_child, from_child = (os.pipe(), os.pipe()) if talk is not None else (None, None)
+    started = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        stdin = to_child[0] if to_child else os.open(os.devnull, os.O_RDONLY)
+        _become(
+            work, environment, directory, (stdin, from_child[1] if from_child else outputs[0], outputs[1])
+        )
+    said = b""
+    if to_child and from_child and talk is not None:
+        os.close(to_child[0])
+        os.close(from_child[1])
+        said = _talk(talk, to_child[1], from_child[0], started + within)
+    status, mib = _wait(child, started + within)
+    seconds = time.monotonic() - started
+    left = _left()
+    texts = []
+    for descriptor in outputs:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        texts.append(os.read(descriptor, MOST_OUTPUT))
+        os.close(descriptor)
+    return Ended(status, seconds, mib, said or texts[0], texts[1], left)
+
+
+def _become(
+    work: Callable[[], object],
+    environment: Mapping[str, str],
+    directory: Path,
+    streams: tuple[int, int, int],
+) -> NoReturn:
+    status = 70
+    try:
+        os.setsid()
+        for target, source in enumerate(streams):
+            os.dup2(source, target)
+        os.closerange(3, 256)
+        os.environ.clear()
+        os.environ.update(environment)
+        os.chdir(directory)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
+            for number, mode, errors in ((0, "r", "strict"), (1, "w", "strict"), (2, "w", "backslashreplace"))
+        )
+        status = _status_of(work)
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        with suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(status)
+
+
+def _status_of(work: Callable[[], object]) -> int:
+    """Call it as the interpreter would, to the end of its threads and exit functions."""
+    try:
+        work()
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else int(error.code is not None)
+    except BaseException:  # noqa: BLE001 as the interpreter says it
+        traceback.print_exc()
+        status = 1
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    return status
+
+
+def _talk(talk: Talk, to_child: int, from_child: int, end: float) -> bytes:
+    """Send all lines, read until each request has an answer, and close the input."""
+    said = b""
+    wanted = sum(b'"id"' in line for line in talk)
+    with suppress(BrokenPipeError):
+        os.write(to_child, b"".join(line + b"\n" for line in talk))
+    while said.count(b'"id"') < wanted and (left := end - time.monotonic()) > 0:
+        if not select.select([from_child], [], [], left)[0]:
+            break
+        got = os.read(from_child, 65536)
+        if not got:
+            break
+        said += got
+    os.close(to_child)
+    while len(said) < MOST_OUTPUT and select.select([from_child], [], [], max(end - time.monotonic(), 0))[0]:
+        got = os.read(from_child, 65536)
+        if not got:
+            break
+        said += got
+    os.close(from_child)
+    return said
+
+
+def _wait(child: int, end: float) -> tuple[int | None, int]:
+    descriptor = os.pidfd_open(child)
+    try:
+        ended = bool(select.select([descriptor], [], [], max(end - time.monotonic(), 0))[0])
+    finally:
+        os.close(descriptor)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+    _, status, usage = os.wait4(child, 0)
+    return (os.waitstatus_to_exitcode(status) if ended else None), usage.ru_maxrss // 1024
+
+
+def _left() -> tuple[str, ...]:
+    """Wait for what the child left behind, and end what stays; returns the commands of that."""
+    end = time.monotonic() + LEFT_WITHIN
+    while _reap() and time.monotonic() < end:
+        time.sleep(0.005)
+    stayed = _children()
+    told = tuple(_command(pid) for pid in stayed)
+    while stayed:
+        for pid in stayed:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        stayed = _children()
+    return told
+
+
+def _reap() -> bool:
+    """Take what has ended; tells whether a child is left."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return True
+    return False
+
+
+def _children() -> list[int]:
+    tasks = Path(f"/proc/self/task/{os.getpid()}/children").read_text("ascii").split()
+    return [int(pid) for pid in tasks]
+
+
+def _command(pid: int) -> str:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    return str(pid)

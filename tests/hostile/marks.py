@@ -1,0 +1,88 @@
+"""Marks of a directory: what is there, byte for byte, with modes, times and where links lead."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+    from pathlib import Path
+
+__all__ = ["Marks", "changes", "marks", "shallow_marks"]
+
+Marks = dict[str, tuple[object, ...]]
+"""By the path relative to the directory."""
+
+MOST_ENTRIES: Final = 1_000
+"""Of a directory whose entries are looked at one by one; of a larger one its own time has to do."""
+
+
+def marks(top: Path, leave_out: Collection[str] = ()) -> Marks:
+    """Return the marks of everything below a directory but what is left out, with contents."""
+    found: Marks = {}
+    _walk(top, "", found, leave_out, _deep)
+    return found
+
+
+def shallow_marks(top: Path) -> Marks:
+    """Return the marks of a path and of everything below it, times in place of contents."""
+    try:
+        found: Marks = {"": _shallow(os.fspath(top), os.lstat(top))}
+    except FileNotFoundError:
+        return {}
+    if stat.S_ISDIR(os.lstat(top).st_mode):
+        _walk(top, "", found, (), _shallow)
+    return found
+
+
+def changes(before: Marks, after: Marks) -> list[str]:
+    """Return the names of what was made, changed or removed, with what happened."""
+    told = []
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            told.append(f"{name} made")
+        elif name not in after:
+            told.append(f"{name} removed")
+        elif before[name] != after[name]:
+            told.append(f"{name} changed")
+    return told
+
+
+def _walk(
+    top: Path | str,
+    prefix: str,
+    found: Marks,
+    leave_out: Collection[str],
+    look: Callable[[str, os.stat_result], tuple[object, ...]],
+) -> None:
+    try:
+        with os.scandir(top) as listing:
+            entries = [entry for entry, _ in zip(listing, range(MOST_ENTRIES + 1), strict=False)]
+    except PermissionError:
+        return
+    if len(entries) > MOST_ENTRIES:
+        return
+    for entry in entries:
+        name = f"{prefix}{entry.name}"
+        if name in leave_out:
+            continue
+        at = entry.stat(follow_symlinks=False)
+        found[name] = look(entry.path, at)
+        if stat.S_ISDIR(at.st_mode):
+            _walk(entry.path, f"{name}/", found, leave_out, look)
+
+
+def _shallow(path: str, at: os.stat_result) -> tuple[object, ...]:
+    target = os.readlink(path) if stat.S_ISLNK(at.st_mode) else ""  # noqa: PTH115 there may be thousands
+    return (at.st_mode, at.st_mtime_ns, at.st_size, target)
+
+
+def _deep(path: str, at: os.stat_result) -> tuple[object, ...]:
+    content = b""
+    if stat.S_ISREG(at.st_mode):
+        with open(path, "rb") as file:  # noqa: PTH123 the path has no Path yet
+            content = hashlib.blake2b(file.read(), digest_size=16).digest()
+    return (*_shallow(path, at), content)

@@ -1,0 +1,195 @@
+"""Every command of the shell, with arguments that let it do its work. New commands come in by themselves."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.hostile.place import Known, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from cyclopts import App
+
+__all__ = ["Command", "commands", "words_of_apps"]
+
+APP: Final = frozenset({"src"})
+"""What a command that edits the source is asked to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command line."""
+
+    words: tuple[str, ...]
+    """With `{run}` and the like where an id of the place goes."""
+    may_change: frozenset[str] = frozenset()
+    """Names of the project; what is below them may change, too."""
+    calls: tuple[tuple[str, Mapping[str, Any]], ...] = ()
+    """Of a server over stdio: tools that are called, with their arguments."""
+
+    @property
+    def text(self) -> str:
+        called = " ".join(name for name, _ in self.calls)
+        return " ".join(self.words) + (f" ({called})" if called else "")
+
+    def line(self, place: Place) -> list[str]:
+        known = place.known
+        names = {name: getattr(known, name) for name in Known.__slots__}
+        paths = {"project": str(place.project), "sibling": str(place.sibling)}
+        return [word.format(**names, **paths) if "{" in word else word for word in self.words]
+
+    def talk(self) -> list[bytes] | None:
+        """Return what is said to a server, None of other commands."""
+        if self.words[:2] != ("mcp", "serve"):
+            return None
+        shake = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        messages: list[dict[str, Any]] = [
+            {"id": 1, "method": "initialize", "params": shake},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/list"},
+            *(
+                {"id": at, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+                for at, (name, arguments) in enumerate(self.calls, 3)
+            ),
+        ]
+        return [json.dumps({"jsonrpc": "2.0", **message}).encode() for message in messages]
+
+
+RUN: Final = "{run}"
+VALUES: Final[Mapping[str, str]] = {
+    "checkpoint": "{checkpoint}",
+    "file": "loop",
+    "files": ".tideate/workflows/loop.workflow",
+    "first": "@Doc",
+    "name": "ask",
+    "new": "{project}",
+    "old": "{project}-gone",
+    "path": "{project}",
+    "prompt": "hello",
+    "run": RUN,
+    "server": "helper",
+    "shell": "bash",
+    "snapshot": "{snapshot}",
+    "snapshots": "{snapshot}",
+    "tokens": "t_0000000000",
+    "tool": "run",
+    "workflow": "loop",
+}
+"""For the arguments that a command needs, by their names; any other name gets `x`."""
+
+OF_GROUPS: Final[Mapping[tuple[str, str], str]] = {("agents", "name"): "planner", ("schema", "name"): "plan"}
+
+_FORMATTED: Final = ".tideate/workflows/loop.workflow"
+MORE: Final = (
+    *(Command(("run", name, "hello", "--no")) for name in ("ask", "summarize", "refactor", "generate")),
+    *(Command(("run", name, "hello", "--no")) for name in ("multi_file", "task", "handoff", "PLANNER")),
+    *(Command(("run", name, "hello", "--yes")) for name in ("ask", "summarize", "task", "review", "loop")),
+    Command(("run", "refactor", "shorten", "--file", "src/app.py", "--yes"), APP),
+    Command(("run", "generate", "more", "--file", "src/app.py", "--yes"), APP),
+    Command(("run", "multi_file", "split", "--yes"), APP | {"new.py"}),
+    Command(("run", "handoff", "--yes"), APP | {"src/greet.py"}),
+    Command(("run", "ask", "@Doc", "@tree", "@diff", "@file:README.md")),
+    Command(("run", ".tideate/workflows/review.yaml", "--yes")),
+    Command(("run", ".tideate/workflows/review.json", "--yes")),
+    Command(("machine", "run", ".tideate/workflows/loop.workflow", "go", "--yes")),
+    Command(("machine", "format", "--check", _FORMATTED)),
+    Command(("machine", "export", "loop", "--obfuscate")),
+    Command(("check", ".tideate/workflows/review.yaml", ".tideate/workflows/review.json")),
+    Command(("graph", ".tideate/workflows/review.yaml")),
+    Command(("graph", "review", "--format", "svg", "--out", ".tideate/workflows/review.svg")),
+    Command(("schema", "--out", ".tideate/workflow.schema.json")),
+    Command(("show", RUN, "--events", "--json")),
+    Command(("resume",)),
+    Command(("resume", "--yes")),
+    Command(("history", "--metrics")),
+    Command(("history", "--prune", "--keep", "0", "--changes")),
+    Command(("rollback",)),
+    Command(("rollback", RUN, "--yes"), APP),
+    Command(("rollback", "f00df00d", "--yes")),
+    Command(("show", "f00df00d")),
+    Command(("resume", "f00df00d", "--yes")),
+    Command(("snapshot", "restore", "{snapshot}", "--yes"), APP),
+    Command(("snapshot", "restore", "20260101", "--yes")),
+    Command(("snapshot", "diff", "--changes")),
+    Command(("context", "show", "@tree", "@diff", "@file:README.md")),
+    Command(("mcp", "tools", "helper")),
+    Command(("mcp", "tools", "git")),
+    Command(("mcp", "call", "helper", "run", "--yes")),
+    Command(("mcp", "call", "filesystem", "list_directory", "path=.", "--yes")),
+    Command(("trust", "--yes")),
+    Command(("trust", ".tideate/config.toml", "--yes")),
+    Command(("trust", "--revoke")),
+    Command(("project", "forget", "{project}", "--yes")),
+)
+"""Command lines beside those that are made of the commands' own arguments."""
+
+SERVED: Final[Mapping[str, tuple[tuple[str, Mapping[str, Any]], ...]]] = {
+    "git": (("git_status", {}), ("git_commit", {"message": "Say hello", "all": True})),
+    "filesystem": (
+        ("list_directory", {"path": "."}),
+        ("read_file", {"path": ".tideate/config.toml"}),
+        ("write_file", {"path": "src/app.py", "content": "x = 1\n"}),
+    ),
+    "test": (("test_list", {}), ("test_run", {})),
+    "build": (("build_detect", {}), ("build_run", {})),
+    "transitions": (("transition", {"state": "first"}),),
+}
+"""Tools that are called, of each server."""
+
+CHANGES: Final[Mapping[tuple[str, ...], frozenset[str]]] = {
+    ("mcp", "serve", "filesystem"): APP,
+    ("mcp", "serve", "git"): frozenset({".git"}),
+}
+
+
+def commands() -> list[Command]:
+    """Return every command line that is tried."""
+    from tideate_core.cli.main import app
+
+    own = [_plain(words, signature) for words, signature in words_of_apps(app)]
+    return [*own, *MORE]
+
+
+def words_of_apps(
+    app: App, above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], inspect.Signature]]:
+    """Yield the words of every command with its parameters."""
+    for name in app:
+        if name.startswith("-"):
+            continue
+        below, words = app[name], (*above, name)
+        function: Callable[..., Any] | None = below.default_command
+        if function is not None:
+            yield words, inspect.signature(function)
+        yield from words_of_apps(below, words)
+
+
+def _plain(words: tuple[str, ...], signature: inspect.Signature) -> Command:
+    """Return a command with the arguments that it needs, and without its questions."""
+    line = list(words)
+    for parameter in signature.parameters.values():
+        line += _given(parameter, words[0])
+    if words[:2] == ("mcp", "serve"):
+        line += ["--root", "{project}"]
+    elif "yes" in signature.parameters:
+        line.append("--no")
+    name = words[-1] if words[:2] == ("mcp", "serve") else ""
+    return Command(tuple(line), CHANGES.get(words, frozenset()), SERVED.get(name, ()))
+
+
+def _given(parameter: inspect.Parameter, group: str) -> Sequence[str]:
+    value = OF_GROUPS.get((group, parameter.name)) or VALUES.get(parameter.name, "x")
+    if parameter.default is not parameter.empty:
+        return ()
+    if parameter.kind is parameter.KEYWORD_ONLY:
+        return (f"--{parameter.name.replace('_', '-')}", value)
+    needed = parameter.kind is not parameter.VAR_POSITIONAL or parameter.name in VALUES
+    return (value,) if needed else ()
