@@ -6,8 +6,9 @@ import pytest
 
 from tests.crash.site import Site, Unkilled
 from tests.engine.conftest import bench
+from tests.support.elsewhere import state_home
 
-__all__ = ["bench", "unkilled"]
+__all__ = ["bench", "state_home", "unkilled"]
 
 
 @pytest.fixture(scope="package")

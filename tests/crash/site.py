@@ -54,8 +54,8 @@ class Durable:
 class Site(Place):
     """A place for one run and all its processes."""
 
-    def __init__(self, home: Path) -> None:
-        super().__init__(home)
+    def __init__(self, home: Path, state: Path | None = None) -> None:
+        super().__init__(home, state)
         lay_out(self.root)
         self._log = home / "effects.jsonl"
 

@@ -46,12 +46,12 @@ def test_nothing_is_killed_in_what_the_others_are_compared_with(unkilled: Unkill
 
 @pytest.mark.parametrize("number", range(KILLS))
 async def test_a_run_that_is_killed_ends_as_if_it_had_not_been(
-    unkilled: Unkilled, tmp_path: Path, number: int
+    unkilled: Unkilled, tmp_path: Path, number: int, state_home: Path
 ) -> None:
     seed = SEED + number
     print(f"repeat with TIDEATE_SEED={seed} TIDEATE_KILLS=1")
     chance = random.Random(seed)
-    site, kills = killed(tmp_path, chance, unkilled.totals)
+    site, kills = killed(tmp_path, state_home, chance, unkilled.totals)
     seen = [check(site, [])]
     ended = None
     while ended is None:
@@ -70,10 +70,10 @@ async def test_a_run_that_is_killed_ends_as_if_it_had_not_been(
     assert left == dict(START)
 
 
-def killed(home: Path, chance: random.Random, totals: Totals) -> tuple[Site, int]:
+def killed(home: Path, state: Path, chance: random.Random, totals: Totals) -> tuple[Site, int]:
     """Return a site whose process was killed before it could end."""
     for attempt in range(DRAWS):
-        site, kill = Site(home / f"site{attempt}"), draw(chance, totals)
+        site, kill = Site(home / f"site{attempt}", state), draw(chance, totals)
         print(f"to be killed at {kill}")
         if site.go(kill) is None:
             return site, 1

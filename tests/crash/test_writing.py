@@ -110,7 +110,7 @@ async def killed(home: Path, work: Work, chance: random.Random, totals: dict[Wor
 
 @pytest.mark.parametrize("number", range(KILLS * 3 // 2))
 async def test_a_project_whose_writer_was_killed_is_as_its_snapshot_says(
-    tmp_path: Path, number: int, totals: dict[Work, dict[str, Any]]
+    tmp_path: Path, number: int, totals: dict[Work, dict[str, Any]], state_home: Path
 ) -> None:
     seed = SEED + number
     print(f"repeat with TIDEATE_SEED={seed} TIDEATE_KILLS=1")

@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from tests.support.state import state_below
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -14,13 +16,17 @@ __all__ = ["Place"]
 
 
 class Place:
-    """A project in a home of its own."""
+    """A project in a home of its own.
 
-    def __init__(self, home: Path) -> None:
+    :param state: the directory that `$XDG_STATE_HOME` names; in the home unless it is given.
+    """
+
+    def __init__(self, home: Path, state: Path | None = None) -> None:
         self.home = home
         self.root = home / "project"
         self.root.mkdir(parents=True)
-        self.private = self.root / ".tideate"
+        self.state = state or home / "state_home"
+        self.private = state_below(self.state, self.root)
 
     def query(self, *statements: str) -> list[list[tuple[Any, ...]]]:
         """Ask a copy of the database, as the last process left it: looking must not mend anything."""

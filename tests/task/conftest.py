@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.elsewhere import state_home
 from tests.task.desk import Desk
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support.model_server import ModelServer
 
-__all__ = ["desk", "real_desk"]
+__all__ = ["desk", "real_desk", "state_home"]
 
 
 @pytest.fixture

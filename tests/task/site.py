@@ -46,8 +46,16 @@ class Durable:
 class Site(Place):
     """A place for one task."""
 
-    def __init__(self, home: Path, server: ModelServer, *, real: bool = False, leave_out: str = "") -> None:
-        super().__init__(home)
+    def __init__(
+        self,
+        home: Path,
+        server: ModelServer,
+        *,
+        real: bool = False,
+        leave_out: str = "",
+        state: Path | None = None,
+    ) -> None:
+        super().__init__(home, state)
         make_project(self.root, real=real, leave_out=leave_out)
         self.before = as_it_stands(self.root)
         config = home / "config_home" / "tideate"
@@ -58,8 +66,9 @@ class Site(Place):
     @property
     def variables(self) -> dict[str, str]:
         """What the processes of this person have in their environment."""
-        names = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
-        return {"HOME": str(self.home)} | {name: str(self.home / name[4:].lower()) for name in names}
+        names = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+        own = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.state)}
+        return own | {name: str(self.home / name[4:].lower()) for name in names}
 
     @contextmanager
     def person(self) -> Iterator[None]:

@@ -169,7 +169,7 @@ async def test_a_project_that_is_not_trusted_is_said_before_any_model_is_asked(o
 
 async def test_with_all_checks_off_it_is_said_that_nothing_is_verified(desk: Desk) -> None:
     checks = ("type_check", "lint", "tests", "build", "documentation")
-    config = desk.site.private / "config.toml"
+    config = desk.root / ".tideate" / "config.toml"
     config.write_text("\n".join(["[verify]", *(f'{check} = "off"' for check in checks), ""]))
     desk.site.trust()
     result = await desk.run()

@@ -68,10 +68,11 @@ def nursery() -> Iterator[Nursery]:
 
 
 @pytest.fixture
-def site(tmp_path: Path, server: ModelServer) -> Site:
+def site(tmp_path: Path, server: ModelServer) -> Iterator[Site]:
     site = Site(tmp_path, server)
     site.trust()
-    return site
+    with site.person():
+        yield site
 
 
 @pytest.fixture

@@ -94,9 +94,9 @@ def added(text: str) -> str:
     return "\n".join(f"+{line}" for line in text.removesuffix("\n").split("\n"))
 
 
-def laid_out(home: Path, server: ModelServer, *, well: bool) -> Site:
+def laid_out(home: Path, server: ModelServer, *, well: bool, state: Path | None = None) -> Site:
     """Make a site whose task writes in every way, then ends well after a correction or is taken back."""
-    site = Site(home, server)
+    site = Site(home, server, state=state)
     for name, text in MORE.items():
         (site.root / name).parent.mkdir(exist_ok=True)
         (site.root / name).write_text(text)
@@ -135,13 +135,18 @@ def draw(chance: random.Random, totals: Totals) -> Kill:
 
 @pytest.mark.parametrize("number", range(KILLS * 3 // 2))
 async def test_a_killed_task_that_is_taken_back_leaves_nothing(
-    tmp_path: Path, server: ModelServer, number: int, totals: Totals, nursery: Nursery
+    tmp_path: Path,
+    state_home: Path,
+    server: ModelServer,
+    number: int,
+    totals: Totals,
+    nursery: Nursery,
 ) -> None:
     seed = SEED + number
     print(f"repeat with TIDEATE_SEED={seed} TIDEATE_KILLS=1")
     chance = random.Random(seed)
     well = chance.random() < 0.5
-    site = killed(tmp_path, server, nursery, chance, totals, well=well)
+    site = killed(tmp_path, state_home, server, nursery, chance, totals, well=well)
     ended: dict[str, Any] | None = None
     begun = site.durable().status
     if begun and chance.random() < 0.3:
@@ -159,11 +164,18 @@ async def test_a_killed_task_that_is_taken_back_leaves_nothing(
 
 
 def killed(
-    home: Path, server: ModelServer, nursery: Nursery, chance: random.Random, totals: Totals, *, well: bool
+    home: Path,
+    state: Path,
+    server: ModelServer,
+    nursery: Nursery,
+    chance: random.Random,
+    totals: Totals,
+    *,
+    well: bool,
 ) -> Site:
     """Return a project whose task was killed before it came to its end."""
     for attempt in range(DRAWS):
-        with_model = laid_out(home / f"site{attempt}", server, well=well)
+        with_model = laid_out(home / f"site{attempt}", server, well=well, state=state)
         kill = draw(chance, totals)
         print(f"{TASK!r} is killed at {kill}")
         if with_model.go(nursery, kill=kill) is None:

@@ -91,6 +91,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / ".gitconfig").write_text(GLOBAL)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    (home / ".state").mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(home / ".state"))
     monkeypatch.delenv("EMAIL", raising=False)
     return home

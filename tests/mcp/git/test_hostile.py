@@ -117,11 +117,12 @@ BASE: dict[str, dict[str, Any]] = {
 
 
 def outside(folder: Path, root: Path) -> dict[str, tuple[int, bytes]]:
-    """All that is beside the root, with its times: what was only touched shows too."""
+    """All beside the root and tideate's own state, with its times: what was only touched shows too."""
+    own = [root, *folder.glob("*/.state")]
     return {
         str(path): (path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
         for path in sorted(folder.rglob("*"))
-        if not path.is_relative_to(root)
+        if not any(path.is_relative_to(place) for place in own)
     }
 
 
