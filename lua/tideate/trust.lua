@@ -1,6 +1,8 @@
 --- Trust in a project's files and commands: what they could run is shown, then exactly that is trusted.
 local M = {}
 
+local MOST_LINES = 10 -- of a question; with them it fits on 24 lines
+
 ---@class tideate.TrustItem
 ---@field kind 'file'|'command'|'repository'
 ---@field name string
@@ -55,22 +57,36 @@ function M.details(plan)
   return table.concat(lines, '\n')
 end
 
+--- The question, with what each thing would be able to do as far as a small window has room for it.
+---@param plan tideate.TrustPlan
+---@return string
+function M.question(plan)
+  local plain = require('tideate.ui.text').plain
+  local lines = { ('Trust this of %s, as it is now?'):format(plain(vim.fn.fnamemodify(plan.root, ':~'))) }
+  for _, item in ipairs(waiting(plan)) do
+    table.insert(lines, plain(item.name))
+    for _, effect in ipairs(item.effects) do
+      table.insert(lines, '- ' .. plain(effect))
+    end
+  end
+  if #lines > MOST_LINES + 1 then
+    local more = #lines - MOST_LINES
+    lines = vim.list_slice(lines, 1, MOST_LINES)
+    table.insert(lines, ('… and %d lines more in the details'):format(more))
+  end
+  return table.concat(lines, '\n')
+end
+
 ---@param plan tideate.TrustPlan
 local function ask(plan)
   local items = waiting(plan)
   if #items == 0 then
     return require('tideate.ui').notify('everything here is trusted as it is now')
   end
-  local names = vim.tbl_map(function(item)
-    return item.name
-  end, items)
   require('tideate.ui.asking').yes({
     about = 'trust',
     doing = vim.fs.basename(plan.root),
-    message = ('Trust this of %s, as it is now? %s'):format(
-      vim.fn.fnamemodify(plan.root, ':~'),
-      table.concat(names, ', ')
-    ),
+    message = M.question(plan),
     details = M.details(plan),
     cautious = true,
   }, function()

@@ -60,6 +60,18 @@ def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) ->
     assert not (editor.state / "trust.json").exists()
 
 
+def test_the_question_says_what_would_run(editor: Editor) -> None:
+    config = editor.cwd / ".tideate" / "config.toml"
+    config.parent.mkdir()
+    servers = "\n".join(f'[mcp.servers.s{n}]\ncommand = ["./s{n}.sh"]' for n in range(12))
+    config.write_text(servers)
+    editor.command("Workflow trust")
+    wait_focused(editor)
+    message = editor.lua("return require('tideate.ui').pending()[1].message")
+    assert "- start `./s0.sh` as the MCP server 's0'" in message.splitlines()
+    assert message.splitlines()[-1] == "… and 4 lines more in the details"
+
+
 def test_a_no_trusts_nothing(editor: Editor) -> None:
     prompts = editor.cwd / ".tideate" / "prompts"
     prompts.mkdir(parents=True)
