@@ -5,7 +5,7 @@ export PYTHON
 # where it is set, every process of the tests would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
+.PHONY: help run test test-all test-slow test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
 
 python := .venv/bin/python
 SECONDS ?= 60
@@ -19,10 +19,13 @@ help: ## list the targets
 run: install ## show tideate: a tour in Neovim, or without a terminal three runs on a real file
 	@$(python) -m scripts.tour
 
-test: install ## every check: ruff, mypy, import-linter, Lua, pytest
+test: install ## every check: ruff, mypy, import-linter, Lua, pytest without the slow tests
 	@$(python) -m scripts.checks
 
-test-all: test test-hostile test-editors test-mcp ## every check and every test that takes longer
+test-all: test test-slow test-hostile test-editors test-mcp ## every check and every test that takes longer
+
+test-slow: install ## the tests with the marker `slow` (ARGS="tests/engine"); some need strace or unshare
+	@$(python) -m pytest -m slow -n auto --dist worksteal $(ARGS)
 
 test-hostile: install ## hostile .tideate/ trees before every command of the shell and of Neovim; needs strace (ARGS="--trees config")
 	@$(python) -m tests.hostile $(ARGS)

@@ -29,7 +29,7 @@ CHECKS = (
     Check("mypy (strict)", (str(BIN / "mypy"), "--no-error-summary")),
     Check("import-linter", (str(BIN / "lint-imports"), "--no-cache")),
     Check("Lua loads, sets no globals", (sys.executable, "-m", "scripts.lua_check")),
-    Check("pytest", (sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal"), live=True),
+    Check("pytest", (sys.executable, "-m", "pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"), live=True),
 )
 
 
