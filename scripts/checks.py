@@ -24,12 +24,17 @@ class Check:
     """Its output is shown as it comes, and not only when it fails."""
 
 
+PYTEST = ("-m", "not slow", "-n", "auto", "--dist", "worksteal")
 CHECKS = (
     Check("ruff", (str(BIN / "ruff"), "check", "--quiet")),
     Check("mypy (strict)", (str(BIN / "mypy"), "--no-error-summary")),
     Check("import-linter", (str(BIN / "lint-imports"), "--no-cache")),
     Check("Lua loads, sets no globals", (sys.executable, "-m", "scripts.lua_check")),
-    Check("pytest", (sys.executable, "-m", "pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"), live=True),
+    Check(
+        "pytest",
+        (sys.executable, "-m", "pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"),
+        live=True,
+    ),
 )
 
 

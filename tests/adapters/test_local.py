@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters.model import ModelAdapter
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 60.0
 ROOT = Path(__file__).parents[2]
 HI = Prompt("Say hi.", max_tokens=3)

@@ -18,7 +18,7 @@ from tideate_core.workspace.resolve import resolve_files
 if TYPE_CHECKING:
     from tideate_core.workspace import FileChange
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 LIMIT: Final = 10.0
 """Seconds of a processor, so that other programs do not count."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bench"]
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 FILE = {"action": "create", "path": "a.txt", "why": "x"}
 PLANS: dict[str, str | Mapping[str, Any]] = {

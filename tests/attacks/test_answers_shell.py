@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answering", "shell"]
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 WARNING = "warning: other tools run .envrc: direnv and its like run it when you enter the directory"
 

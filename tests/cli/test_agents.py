@@ -13,6 +13,8 @@ from tideate_core.cli.roles import names
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["planner", "auditor", "executor", "documenter", "corrector"]
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_question_is_answered_and_called_a_demonstration(shell: Shell) -> None:

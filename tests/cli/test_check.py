@@ -8,10 +8,14 @@ import re
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.editor import REPOSITORY
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.slow
 
 WRONG = """\
 steps:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 
 def checks_of(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 MAPPINGS = {
     "@Guide": "doc/guide.md",
     "@Errors": "doc/guide.md#Errors",

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import Gate, ModelServer
 
+pytestmark = pytest.mark.slow
+
 REPORT = ".tideate/workflows/report.yaml"
 EVERYTHING = """\
 # yaml-language-server: $schema=../workflow.schema.json

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 TEXT = "# Plan\n\n## Objective\n\nCount *lines*.\n"
 KEYS = "Carry out this plan? [y/N/e/d]"
 EDITED = {"accepted": True, "value": {"text": TEXT.replace("lines", "words")}}

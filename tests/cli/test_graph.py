@@ -10,6 +10,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 STEPS = "steps:\n  - {id: plan, task: Plan}\n  - {id: write, handler: ask.query, dependencies: [plan]}\n"
 DRAWN = """\
 essay: 2 steps in 2 batches

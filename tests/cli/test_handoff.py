@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 GREET = 'def greet(name):\n    return f"Hello, {name}"\n'
 TEST = "from greet import greet\n\n\ndef test_greet():\n    assert greet('Ada') == 'Hello, Ada'\n"
 STEPS = ["plan", "status", "edit", "commit", "manifest", "tests", "report"]

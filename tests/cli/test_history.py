@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_runs_nothing_is_listed_and_nothing_made(shell: Shell) -> None:
     done = shell.run("history")

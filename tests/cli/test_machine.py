@@ -18,6 +18,8 @@ from tideate_core.machines.language import parse
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 FIVE = """\
 * to a
 9bad to b

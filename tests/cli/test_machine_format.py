@@ -5,10 +5,14 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tideate_core.machines.language import format_text
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.slow
 
 UGLY = "* to a:\n\t\tDo it.\n:   when ready\na   to   *\n"
 USUAL = format_text(UGLY)

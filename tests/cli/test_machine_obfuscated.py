@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("hidden_plan", "hidden_work", "hidden_proof")
 TEXT = """\
 * to hidden_plan:

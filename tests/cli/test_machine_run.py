@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 WAY = ["*", "first", "second", "first", "*"]
 
 

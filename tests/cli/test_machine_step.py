@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 PROMPT = "where to? (? help) "
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 UGLY = "* to a\na   to   *\n"
 
 

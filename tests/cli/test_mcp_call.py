@@ -18,6 +18,8 @@ from tideate_core.mcp.client import Tool
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def project(shell: Shell) -> Shell:

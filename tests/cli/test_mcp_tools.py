@@ -6,11 +6,15 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.mcp.client.conftest import BARE
 from tideate_core.config import OWN_SERVERS
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.slow
 
 
 def configured(shell: Shell, name: str = "bare", program: str = sys.executable) -> str:

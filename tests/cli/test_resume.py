@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 
 def test_a_killed_run_goes_on_and_asks_no_step_again(shell: Shell, answering: ModelServer) -> None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 
 def test_runs_with_changes_are_listed_until_they_are_taken_back(shell: Shell, answering: ModelServer) -> None:
     assert "no run has changes" in shell.run("rollback").stderr

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cli.interrupted import SHORT, object_of, refactored
 from tests.support.machines import SMALL
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_run_is_shown_by_the_beginning_of_its_id(shell: Shell, answering: ModelServer) -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_cancels_the_run_and_the_request(

@@ -13,6 +13,8 @@ from tests.workspace.snapshots.trees import looked_at
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def made(shell: Shell) -> str:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
     from tests.workspace.snapshots.trees import Node
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def model(shell: Shell, answering: ModelServer) -> Model:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
     from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 TWO = """\
 def one():
     return 1

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.terminal import Terminal
 
+pytestmark = pytest.mark.slow
+
 FLOW = """\
 inputs: {word: {type: string, default: a}}
 steps:

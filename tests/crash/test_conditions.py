@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.engine.conftest import Bench
     from tideate_core.workflows import StepContext
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 DROP_CAPABILITY, OVERRIDE_PERMISSIONS = 24, 1
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.crash.kills import Totals
     from tests.crash.site import Durable, Unkilled
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 KILLS = int(os.environ.get("TIDEATE_KILLS") or 6)
 SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))

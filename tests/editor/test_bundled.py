@@ -15,6 +15,8 @@ from tests.support.runs import accept_all, result, start
 if TYPE_CHECKING:
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 CODE = "def add(a, b):\n    return a + b\n\n\nprint(add(1, 2))\n"
 REFUSALS = {"UnusableAnswer", "StepFailed", "InvalidReply", "ContextTooLong"}
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tideate_core.store import CheckpointRow
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server() -> Iterator[ModelServer]:

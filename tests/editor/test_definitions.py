@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.runs import configure, result, start
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
 
 WIDE = """\
 description: two at the same time

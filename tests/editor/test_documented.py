@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 README = REPOSITORY / "README.md"
 HELP = REPOSITORY / "doc" / "tideate.txt"
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 CODE = "def f():\n    return  1\n\n\nprint(f())\n"
 TIDY = "```python\ndef f():\n    return 1\n```"
 LINES = {"selection": {"start": 1, "end": 2}}

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def nvim(start_editor: EditorFactory) -> Editor:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 PYTHON = """#!/bin/sh
 echo "$0 $*" >> "{log}"
 case "$*" in

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 TEXT = """\
 # A small machine
 * to idle

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 METHODS = [
     "completion",
     "definition",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 TEXT = """\
 # Reviews a draft until it is good
 * to draft: Write a short draft.

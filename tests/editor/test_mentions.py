@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 BUILT_IN = ["@buffer", "@diagnostics", "@diff", "@file", "@selection", "@symbols", "@tree"]
 NAMES = "return require('tideate.mentions').complete('@')"
 DIAGNOSE = """

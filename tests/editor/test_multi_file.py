@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 PLAN = {
     "files": [
         {"action": "modify", "path": "open.py", "why": "rename"},

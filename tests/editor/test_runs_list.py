@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 WRITES = """
 steps:
   - id: inner

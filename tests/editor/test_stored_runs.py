@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 RESUME = """
 _G.done, _G.calls = nil, 0
 require('tideate').resume(..., { on_done = function(result) _G.calls = _G.calls + 1; _G.done = result end })

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from tests.support.editor import Editor
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 LIMIT = 60
 """Seconds for a stage."""
 WRONG = edits({**CODE, "src/tally/lines.py": LINES.replace("len(text.splitlines())", "0")})

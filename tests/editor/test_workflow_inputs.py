@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
+pytestmark = pytest.mark.slow
+
 FIX = """
 description: Fix a thing
 inputs:

@@ -18,7 +18,7 @@ from tideate_core.engine import EventName
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
 
-pytestmark = pytest.mark.concurrency
+pytestmark = [pytest.mark.concurrency, pytest.mark.slow]
 
 CHILD = """
 import asyncio, os, pathlib, signal, sys

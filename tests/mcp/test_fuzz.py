@@ -21,6 +21,8 @@ from tideate_core.mcp.servers.table import SERVERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 ALL = os.environ.get("TIDEATE_HOSTILE") == "all"
 SHARES = {"git": 16, "filesystem": 4, "test": 6, "build": 1}
 """Of how many values a parameter gets one, as far as time goes."""

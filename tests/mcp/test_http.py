@@ -24,6 +24,8 @@ from tideate_core.mcp.web import Admission
 if TYPE_CHECKING:
     from tests.mcp.conftest import Home
 
+pytestmark = pytest.mark.slow
+
 MOVE = {"current_state": "*", "next_state": "approaching_quay"}
 HEADERS = {
     "Content-Type": "application/json",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.mcp.conftest import Home
     from tests.mcp.served import Served
 
+pytestmark = pytest.mark.slow
+
 MOVE = {"current_state": "*", "next_state": "approaching_quay"}
 
 

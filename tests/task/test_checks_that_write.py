@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from tests.task.desk import Desk
     from tideate_core.engine import ConfirmationRequest
 
+pytestmark = pytest.mark.slow
+
 FORMATTER = """\
 #!/usr/bin/env python3
 import os, sys

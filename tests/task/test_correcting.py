@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.tally import DONE, LINES
 from tests.support.tasks import CODE, edits
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
     from tests.task.desk import Desk
+
+pytestmark = pytest.mark.slow
 
 BODY = "return len(text.splitlines())"
 

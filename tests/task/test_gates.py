@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from tests.support.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 ROLES = ("planner", "auditor", "executor", "documenter")
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.crash.kills import How
     from tests.workspace.snapshots.trees import Node
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.slow]
 
 KILLS = int(os.environ.get("TIDEATE_KILLS") or 4)
 SEED = int(os.environ.get("TIDEATE_SEED") or secrets.randbelow(1_000_000))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
     from tests.workspace.snapshots.trees import Node
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["shell"]
 
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tests.workspace.snapshots.trees import Node
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
+pytestmark = pytest.mark.slow
+
 FILE = "src/tally/words.py"
 TITLE = '"""Words of a text."""'
 MINE = '"""Words of a text, as models see them."""'

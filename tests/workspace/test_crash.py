@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.workspace.killed import forget
 from tests.workspace.project import tree
 from tests.workspace.test_apply import EVERYTHING
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.workspace.killed import Killed
+
+pytestmark = pytest.mark.slow
 
 
 async def test_an_apply_killed_at_any_moment_is_taken_back(root: Path, private: Path, killed: Killed) -> None:

@@ -11,6 +11,8 @@ from benchmarks.edits import HOSTILE_INPUTS, OUTCOMES, astray, judged, unnamed
 from benchmarks.edits_corpus import WAYS_OF, Case, corpus
 from benchmarks.edits_methods import METHODS, OURS
 
+pytestmark = pytest.mark.slow
+
 COUNT = 200
 RIGHTLY, REFUSED, NEEDLESSLY, WRONGLY = OUTCOMES
 NEVER_REFUSED = ("as it is", "wrong order", "wrong line numbers", "no line numbers", "several files")

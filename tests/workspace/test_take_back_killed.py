@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.workspace.killed import forget
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_apply import EVERYTHING
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.workspace.killed import Killed
+
+pytestmark = pytest.mark.slow
 
 MOVED = "src/moved.py"
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tideate_core.engine import WorkflowResult, WorkflowRunner
     from tideate_core.workspace import TakenBack
 
+pytestmark = pytest.mark.slow
+
 RUN = "0" * 31 + "7"
 REQUEST = RunRequest(name="task", prompt=TASK, execution_id=RUN)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.engine.conftest import LIMIT
 from tests.support.model_server import ModelServer
 from tests.support.tally import DONE, TASK
@@ -14,6 +16,8 @@ from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, Work
 if TYPE_CHECKING:
     from tests.task.desk import Desk
     from tideate_core.engine import Event, WorkflowResult
+
+pytestmark = pytest.mark.slow
 
 OUTER = """\
 name: outer

@@ -27,6 +27,8 @@ from tideate_core.machines.language import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 NAMES = st.sampled_from(["a", "b", "to", "_", "State_1", "*"])
 BLANK = st.sampled_from([" ", "\t", "  ", " \t "])
 EDGE = st.sampled_from(["", " ", "\t"])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from tests.mcp.client.conftest import Make
     from tests.mcp.conftest import Home
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("transport", ["http", "websocket"])
 async def test_a_server_at_an_address_is_called_and_its_loss_is_an_error(

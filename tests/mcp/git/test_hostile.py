@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from tests.mcp.git.conftest import Repo
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = [
     *(
         "-x",

@@ -14,6 +14,8 @@ from tideate_core.project import make_project_state
 if TYPE_CHECKING:
     from tests.mcp.git.conftest import Caller, Repo
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = """
 import asyncio, sys
 from pathlib import Path

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tests.mcp.projects import Project
     from tests.support.processes import Brood
 
+pytestmark = pytest.mark.slow
+
 QUIET = '[tool.pytest.ini_options]\naddopts = "-p no:cacheprovider -p no:asyncio -p no:hypothesispytest"\n'
 PYTEST = {
     "pyproject_toml": QUIET,

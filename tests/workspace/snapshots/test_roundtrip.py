@@ -6,11 +6,14 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workspace.snapshots.trees import TREES, Node, git, lay_out, looked_at, over, tick
 from tideate_core.workspace import SnapshotLimits, SnapshotManager
+
+pytestmark = pytest.mark.slow
 
 
 @given(TREES, TREES)
