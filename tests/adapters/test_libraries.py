@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.model_server import ModelServer
 from tideate_core.adapters.libraries import load_libraries
 
@@ -20,6 +22,7 @@ print(asyncio.run(AdapterPool(config).get("fake").ask(Prompt("greet"))).text)
 """
 
 
+@pytest.mark.slow
 def test_the_library_prints_no_banner() -> None:
     quiet = ("CI", "PYTEST_VERSION", "PYDANTIC_AI_NO_BANNER")
     environment = {name: value for name, value in os.environ.items() if name not in quiet}

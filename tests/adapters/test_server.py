@@ -295,6 +295,7 @@ async def test_an_unreachable_server_is_named(make_adapter: MakeAdapter) -> None
         await adapter.ask(Prompt("greet"))
 
 
+@pytest.mark.slow
 async def test_a_silent_server_is_given_up(server: ModelServer, make_adapter: MakeAdapter) -> None:
     server.holds("greet", before_first=True)
     with pytest.raises(AdapterUnavailable, match="did not answer in time"):

@@ -82,6 +82,7 @@ def applied(files: dict[str, str], changes: list[FileChange]) -> dict[str, str]:
     return after
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(st.dictionaries(st.sampled_from(NAMES), TEXTS, min_size=2), OPERATIONS)
 def test_changes_make_what_was_done(files: dict[str, str], operations: list[Any]) -> None:

@@ -67,6 +67,7 @@ Revert the commit.
 """
 
 
+@pytest.mark.slow
 @settings(max_examples=500)
 @given(PLANS, st.none() | AUDITS)
 def test_what_is_written_is_read_back(plan: ExecutionPlan, audit: AuditReport | None) -> None:

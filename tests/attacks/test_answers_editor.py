@@ -141,6 +141,7 @@ def test_a_narrow_window_still_says_it(start_editor: Any) -> None:
     assert "enter the directory" in " ".join(" ".join(screen[:6]).split())
 
 
+@pytest.mark.slow
 def test_a_run_that_writes_it_says_so_at_its_end(screen_editor: Editor) -> None:
     editor = screen_editor
     with ModelServer() as server:

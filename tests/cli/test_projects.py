@@ -6,6 +6,8 @@ import os
 import subprocess
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.cli.interrupted import LOOP, SHORT, killed, object_of, refactored
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from tests.support.model_server import ModelServer
 
 
+@pytest.mark.slow
 def test_projects_are_listed(shell: Shell, answering: ModelServer) -> None:
     assert "no project has private state yet" in shell.run("project", "list").stderr
     refactored(shell, answering)
@@ -21,6 +24,7 @@ def test_projects_are_listed(shell: Shell, answering: ModelServer) -> None:
     assert (one["path"], one["gone"], one["unfinished_runs"]) == (str(shell.project), False, 0)
 
 
+@pytest.mark.slow
 def test_a_project_that_is_moved_while_a_run_is_interrupted_goes_on_there(
     shell: Shell, answering: ModelServer
 ) -> None:
@@ -37,6 +41,7 @@ def test_a_project_that_is_moved_while_a_run_is_interrupted_goes_on_there(
     assert (shell.project / "a.py").read_text() == LOOP
 
 
+@pytest.mark.slow
 def test_state_is_forgotten_only_after_a_yes(shell: Shell, answering: ModelServer) -> None:
     refactored(shell, answering)
     declined = shell.run("project", "forget", str(shell.project))
@@ -47,6 +52,7 @@ def test_state_is_forgotten_only_after_a_yes(shell: Shell, answering: ModelServe
     assert "no runs yet" in shell.run("history").stderr
 
 
+@pytest.mark.slow
 def test_a_rollback_without_a_terminal_needs_a_yes(shell: Shell, answering: ModelServer) -> None:
     run = refactored(shell, answering)
     declined = shell.run("rollback", run)
@@ -57,6 +63,7 @@ def test_a_rollback_without_a_terminal_needs_a_yes(shell: Shell, answering: Mode
     assert (shell.project / "a.py").read_text() == LOOP
 
 
+@pytest.mark.slow
 def test_two_worktrees_have_state_of_their_own(shell: Shell, answering: ModelServer) -> None:
     git = ["git", "-C", str(shell.project), "-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run([*git, "init", "-q"], check=True)
@@ -69,12 +76,14 @@ def test_two_worktrees_have_state_of_their_own(shell: Shell, answering: ModelSer
     assert object_of(shell.run("history", "--json"))["runs"]
 
 
+@pytest.mark.slow
 def test_a_project_reached_by_a_link_has_the_same_runs(shell: Shell, answering: ModelServer) -> None:
     refactored(shell, answering)
     (shell.home / "link").symlink_to(shell.project)
     assert object_of(shell.run("history", "--json", "--root", str(shell.home / "link")))["runs"]
 
 
+@pytest.mark.slow
 def test_a_read_only_project_answers_and_says_what_it_cannot_write(
     shell: Shell, answering: ModelServer
 ) -> None:
@@ -86,6 +95,7 @@ def test_a_read_only_project_answers_and_says_what_it_cannot_write(
     assert (shell.project / ".tideate").read_text() == "in the way"
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written_is_said_before_anything_is_asked(
     shell: Shell, answering: ModelServer
 ) -> None:
@@ -96,6 +106,7 @@ def test_a_home_that_cannot_be_written_is_said_before_anything_is_asked(
     assert answering.requests == []
 
 
+@pytest.mark.slow
 def test_state_can_be_elsewhere(shell: Shell, answering: ModelServer) -> None:
     shell.env["TIDEATE_STATE"] = str(shell.home / "volume")
     refactored(shell, answering)
@@ -106,6 +117,7 @@ def test_state_can_be_elsewhere(shell: Shell, answering: ModelServer) -> None:
     assert (done.returncode, "no absolute path" in done.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_projects_configuration_does_not_say_where_state_is(shell: Shell, answering: ModelServer) -> None:
     shell.write(".tideate/config.toml", '[state]\ndirectory = "/nowhere/at/all"\n')
     shell.run("trust", "--yes")
@@ -114,6 +126,7 @@ def test_a_projects_configuration_does_not_say_where_state_is(shell: Shell, answ
     assert "only your own configuration says where state is kept" in shell.run("doctor").stdout
 
 
+@pytest.mark.slow
 def test_state_on_another_file_system_than_the_project(shell: Shell, answering: ModelServer) -> None:
     place = f"/dev/shm/tideate-test-{os.getpid()}"
     assert os.stat("/dev/shm").st_dev != os.stat(shell.project).st_dev  # noqa: PTH116

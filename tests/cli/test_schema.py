@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
 
 
+@pytest.mark.slow
 def test_the_schema_is_printed_and_written(shell: Shell) -> None:
     (shell.project / ".tideate").mkdir()
     printed = shell.run("schema")

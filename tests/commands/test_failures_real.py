@@ -99,6 +99,7 @@ async def real(root: Path, *argv: str) -> str:
     return result.stdout.text + result.stderr.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["short", "long", "native", "auto"])
 async def test_real_pytest_is_read_with_the_innermost_place_of_the_project(
     tmp_path: Path, style: str
@@ -114,6 +115,7 @@ async def test_real_pytest_is_read_with_the_innermost_place_of_the_project(
         assert found == PYTEST
 
 
+@pytest.mark.slow
 async def test_real_pytest_without_tracebacks_is_read_from_its_summary(tmp_path: Path) -> None:
     root = project(tmp_path)
     text = await real(root, sys.executable, "-m", "pytest", *PLAIN, "--tb=no", "tests")
@@ -127,6 +129,7 @@ async def test_real_pytest_without_tracebacks_is_read_from_its_summary(tmp_path:
     }
 
 
+@pytest.mark.slow
 async def test_a_test_file_that_cannot_be_read_is_found_by_real_pytest(tmp_path: Path) -> None:
     (tmp_path / "test_s.py").write_text("def test_b(:\n    pass\n")
     text = await real(tmp_path, sys.executable, "-m", "pytest", *PLAIN, "--tb=short", "test_s.py")
@@ -144,6 +147,7 @@ async def test_real_unittest_is_read(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_real_mypy_is_read(tmp_path: Path) -> None:
     root = project(tmp_path)
     options = ("--config-file=", "--cache-dir=/dev/null", "--show-column-numbers", "--no-error-summary")
@@ -246,6 +250,7 @@ def test_any_text_is_read_and_what_is_found_is_in_form(text: str, tool: str) -> 
         assert "\n" not in failure.message + failure.file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", [*sorted(_PARSERS), ""])
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.timeout(20)

@@ -269,6 +269,7 @@ def _go_of_length() -> None:
         events.feed(f'{{"Action":"fail","Package":"{number:0200}","Test":"U"}}')
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_go_s_events_is_bounded() -> None:
     tracemalloc.start()
     try:

@@ -130,6 +130,7 @@ async def test_lines_are_told_as_they_come(running: Running) -> None:
     assert told.texts("stderr") == ["second"]
 
 
+@pytest.mark.slow
 @GUARDED
 async def test_one_that_takes_too_long_is_asked_to_end_and_may_say_something(
     running: Running, brood: Brood, guarded: bool
@@ -148,6 +149,7 @@ async def test_one_that_takes_too_long_is_asked_to_end_and_may_say_something(
     assert brood.gone(5), brood.commands()
 
 
+@pytest.mark.slow
 async def test_a_program_is_asked_once_to_end(running: Running) -> None:
     text = (
         "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])\n"
@@ -164,6 +166,7 @@ async def test_a_last_line_without_an_end_is_told_live(running: Running) -> None
     assert told.texts("stdout") == ["no end"]
 
 
+@pytest.mark.slow
 async def test_one_that_does_not_listen_is_killed(running: Running, brood: Brood) -> None:
     result = await running(STUBBORN, limits=Limits(timeout_ms=1000, grace_ms=100))
     assert (result.timed_out, result.signal, result.left_behind) == (True, "SIGKILL", False)
@@ -191,6 +194,7 @@ async def test_a_second_cancellation_kills_at_once(running: Running, brood: Broo
     assert brood.gone(5), brood.commands()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own_session", [True, False])
 async def test_what_a_program_leaves_behind_is_ended_and_said(
     running: Running, brood: Brood, own_session: bool
@@ -234,6 +238,7 @@ def runs(folder: Path) -> bool:
     return found.rpartition(") ")[2][0] != "Z"
 
 
+@pytest.mark.slow
 async def test_what_leaves_the_group_and_its_environment_is_ended_too(
     running: Running, tmp_path: Path
 ) -> None:
@@ -267,6 +272,7 @@ async def test_a_program_that_leaves_nothing_behind_is_not_accused_of_it(running
     assert not result.left_behind
 
 
+@pytest.mark.slow
 @pytest.mark.crash
 def test_a_program_does_not_outlive_the_process_that_wanted_its_result(
     program: Callable[[str], list[str]], brood: Brood, tmp_path: Path
@@ -293,6 +299,7 @@ def test_a_program_does_not_outlive_the_process_that_wanted_its_result(
     assert not runs(tmp_path)
 
 
+@pytest.mark.slow
 async def test_a_hundred_megabytes_keep_their_beginning_and_their_end(running: Running) -> None:
     text = (
         "import sys\nblock = b'x' * 99 + b'\\n'\nsys.stdout.write('first\\n')\nsys.stdout.flush()\n"

@@ -161,6 +161,7 @@ def test_failures_fill_a_list_of_the_runs_own_and_the_persons_stay(editor: Edito
     assert editor.lua("return vim.fn.line('.')") == 2
 
 
+@pytest.mark.slow
 def test_a_new_round_of_checks_takes_the_place_of_the_last(editor: Editor) -> None:
     run = verifying(editor)
     end(run, status="failed", failures=[failure("/a.py", 2)])

@@ -7,6 +7,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
@@ -37,6 +39,7 @@ def classic_editor(start_editor: EditorFactory) -> Editor:
     )
 
 
+@pytest.mark.slow
 def test_without_an_environment_the_classic_host_is_used(start_editor: EditorFactory) -> None:
     editor = classic_editor(start_editor)
     editor.lua(NO_ENVIRONMENT)
@@ -51,6 +54,7 @@ def test_without_an_environment_the_classic_host_is_used(start_editor: EditorFac
     assert editor.wait("_G.result", 30)["ok"] is True
 
 
+@pytest.mark.slow
 def test_the_end_of_a_classic_host_ends_what_waits_for_it(start_editor: EditorFactory) -> None:
     editor = classic_editor(start_editor)
     editor.lua(NO_ENVIRONMENT)
@@ -65,6 +69,7 @@ def test_the_end_of_a_classic_host_ends_what_waits_for_it(start_editor: EditorFa
     assert (result["ok"], result["error_code"]) == (False, "HostDied")
 
 
+@pytest.mark.slow
 def test_an_environment_of_its_own_comes_first(start_editor: EditorFactory) -> None:
     editor = classic_editor(start_editor)
     editor.lua(LIST)
@@ -72,6 +77,7 @@ def test_an_environment_of_its_own_comes_first(start_editor: EditorFactory) -> N
     assert len(editor.children()) == 1
 
 
+@pytest.mark.slow
 def test_the_manifest_has_both_functions_and_they_answer(start_editor: EditorFactory) -> None:
     first = start_editor(env={"NVIM_RPLUGIN_MANIFEST": "rplugin.vim"}, python3=True)
     first.lua("vim.g.python3_host_prog = ...", sys.executable)

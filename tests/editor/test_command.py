@@ -395,6 +395,7 @@ def test_log_opens_the_hosts_log(faked: Editor) -> None:
     assert faked.lua("return vim.bo.readonly") is True
 
 
+@pytest.mark.slow
 def test_trust_names_the_file_in_full(faked: Editor, fake_host: FakeHost) -> None:
     faked.command("Workflow trust .tideate/config.toml")
     (request,) = faked.wait_for(lambda: fake_host.heard("trust"), "trust")

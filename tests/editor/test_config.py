@@ -66,6 +66,7 @@ def test_a_mistake_is_named_and_nothing_is_set(editor: Editor, options: Any, wor
     assert editor.lua(GET, "adapter") == "before"
 
 
+@pytest.mark.slow
 def test_all_mistakes_are_named_at_once(editor: Editor) -> None:
     editor.lua(SETUP, {"adaptor": "x", "limits": {"attempt": 2}})
     assert "'adaptor'" in editor.messages()

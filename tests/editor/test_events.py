@@ -70,6 +70,7 @@ def test_tokens_and_events_reach_the_caller(faked: Editor) -> None:
     assert faked.lua("return _G.names[1]") == "SD_EVENT_WORKFLOW_STARTED"
 
 
+@pytest.mark.slow
 def test_a_token_callback_that_fails_is_reported_once(faked: Editor) -> None:
     faked.lua("""
     require('tideate').run('ask', { prompt = 'p', on_token = function() error('mine') end }, function(result)
@@ -81,6 +82,7 @@ def test_a_token_callback_that_fails_is_reported_once(faked: Editor) -> None:
     assert faked.messages().count("mine") == 1
 
 
+@pytest.mark.slow
 def test_a_failing_autocmd_does_not_break_the_run(faked: Editor) -> None:
     faked.lua("""
     local function fail() error('mine') end

@@ -36,6 +36,7 @@ def test_a_wait_that_fails_says_what_for(editor: Editor) -> None:
         editor.wait("vim.g.never", timeout=0.05)
 
 
+@pytest.mark.slow
 def test_a_child_that_outlives_neovim_fails_the_test(tmp_path: Path) -> None:
     editor = Editor(tmp_path)
     editor.lua("vim.fn.jobstart({'setsid', 'sh', '-c', 'trap \"\" TERM HUP; sleep 60'}, {detach = true})")

@@ -155,6 +155,7 @@ def test_a_stopped_host_is_noticed_within_15_seconds(faked: Editor) -> None:
     assert limits["ping"] * (limits["silent_pings"] + 1) <= 15_000
 
 
+@pytest.mark.slow
 def test_a_host_that_answers_pings_is_left_alone(faked: Editor, fake_host: FakeHost) -> None:
     shorten_limits(faked, ping=40, silent_pings=10)
     run(faked, "hold")
@@ -171,6 +172,7 @@ def test_no_pings_while_nothing_runs(faked: Editor, fake_host: FakeHost) -> None
     assert len(fake_host.heard("ping")) == before
 
 
+@pytest.mark.slow
 def test_an_editor_that_was_busy_does_not_blame_the_host(faked: Editor) -> None:
     shorten_limits(faked, ping=40, silent_pings=6)
     run(faked, "hold")
@@ -180,6 +182,7 @@ def test_an_editor_that_was_busy_does_not_blame_the_host(faked: Editor) -> None:
     assert faked.lua("return require('tideate').is_running()") is True
 
 
+@pytest.mark.slow
 def test_an_editor_that_waited_for_a_key_does_not_blame_the_host(
     start_editor: EditorFactory, fake_host: FakeHost
 ) -> None:
@@ -263,11 +266,13 @@ def test_input_that_cannot_be_sent_fails_the_run(faked: Editor) -> None:
     assert ended(faked)["error_code"] == "InvalidInput"
 
 
+@pytest.mark.slow
 def test_nonsense_from_the_host_does_not_keep_the_rest_back(faked: Editor) -> None:
     run(faked, "garbage")
     assert ended(faked)["response"] == "forty-two"
 
 
+@pytest.mark.slow
 def test_a_callback_that_fails_is_reported_and_harms_nothing(faked: Editor) -> None:
     faked.lua("require('tideate').run('ask', { prompt = 'p' }, function() error('mine') end)")
     faked.wait("vim.api.nvim_exec2('messages', { output = true }).output:find('mine')")

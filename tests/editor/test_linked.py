@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.editor import REPOSITORY
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ def link_files(tree: Path) -> None:
                 link.symlink_to(file)
 
 
+@pytest.mark.slow
 def test_the_host_answers_in_a_tree_of_links(start_editor: EditorFactory, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     link_files(tree)

@@ -277,6 +277,7 @@ def test_a_moved_and_saved_buffer_goes_back_under_its_old_name(
     editor.command(f"buffer {number} | write")
 
 
+@pytest.mark.slow
 def test_a_rollback_in_the_editor_goes_through_the_host(editor: Editor, long: TextFile) -> None:
     (editor.cwd / "pyproject.toml").write_text("")
     plan = {"files": [{"action": "modify", "path": NAME, "why": "shorter"}]}

@@ -45,6 +45,7 @@ def test_an_override_is_a_no_by_default(editor: Editor, key: str, accepted: bool
     assert [one["accepted"] for one in answers(editor)] == [accepted]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "typed"), [("i", "yn"), ("v", "jk"), (":", "yn"), ("R", "yn"), ("q:i", "yn")]
 )
@@ -72,6 +73,7 @@ def quiet(editor: Editor) -> None:
     editor.wait("_G.looks >= 2")
 
 
+@pytest.mark.slow
 def test_a_person_who_types_in_normal_mode_keeps_the_focus(editor: Editor) -> None:
     editor.set_lines(["one two three", "four"])
     gate(editor)
@@ -106,6 +108,7 @@ def test_workflow_brings_the_person_to_the_question(editor: Editor) -> None:
     assert focused(editor)
 
 
+@pytest.mark.slow
 def test_an_unfocused_dialog_says_how_to_get_to_it(screen_editor: Editor) -> None:
     screen_editor.feed("i")
     gate(screen_editor)
@@ -114,6 +117,7 @@ def test_an_unfocused_dialog_says_how_to_get_to_it(screen_editor: Editor) -> Non
     screen_editor.wait_screen("y yes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["y", "n", "q", "<Esc>", "<CR>"])
 def test_a_key_typed_when_the_question_appears_is_no_answer(editor: Editor, key: str) -> None:
     gate(editor)
@@ -125,6 +129,7 @@ def test_a_key_typed_when_the_question_appears_is_no_answer(editor: Editor, key:
     assert [one["accepted"] for one in answers(editor)] == [True]
 
 
+@pytest.mark.slow
 def test_a_question_takes_the_focus_only_after_more_than_half_a_second_without_a_key(editor: Editor) -> None:
     editor.set_lines(["one two three"])
     gate(editor)
@@ -134,6 +139,7 @@ def test_a_question_takes_the_focus_only_after_more_than_half_a_second_without_a
     assert time.monotonic() - started > 0.6
 
 
+@pytest.mark.slow
 def test_escape_ends_half_a_command_and_leads_to_the_question(editor: Editor) -> None:
     editor.set_lines(["one two"])
     editor.nvim.input("d")

@@ -224,6 +224,7 @@ end))
 """
 
 
+@pytest.mark.slow
 def test_streaming_keeps_up_with_2000_tokens_a_second(screen_editor: Editor) -> None:
     editor = screen_editor
     run = Run(editor)

@@ -378,6 +378,7 @@ def test_lines_that_are_only_added_have_signs_beside_the_numbers(screen_editor: 
     assert line.startswith("+ ")
 
 
+@pytest.mark.slow
 def test_a_key_typed_when_the_review_appears_decides_nothing(editor: Editor) -> None:
     review(editor, opened(editor))
     editor.wait_for(lambda: focused(editor), "the review is shown")

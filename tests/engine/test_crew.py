@@ -118,6 +118,7 @@ async def test_what_a_handler_makes_of_being_stopped_does_not_count(
     assert ("failed when it was stopped" in caplog.text) is fails
 
 
+@pytest.mark.slow
 async def test_a_handler_that_goes_on_is_left_but_what_is_written_down_is_waited_for(
     crew: Crew, monkeypatch: pytest.MonkeyPatch
 ) -> None:

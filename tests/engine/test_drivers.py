@@ -114,6 +114,7 @@ EDGES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(
     edges=EDGES,
     entry=st.sampled_from(NODES),
@@ -321,6 +322,7 @@ async def test_the_response_is_that_of_the_last_listed_step_that_was_completed()
     assert empty.response() is None
 
 
+@pytest.mark.slow
 async def test_a_graph_of_many_steps_costs_each_the_same() -> None:
     """A fan-out and a chain of ten thousand; quadratic work would take minutes."""
     count = 10_000

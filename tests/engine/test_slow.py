@@ -7,14 +7,14 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.engine.conftest import LIMIT
 from tests.engine.test_driving import graph, step
 from tests.engine.test_taken_up import events_of
 from tideate_core.engine import EventName, slow
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.engine.conftest import Bench
     from tideate_core.workflows import StepContext
 
@@ -49,6 +49,7 @@ async def cancelled_while(bench: Bench, lock: bool) -> list[str]:
     return [data["message"] for data in bench.front.data(EventName.NOTICE)]
 
 
+@pytest.mark.slow
 async def test_steps_stop_though_the_database_is_locked_and_that_is_said(bench: Bench) -> None:
     (told,) = await cancelled_while(bench, lock=True)
     assert "waits for the database, which another process keeps locked" in told

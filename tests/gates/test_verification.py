@@ -115,6 +115,7 @@ def pipeline(root: Path, config: Verify, **more: object) -> VerificationPipeline
     return VerificationPipeline(root, config, trust=trusting(root, config), **more)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 async def test_a_real_project_in_order_passes_all_checks_and_stays_as_it_is(project: Path) -> None:
     results: list[CheckResult] = []
     report = await pipeline(project, verify(), on_result=results.append).run_all()
@@ -142,6 +143,7 @@ async def test_a_real_project_in_order_passes_all_checks_and_stays_as_it_is(proj
     assert set(status.stdout.text.splitlines()) == known
 
 
+@pytest.mark.slow
 async def test_real_failures_are_told_with_their_places(project: Path) -> None:
     (project / "small.py").write_text("import os\n\n\ndef add(a: int, b: int) -> str:\n    return a - b\n")
     report = await pipeline(project, verify(build="off")).run_all()
@@ -273,6 +275,7 @@ async def test_a_trusted_configuration_permits_only_the_command_that_it_names(ro
     assert not trust.allows(Tool(Check.TESTS, "sh", ("sh", "-c", "x"), ""))
 
 
+@pytest.mark.slow
 async def test_a_check_that_takes_too_long_is_ended_with_all_it_started(root: Path, brood: Brood) -> None:
     command = script(
         root,
@@ -360,6 +363,7 @@ async def test_a_check_gets_the_configured_environment_and_no_key_of_ours(
     assert report.of(Check.TESTS).output == "[None, 'w', 'm', '1']\n"
 
 
+@pytest.mark.slow
 async def test_much_output_is_cut_in_its_middle_and_failures_are_bounded(root: Path) -> None:
     command = script(
         root, "import sys\nfor n in range(200_000): print(f'a.py:{n + 1}:1: error: e{n}')\nsys.exit(1)"

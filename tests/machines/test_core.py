@@ -347,6 +347,7 @@ def test_a_record_cannot_lead_back_to_where_no_suspension_began() -> None:
 # -- any table, any walk ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(TABLES, MOVES)
 def test_on_any_table_the_machine_does_what_the_model_does(table: AnyTable, moves: list[Move]) -> None:
     pair = Pair(table, "a")
@@ -365,6 +366,7 @@ def test_on_any_table_the_machine_does_what_the_model_does(table: AnyTable, move
     assert len(pair.machine.get_history()) == walked
 
 
+@pytest.mark.slow
 @given(TABLES, MOVES, MOVES)
 def test_a_machine_written_down_anywhere_goes_on_as_if_it_had_not_been(
     table: AnyTable, before: list[Move], after: list[Move]

@@ -83,6 +83,7 @@ def calls_with(
                 yield tool["name"], argument, talk.call(tool["name"], **given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS_OUT)
 def test_no_path_leads_out_of_the_root(served: tuple[str, Pasture, Talk], way: str) -> None:
     """CVE-2025-53110 (prefix), 53109 (links), 2025-68143 and 68145 (repositories elsewhere)."""
@@ -219,6 +220,7 @@ HOSTILE_CONFIG = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_nothing_that_a_repository_brings_is_run(transport: str, tmp_path: Path) -> None:
     """Hostile `.git/config`, hooks and attributes, in a project that nobody trusted."""

@@ -86,6 +86,7 @@ async def test_nonsense_is_an_error_that_says_what_is_wrong(
         assert (await structured(client, "transition", **MOVE))["status"] == "success"
 
 
+@pytest.mark.slow
 @given(
     tool=st.sampled_from(TOOLS), arguments=st.dictionaries(st.sampled_from(NAMES) | TEXT, JSON, max_size=6)
 )
@@ -100,6 +101,7 @@ def test_every_call_is_answered_and_the_next_one_works(tool: str, arguments: dic
     asyncio.run(attempt())
 
 
+@pytest.mark.slow
 @given(
     moves=st.lists(
         st.sampled_from(ALLOWED)

@@ -173,6 +173,7 @@ def test_the_version_is_the_one_that_was_agreed_on() -> None:
         conversation.check_json(asked("nonsense"), "sent")
 
 
+@pytest.mark.slow
 def test_a_connection_of_cancelled_calls_does_not_grow() -> None:
     conversation = Conversation("client")
     for number in range(3 * REMEMBERED):

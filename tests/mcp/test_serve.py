@@ -78,6 +78,7 @@ def test_wrong_usage_is_told_and_nothing_is_served(home: Home, words: list[str],
     assert (done.stdout, "Traceback" in done.stderr) == ("", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["http", "websocket"])
 async def test_a_token_that_is_made_is_told_once(home: Home, transport: str) -> None:
     del home.environment["TIDEATE_MCP_TOKEN"]
@@ -102,6 +103,7 @@ def test_a_token_that_cannot_be_one_is_refused(home: Home) -> None:
     assert "$TIDEATE_MCP_TOKEN cannot be used" in done.stderr.replace("\n", " ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SERVERS)
 def test_a_server_imports_nothing_that_it_does_not_use(home: Home, name: str) -> None:
     program = f"""

@@ -52,6 +52,7 @@ async def request(socket: Any, method: str, **params: Any) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.slow
 async def test_clients_walk_to_the_end_without_seeing_each_other(home: Home) -> None:
     url = home.start(*WEBSOCKET).url()
     assert url.startswith("ws://127.0.0.1:")
@@ -66,6 +67,7 @@ async def test_clients_walk_to_the_end_without_seeing_each_other(home: Home) -> 
         assert await walk(newest) == paths[0]
 
 
+@pytest.mark.slow
 async def test_who_does_not_know_the_token_or_comes_from_elsewhere_is_refused(home: Home) -> None:
     served = home.start(*WEBSOCKET)
     url = served.url()
@@ -94,6 +96,7 @@ async def test_who_does_not_know_the_token_or_comes_from_elsewhere_is_refused(ho
     assert TOKEN.encode() not in served.out + served.err + logs
 
 
+@pytest.mark.slow
 async def test_another_name_of_the_host_is_refused(home: Home) -> None:
     port = urlsplit(home.start(*WEBSOCKET).url()).port
     for host, status in [
@@ -162,6 +165,7 @@ def socket_at(address: Any) -> socket.socket:
     return socket.create_connection(address)
 
 
+@pytest.mark.slow
 async def test_no_more_clients_than_it_has_room_for(home: Home) -> None:
     url = home.start(*WEBSOCKET).url()
     async with asyncio.timeout(60):
@@ -180,6 +184,7 @@ async def test_no_more_clients_than_it_has_room_for(home: Home) -> None:
         await asyncio.gather(last.close(), *(client.close() for client in clients))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 async def test_a_signal_ends_it_though_a_client_is_connected(
     home: Home, number: signal.Signals, status: int

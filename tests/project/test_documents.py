@@ -97,6 +97,7 @@ def test_more_than_is_wanted_is_not_read(root: Path) -> None:
         read_document(root, NAME, 2048)
 
 
+@pytest.mark.slow
 def test_too_many_names_are_not_listed(root: Path) -> None:
     (root / ".tideate/workflows").mkdir(parents=True)
     for number in range(10_001):

@@ -50,6 +50,7 @@ def test_one_that_stays_locked_is_told(store: Store, private: Path) -> None:
         assert calls
 
 
+@pytest.mark.slow
 async def test_a_wish_is_heard_while_another_process_keeps_the_database_locked(
     store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +72,7 @@ async def test_a_wish_is_heard_while_another_process_keeps_the_database_locked(
     assert not store.is_stuck
 
 
+@pytest.mark.slow
 async def test_a_run_that_was_taken_meanwhile_is_given_up_once_the_lock_is_there(
     store: Store, private: Path
 ) -> None:

@@ -83,6 +83,7 @@ async def test_when_a_step_begins(desk: Desk, step: str) -> None:
     assert (result.cancelled, desk.changed()) == (True, {})
 
 
+@pytest.mark.slow
 async def test_while_it_is_taken_back_it_is_taken_back(desk: Desk) -> None:
     wrong(desk)
     desk.model.says("corrector", "I cannot.")

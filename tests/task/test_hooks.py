@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.support.tally import TASK
 from tests.support.tasks import plan
 from tideate_core.engine import WorkflowHooks, WorkflowOrchestrator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    import pytest
 
     from tests.task.desk import Desk
     from tideate_core.engine import Event
@@ -36,6 +36,7 @@ def telling(lines: list[tuple[str, str]]) -> WorkflowHooks:
     )
 
 
+@pytest.mark.slow
 async def test_stages_and_gates_are_told_in_their_order(desk: Desk) -> None:
     lines: list[tuple[str, str]] = []
     orchestrator = WorkflowOrchestrator(desk.runner())
@@ -63,6 +64,7 @@ async def test_a_gate_that_fails_and_the_error_are_told(desk: Desk) -> None:
     assert ("start", "auditing") not in lines
 
 
+@pytest.mark.slow
 async def test_a_hook_that_raises_is_logged_and_breaks_nothing(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -42,6 +42,7 @@ def taking(hunks: Callable[[dict[str, Any]], Any]) -> Callable[[ConfirmationRequ
     return answer
 
 
+@pytest.mark.slow
 async def test_what_a_person_changes_in_the_plan_is_what_is_executed(desk: Desk) -> None:
     desk.answers(document=with_text(lambda text: text.replace("write count_lines", "write it in one line")))
     result = await desk.run()
@@ -55,6 +56,7 @@ async def test_what_a_person_changes_in_the_plan_is_what_is_executed(desk: Desk)
         assert words in request.payload["text"]
 
 
+@pytest.mark.slow
 async def test_a_plan_that_a_person_spoils_is_asked_about_again_as_they_left_it(desk: Desk) -> None:
     strategy = plan()["rollback_strategy"]
     shown: list[dict[str, Any]] = []
@@ -105,6 +107,7 @@ async def test_a_declined_plan_is_not_executed(desk: Desk) -> None:
     assert (desk.changed(), await desk.since_snapshot()) == ({}, [])
 
 
+@pytest.mark.slow
 async def test_a_part_of_the_review_is_what_is_written(desk: Desk) -> None:
     wanted = [name for name in CODE if name != "tools/count.sh"]
     desk.answers(review=lambda request: only(*wanted)(request) if len(desk.kinds()) == 2 else Decision(True))
@@ -144,6 +147,7 @@ async def test_a_declined_review_takes_everything_back(desk: Desk, nth: int) -> 
     assert len(desk.front.data(EventName.ROLLED_BACK)) == 1
 
 
+@pytest.mark.slow
 async def test_nobody_is_asked_where_nobody_wants_to_be(desk: Desk) -> None:
     config = desk.site.home / "config_home" / "tideate" / "config.toml"
     config.write_text(config.read_text() + "[workflows.task]\nrequire_confirmation = false\n")
@@ -153,6 +157,7 @@ async def test_nobody_is_asked_where_nobody_wants_to_be(desk: Desk) -> None:
     assert len(desk.gates()) == 5
 
 
+@pytest.mark.slow
 async def test_a_project_may_give_a_role_other_instructions(desk: Desk) -> None:
     agents = desk.site.home / "config_home" / "tideate" / "agents"
     agents.mkdir()

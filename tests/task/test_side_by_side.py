@@ -47,6 +47,7 @@ def two_tasks(desk: Desk) -> None:
     desk.model.says("documenter", either(documenting(), documenting(other_words)))
 
 
+@pytest.mark.slow
 async def test_one_is_cancelled_when_the_other_one_has_ended(desk: Desk) -> None:
     two_tasks(desk)
     runner = desk.runner()
@@ -72,6 +73,7 @@ async def test_one_is_cancelled_when_the_other_one_has_ended(desk: Desk) -> None
     assert desk.changed() == DONE
 
 
+@pytest.mark.slow
 async def test_both_come_to_an_end_that_is_whole(desk: Desk) -> None:
     two_tasks(desk)
     runner = desk.runner()

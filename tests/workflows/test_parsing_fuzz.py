@@ -7,6 +7,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -126,6 +127,7 @@ STEP = st.dictionaries(st.sampled_from(KEYS), VALUES | st.sampled_from(["a", "b"
 ROOT_KEYS = ["name", "id", "inputs", "context", "needs", "concurrency", "version", "metadata", "title"]
 
 
+@pytest.mark.slow
 @RELAXED
 @given(
     st.dictionaries(st.sampled_from(ROOT_KEYS), VALUES, max_size=3),

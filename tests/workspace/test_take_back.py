@@ -353,6 +353,7 @@ TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "d = 1"]), max_size=6).map(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(TEXTS, min_size=2, max_size=4), PERSONS, st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_no_line_of_a_person_is_lost_and_doing_it_again_changes_nothing(

@@ -24,6 +24,7 @@ def change(before: str, after: str, *, buffer: int | None = None) -> FileChange:
     return FileChange(path=ONE, action="modify", before=before, after=after, buffer=buffer)
 
 
+@pytest.mark.slow
 async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
     root: Path, private: Path, killed: Killed
 ) -> None:
@@ -42,6 +43,7 @@ async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
     assert tree(root) == after
 
 
+@pytest.mark.slow
 async def test_putting_back_killed_at_any_moment_goes_on_where_it_stopped(
     root: Path, workspace: Workspace, killed: Killed
 ) -> None:

@@ -159,6 +159,7 @@ async def test_a_file_with_the_very_text_of_the_task_is_not_the_task(tmp_path: P
     assert isinstance(driver_of(found), TaskDriver)
 
 
+@pytest.mark.slow
 async def test_a_person_may_be_asked_before_a_state(desk: Desk) -> None:
     result = await desk.run(inputs={"confirm": "auditing"})
     assert (result.ok, desk.changed()) == (True, DONE), result.error

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CHANGES = [FileChange("a.txt", "create", None, "a")]
 
 
+@pytest.mark.slow
 async def test_a_fix_of_the_audit_that_gate_1_would_refuse_is_a_rejection(desk: Desk) -> None:
     fix = {"step": None, "type": "edit", "description": "write elsewhere", "files": ["../elsewhere.py"]}
     desk.model.says("auditor", conditional(fix), approved())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.engine.conftest import LIMIT
 from tests.support.state import trust_all
 from tests.support.tally import TASK
@@ -22,8 +24,6 @@ from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from tests.task.desk import Desk
     from tideate_core.engine import Event, WorkflowResult
@@ -91,6 +91,7 @@ async def test_a_task_needs_a_project(desk: Desk, tmp_path: Path) -> None:
     assert desk.model.asked("planner") == 0
 
 
+@pytest.mark.slow
 async def test_a_policy_that_says_yes_carries_it_out(desk: Desk) -> None:
     result = await run_as(desk, accept=True)
     assert (result.ok, result.rollback_performed) == (True, False), result.error
@@ -113,6 +114,7 @@ async def test_without_a_snapshot_no_model_is_asked(desk: Desk, monkeypatch: pyt
     assert desk.steps() == ["idle"]
 
 
+@pytest.mark.slow
 async def test_buffers_that_are_not_saved_are_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     async def unsaved(_self: Workspace) -> list[str]:
         return ["README.md"]
@@ -124,6 +126,7 @@ async def test_buffers_that_are_not_saved_are_said(desk: Desk, monkeypatch: pyte
     assert any("README.md" in notice for notice in notices)
 
 
+@pytest.mark.slow
 async def test_a_mention_that_stands_for_nothing_is_said_and_stays_a_word(desk: Desk) -> None:
     result = await desk.run(f"{TASK}, as in @file:nowhere.md and @file:README.md")
     assert result.ok, result.error

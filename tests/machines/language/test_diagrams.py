@@ -228,6 +228,7 @@ def test_every_arrow_of_the_planner_leads_to_its_target(width: int, current: str
     assert traced(PLANNER, width, current) == edges_of(PLANNER)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(machines(), st.integers(20, 130))
 @example(machine("* > *"), 20)
@@ -236,6 +237,7 @@ def test_every_arrow_of_any_machine_leads_to_its_target(definition: MachineDefin
     assert traced(definition, width) == edges_of(definition)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(machines(), st.integers(20, 130))
 def test_no_line_is_wider_than_asked(definition: MachineDefinition, width: int) -> None:
@@ -267,6 +269,7 @@ def complete(count: int) -> MachineDefinition:
     return defined([Transition(BOUNDARY, "s0"), *edges, Transition("s0", BOUNDARY)])
 
 
+@pytest.mark.slow
 def test_up_to_two_thousand_transitions_are_drawn() -> None:
     definition = defined([Transition(BOUNDARY, f"s{at}") for at in range(2000)])
     assert "┌─" in draw(definition, "text")
@@ -457,6 +460,7 @@ def test_dot_without_an_exit_has_none() -> None:
     assert "exit" not in draw(machine("* > a"), "dot")
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(machines())
 def test_an_svg_is_valid_and_its_words_fit_their_boxes(definition: MachineDefinition) -> None:

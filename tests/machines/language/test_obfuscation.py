@@ -88,6 +88,7 @@ def shows(text: str, name: str) -> bool:
     return re.search(spelled, text, re.IGNORECASE) is not None
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(machines(), st.binary(min_size=16, max_size=40))
 def test_no_name_is_left_in_an_obfuscated_definition(definition: MachineDefinition, key: bytes) -> None:
@@ -96,6 +97,7 @@ def test_no_name_is_left_in_an_obfuscated_definition(definition: MachineDefiniti
         assert [name for name in definition.states if shows(text, name)] == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(machines())
 def test_the_obfuscated_machine_has_the_same_shape(definition: MachineDefinition) -> None:
@@ -112,6 +114,7 @@ def test_the_obfuscated_machine_has_the_same_shape(definition: MachineDefinition
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(machines(), st.text(max_size=60))
 def test_hiding_twice_changes_nothing_more(definition: MachineDefinition, text: str) -> None:

@@ -319,6 +319,7 @@ def test_explanations_look_at_the_whole_text_once(monkeypatch: pytest.MonkeyPatc
     assert read == [text]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(30)
 def test_very_many_mistakes_below_very_many_empty_lines_are_explained() -> None:
     """Looking through the empty lines again for each mistake would take minutes."""

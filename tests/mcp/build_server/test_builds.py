@@ -98,6 +98,7 @@ async def test_a_build_takes_no_arguments_that_could_reach_its_command(project: 
     assert not {"made", "p"} & project.files()
 
 
+@pytest.mark.slow
 async def test_a_cancelled_build_is_ended_with_all_it_started(project: Project, brood: Brood) -> None:
     project.make("build", "sleep 300 & touch begun; wait").trust()
     async with serve(build_server(project.root)) as served:

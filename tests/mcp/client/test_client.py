@@ -11,6 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.mcp.client.conftest import SERVER, error_of, has_line, lines, spec_of
 from tideate_core.errors import (
     CommandError,
@@ -26,8 +28,6 @@ from tideate_core.errors import (
 )
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.mcp.client.conftest import Make
     from tideate_core.mcp.client.client import Connected
 
@@ -59,6 +59,7 @@ async def test_a_server_is_started_once_and_only_when_it_is_wanted(make: Make, t
     assert client.status()[0].state == "connected"
 
 
+@pytest.mark.slow
 async def test_a_server_on_the_sdk_speaks_the_newest_protocol(make: Make, tmp_path: Path) -> None:
     client = make(spec_of(tmp_path, SERVER))
     told: list[Connected] = []
@@ -182,6 +183,7 @@ async def test_closing_leaves_nothing_of_a_server(make: Make) -> None:
     assert isinstance(await error_of(client.tools("tests")), ServerUnavailable)
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_start_is_told_with_its_last_words(make: Make, tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
     client = make()
@@ -226,6 +228,7 @@ async def test_what_is_no_server_is_told_without_starting_anything(make: Make, t
     assert lines(tmp_path / "starts") == []
 
 
+@pytest.mark.slow
 async def test_strict_finds_nothing_wrong_with_a_server_on_the_sdk_and_names_what_is_elsewhere(
     make: Make, tmp_path: Path
 ) -> None:

@@ -44,6 +44,7 @@ def server_of(root: Path) -> int:
     return server
 
 
+@pytest.mark.slow
 async def test_the_call_ends_its_command_ends_and_the_next_call_has_a_new_server(
     project: Project, make: Make
 ) -> None:

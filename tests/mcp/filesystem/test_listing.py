@@ -143,6 +143,7 @@ async def test_all_tools_of_the_reference_are_there_and_say_what_they_do(field: 
         assert tool.output_schema["properties"]
 
 
+@pytest.mark.slow
 def test_who_only_reads_imports_nothing_that_writes(field: Field) -> None:
     code = (
         "import sys, pathlib\n"

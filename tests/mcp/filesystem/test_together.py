@@ -128,6 +128,7 @@ async def test_a_server_waits_for_another_one_that_writes(
     assert field.all() == {"b.txt": "b"}
 
 
+@pytest.mark.slow
 async def test_the_shell_takes_a_change_back(field: Field) -> None:
     field.write("a.txt", "one\n")
     async with field.client() as call:

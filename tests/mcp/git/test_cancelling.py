@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from anyio import CancelScope, create_task_group
 
 from tests.mcp.git.test_trust import executable
@@ -32,6 +33,7 @@ def alive(process: int) -> bool:
     return read(Path(f"/proc/{process}/stat")).split()[2:3] not in ([], ["Z"])
 
 
+@pytest.mark.slow
 async def test_a_cancelled_commit_ends_its_hook_and_leaves_all_as_it_was(repo: Repo) -> None:
     started = repo.root / "started.log"
     executable(repo.root / ".git/hooks/pre-commit", f"#!/bin/sh\necho $$ > {started}\nexec sleep 60\n")

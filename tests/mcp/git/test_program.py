@@ -49,6 +49,7 @@ async def test_what_says_too_much_is_ended(tmp_path: Path) -> None:
     assert is_gone(tmp_path)
 
 
+@pytest.mark.slow
 async def test_what_says_nothing_in_time_is_ended(tmp_path: Path) -> None:
     with pytest.raises(GitFailed, match="did not answer within"):
         await run(SILENT, tmp_path, patience=0.5)
@@ -56,6 +57,7 @@ async def test_what_says_nothing_in_time_is_ended(tmp_path: Path) -> None:
     assert not (tmp_path / "pid").exists() or is_gone(tmp_path)
 
 
+@pytest.mark.slow
 async def test_cancelling_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
     inner = shlex.quote(SILENT)
     task = asyncio.create_task(run(f"sh -c {inner}; :", tmp_path))

@@ -69,6 +69,7 @@ def test_every_trap_is_one(repo: Repo, trap: Trap, name: str) -> None:
     assert trap.sprung
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRAPS)
 async def test_no_tool_springs_it(repo: Repo, trap: Trap, name: str) -> None:
     prepare(repo)

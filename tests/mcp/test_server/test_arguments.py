@@ -81,6 +81,7 @@ async def test_no_hostile_file_is_run_or_listed(small: Project) -> None:
     assert set(small.root.parent.rglob("*")) == beside
 
 
+@pytest.mark.slow
 async def test_no_hostile_pattern_does_more_than_select(small: Project) -> None:
     before = small.files()
     async with serve(make_server(small.root)) as served:

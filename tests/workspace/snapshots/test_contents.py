@@ -256,6 +256,7 @@ async def test_a_link_that_comes_in_the_place_of_a_file_is_not_followed(
     assert list(made.skipped) == ["run.sh"]
 
 
+@pytest.mark.slow
 async def test_large_files_and_many_small_ones_come_back(root: Path, snapshots: SnapshotManager) -> None:
     for number in range(600):
         (root / f"small{number}").write_bytes(b"%d" % number)
