@@ -55,6 +55,7 @@
     ├── StoreError                   the runs' database cannot be used
     │   ├── StoreIsNewer             a newer tideate made it
     │   └── RunLost                  another process took this run over
+    ├── UnusableSchema               a JSON Schema that no value can be held against
     ├── MachineError                 state machines and the `.workflow` language
     │   ├── InvalidTransition        a lifecycle was asked for a step it does not have
     │   ├── InvalidMachineRecord     a serialized machine does not fit its table
@@ -129,6 +130,7 @@ __all__ = [
     "UnknownWorkflow",
     "UnusableAnswer",
     "UnusableFile",
+    "UnusableSchema",
     "WorkflowError",
     "WorkspaceError",
     "did_you_mean",
@@ -426,6 +428,10 @@ class StoreIsNewer(StoreError):
 
 class RunLost(StoreError):
     """Another process took this run over; this one must not go on with it."""
+
+
+class UnusableSchema(TideateError):
+    """A JSON Schema that no value can be held against: it is none, leads out, or takes too long."""
 
 
 class MachineError(TideateError):

@@ -1,8 +1,45 @@
-"""Shells and editors as in `tests/cli` and `tests/editor`, for attacks on them."""
+"""Shells and editors as in `tests/cli` and `tests/editor`, and a server that only counts, for attacks."""
 
 from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.cli.conftest import answering, shell
 from tests.editor.conftest import editor, start_editor
 
-__all__ = ["answering", "editor", "shell", "start_editor"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Listening", "answering", "editor", "listening", "shell", "start_editor"]
+
+
+class Listening:
+    """A place on loopback that counts who connects, and answers nobody."""
+
+    def __init__(self) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._socket.setblocking(False)
+        self._seen = 0
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+
+    def connections(self) -> int:
+        """Return how many have connected so far."""
+        with suppress(BlockingIOError):
+            while True:
+                self._socket.accept()[0].close()
+                self._seen += 1
+        return self._seen
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def listening() -> Iterator[Listening]:
+    place = Listening()
+    yield place
+    place.close()

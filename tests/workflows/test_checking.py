@@ -87,7 +87,7 @@ def test_a_template_may_not_use_a_step_beside_it_or_behind_it() -> None:
         ({"id": "b", "workflow": "mine"}, "workflow 'mine' would run itself without end; name another one"),
         (task("b", "x", output_schema={"type": "objekt"}), "this is no JSON Schema: 'objekt'"),
         (task("b", "x", output_schema={"$ref": "http://x/y"}), "a `$ref` leads out of the schema: 'http://x/y'"),
-        (task("b", "x", output_schema={"pattern": "("}), "this is no pattern: missing )"),
+        (task("b", "x", output_schema={"pattern": "("}), "this is no pattern: unclosed group"),
         ({"id": "b", "handler": "h", "task": "x"}, "a task is for an agent, and this step is of the kind 'handler'"),
         ({"id": "b", "agent": "assistant"}, "the step has an agent and no task; say in `task` what it should do"),
     ],

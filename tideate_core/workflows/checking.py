@@ -5,16 +5,17 @@ It looks at values as a file gives them, whatever else is wrong with them, so th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from tideate_core.deadline import Deadline
 from tideate_core.workflows.discovery import is_definition_path, is_workflow_path
 from tideate_core.workflows.graph import cycles, shown_cycle
 from tideate_core.workflows.inputs import InputDefinition
+from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.nearest import Nearest
 from tideate_core.workflows.positions import Finding, canonical
 from tideate_core.workflows.steps import KNOWN_AGENTS, STEP_KINDS, kind_problems
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows.positions import Loc, Severity
 
-__all__ = ["KnownNames", "check_definition"]
+__all__ = ["KnownNames", "check_definition", "too_many"]
 
-LEADS_OUT: Final = "a `$ref` leads out of the schema"
+TOO_LONG: Final = "checking takes too long from here on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +87,22 @@ def check_definition(values: Mapping[str, Any], name: str, known: KnownNames) ->
         *checks.dependencies(),
         *checks.kinds(),
         *checks.templates(root),
-        *(finding for step in steps for finding in _schemas(step)),
+        *checks.schemas(),
     ]
+
+
+def too_many(values: Mapping[str, Any]) -> Finding | None:
+    """Tell of more steps, or dependencies, than can be checked and drawn in a moment."""
+    steps = _listed(_spelled(values))
+    if len(steps) > LIMITS.steps:
+        message = f"a workflow has at most {LIMITS.steps:,} steps, and this one has {len(steps):,}"
+        return Finding(("steps",), message, "let some of them be workflows of their own", on_key=True)
+    named = (_spelled(step).get("dependencies") for step in steps if isinstance(step, Mapping))
+    count = sum(len(one) for one in named if isinstance(one, list | tuple))
+    if count > LIMITS.dependencies:
+        message = f"the steps have {count:,} dependencies together, and at most {LIMITS.dependencies:,}"
+        return Finding(("steps",), message, "let fewer of them wait for each other", on_key=True)
+    return None
 
 
 def _spelled(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,6 +124,7 @@ class _Checks:
             if step.id:
                 self._by_id.setdefault(step.id, step)
         self._nearest = Nearest()
+        self._deadline = Deadline(LIMITS.check_seconds)
 
     def ids(self) -> Iterator[Finding]:
         for step in self._steps:
@@ -228,10 +244,26 @@ class _Checks:
             for one in self._by_id[name].dependencies:
                 mask |= before.get(one, 0) | (1 << numbers[one] if one in numbers else 0)
             before[name] = mask
-        checks = TemplateChecks(root, numbers, before, self._nearest)
+        checks = TemplateChecks(root, numbers, before, self._nearest, self._deadline)
         for step in self._steps:
+            if self._deadline.is_over:
+                yield Finding(step.at(), TOO_LONG, "make it smaller")
+                return
             own = step.id if self._by_id.get(step.id) is step else ""
             yield from checks.check(StepTemplates(own, step.at(), step.values))
+
+    def schemas(self) -> Iterator[Finding]:
+        """Check each schema of an output."""
+        # here, because few steps have one
+        from tideate_core.workflows.schema_checks import schema_findings
+
+        for step in self._steps:
+            schema = step.values.get("output_schema")
+            if isinstance(schema, Mapping):
+                if self._deadline.is_over:
+                    yield Finding(step.at("output_schema"), TOO_LONG, "make it smaller")
+                    return
+                yield from schema_findings(schema, step.at("output_schema"), self._deadline)
 
 
 def _inputs(declared: Mapping[str, Any]) -> Iterator[Finding]:
@@ -249,48 +281,3 @@ def _inputs(declared: Mapping[str, Any]) -> Iterator[Finding]:
         if of.default is not None and (problem := of.problem_with(of.default)):
             message = f"the default of the input {name!r} {problem}"
             yield Finding(("inputs", name, "default"), message, "change it, or what the input may be")
-
-
-def _schemas(step: _Step) -> Iterator[Finding]:
-    schema = step.values.get("output_schema")
-    if not isinstance(schema, Mapping):
-        return
-    # here, because it is slow to load and few steps have a schema
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import best_match
-
-    meta = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-    mistake = best_match(meta.iter_errors(schema))
-    if mistake is not None:
-        at = step.at("output_schema", *mistake.absolute_path)
-        yield Finding(at, f"this is no JSON Schema: {_brief(mistake.message)}", "correct it")
-    yield from _inside(schema, step.at("output_schema"))
-
-
-def _inside(schema: Any, at: Loc) -> Iterator[Finding]:
-    """Check what the schema of schemas leaves open: references and patterns."""
-    if isinstance(schema, list | tuple):
-        for index, item in enumerate(schema):
-            yield from _inside(item, (*at, index))
-    if not isinstance(schema, Mapping):
-        return
-    for key, item in schema.items():
-        here = (*at, key)
-        if key in {"$ref", "$dynamicRef"} and isinstance(item, str) and not item.startswith("#"):
-            yield Finding(here, f"{LEADS_OUT}: {item!r}", "nothing is fetched; put it under `$defs`")
-        elif key == "pattern" and isinstance(item, str) and (problem := _no_pattern(item)):
-            yield Finding(here, f"this is no pattern: {problem}", "correct it, or put it in single quotes")
-        elif key not in {"const", "default", "enum", "examples"}:
-            yield from _inside(item, here)
-
-
-def _no_pattern(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        return str(error)
-    return ""
-
-
-def _brief(message: str) -> str:
-    return message if len(message) <= 200 else f"{message[:100]} … {message[-90:]}"

@@ -17,7 +17,15 @@ from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from tideate_core.errors import InvalidDefinition, did_you_mean
 from tideate_core.workflows.steps import VALUE_NAMES
-from tideate_core.workflows.templates import LARGEST, MOST_TURNS, RENDER_ERRORS, Sandbox, rendered, restrict
+from tideate_core.workflows.templates import (
+    LARGEST,
+    MOST_TURNS,
+    RENDER_ERRORS,
+    Sandbox,
+    check_length,
+    rendered,
+    restrict,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +60,7 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
     given: list[Any] = []
     sandbox.filters[RESULT] = given.append
     try:
+        check_length(expression)
         body = parsed(sandbox, expression, is_expression=True)
         _run(sandbox, body, values)
         return _plain(given[0])
@@ -140,6 +149,10 @@ def _plain(value: Any) -> Any:
     """Return a JSON value; ranges and what filters give become lists."""
     if isinstance(value, Undefined):
         str(value)  # raises what is missing
+    if isinstance(value, list):
+        for item in value:
+            if isinstance(item, Undefined):
+                str(item)
     if isinstance(value, JSON_TYPES):
         return value
     if isinstance(value, Mapping):

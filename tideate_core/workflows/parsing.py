@@ -7,7 +7,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
-from tideate_core.workflows.checking import KnownNames, check_definition
+from tideate_core.workflows.checking import KnownNames, check_definition, too_many
 from tideate_core.workflows.definitions import WorkflowDefinition, check_name
 from tideate_core.workflows.nearest import Nearest
 from tideate_core.workflows.positions import FileMistake, Finding, LineTable, Located, Problem, span_of
@@ -109,6 +109,8 @@ class WorkflowParser:
         except InvalidDefinition as error:
             findings.append(Finding((), str(error), "rename the file"))
             name = ANY_NAME
+        if too_much := too_many(root.value):
+            return None, [too_much]
         values, twice = spelled(root.value)
         nearest = Nearest()
         if "title" in values:

@@ -29,6 +29,8 @@ Severity = Literal["error", "warning"]
 Loc = tuple[str | int, ...]
 """Keys and indices that lead from the whole definition to a part of it."""
 
+LONGEST_MESSAGE = 600
+"""Characters of one mistake's words."""
 SPELLINGS = {"agent_id": "agent", "agentId": "agent"}
 
 
@@ -132,9 +134,14 @@ class LineTable:
             *self.place(problem.start),
             *self.place(end),
             problem.severity,
-            problem.message,
-            problem.hint,
+            _brief(problem.message),
+            _brief(problem.hint),
         )
+
+
+def _brief(words: str) -> str:
+    """Cut words that repeat a text of the file: that may be of any length."""
+    return words if len(words) <= LONGEST_MESSAGE else f"{words[: LONGEST_MESSAGE // 2]} … {words[-100:]}"
 
 
 @lru_cache(maxsize=1024)

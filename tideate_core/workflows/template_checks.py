@@ -14,6 +14,7 @@ from tideate_core.workflows.steps import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tideate_core.deadline import Deadline
     from tideate_core.workflows.nearest import Nearest
     from tideate_core.workflows.positions import Loc
     from tideate_core.workflows.references import References
@@ -68,10 +69,16 @@ class TemplateChecks:
     :param numbers: of the steps, by id.
     :param before: by id, the steps that have ended before it starts, each a bit by its number; a step that
         waits for itself has none.
+    :param deadline: after it no text is read.
     """
 
     def __init__(
-        self, root: Mapping[str, Any], numbers: Mapping[str, int], before: Mapping[str, int], nearest: Nearest
+        self,
+        root: Mapping[str, Any],
+        numbers: Mapping[str, int],
+        before: Mapping[str, int],
+        nearest: Nearest,
+        deadline: Deadline,
     ) -> None:
         inputs, context = root.get("inputs"), root.get("context")
         self._inputs = inputs if isinstance(inputs, Mapping) else {}
@@ -79,12 +86,15 @@ class TemplateChecks:
         self._numbers = numbers
         self._before = before
         self._nearest = nearest
+        self._deadline = deadline
         self._read: dict[tuple[str, bool], References | str] = {}
         self._beginnings: dict[str, str] | None = None
 
     def check(self, step: StepTemplates) -> Iterator[Finding]:
         """Return the mistakes of one step's templates and expressions."""
         for text in step.texts():
+            if self._deadline.is_over:
+                return
             # one that is too long is told by its length, or by who fills it in
             if len(text.source) > LONGEST_TEXT or not (text.is_expression or "{" in text.source):
                 continue

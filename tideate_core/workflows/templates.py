@@ -7,16 +7,24 @@ remains is bounded: how often loops turn, how large a value and the whole text m
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import StrictUndefined, Template, TemplateError, Undefined, nodes
+from jinja2 import StrictUndefined, Template, TemplateError, nodes
 from jinja2.exceptions import SecurityError, TemplateAssertionError
-from jinja2.filters import do_indent
 from jinja2.sandbox import SandboxedEnvironment
 
+from tideate_core.workflows.limits import LIMITS
+from tideate_core.workflows.template_filters import (
+    COMPARED,
+    COUNTED,
+    SLICED,
+    Meter,
+    bounded_filters,
+    metered,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
 __all__ = [
     "LARGEST",
@@ -24,32 +32,21 @@ __all__ = [
     "RENDER_ERRORS",
     "Sandbox",
     "TemplateError",
+    "check_length",
     "render_template",
     "rendered",
     "restrict",
 ]
 
-LARGEST = 1024 * 1024
-"""Characters that a template may make out of what it is given, and add to it."""
-MOST_TURNS = 100_000
-"""Turns of all loops of a template together."""
-MOST_SECONDS = 2.0
-"""Of processor time, looked at once a turn."""
-MOST_BITS = 256
+LARGEST = LIMITS.text_characters
+MOST_TURNS = LIMITS.loop_turns
 
 RENDER_ERRORS = (
-    *(TemplateError, ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError),
-    *(SyntaxError, TypeError, ValueError),
+    *(TemplateError, ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+    *(NameError, RuntimeError, SyntaxError, TypeError, ValueError),
 )
 """All that a wrong template raises."""
 
-FILTERS = frozenset(
-    {
-        *("capitalize", "count", "d", "default", "first", "indent", "int", "join", "last", "length", "list"),
-        *("lower", "map", "reject", "rejectattr", "replace", "reverse", "select", "selectattr", "sort"),
-        *("title", "trim", "truncate", "unique", "upper", "wordcount"),
-    }
-)
 LEFT_OUT: Mapping[type[nodes.Node], str] = {
     nodes.AssignBlock: "a `set` block",
     nodes.Block: "`block`",
@@ -61,7 +58,6 @@ LEFT_OUT: Mapping[type[nodes.Node], str] = {
     nodes.Include: "`include`",
     nodes.Macro: "`macro`",
 }
-COUNTED = "_counted"
 
 
 def render_template(source: str, values: Mapping[str, Any]) -> str:
@@ -78,6 +74,7 @@ def rendered(source: str, values: Mapping[str, Any], environment: Sandbox) -> st
 
     :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
     """
+    check_length(source)
     tree = environment.parse(source)
     restrict(tree, environment)
     template = Template.from_code(environment, environment.compile(tree), environment.make_globals(None))
@@ -90,6 +87,12 @@ def rendered(source: str, values: Mapping[str, Any], environment: Sandbox) -> st
     return "".join(pieces)
 
 
+def check_length(source: str) -> None:
+    """Refuse a template that would take too long to be read."""
+    if len(source) > LIMITS.template_characters:
+        raise SecurityError(f"it is longer than {LIMITS.template_characters // 1024} KiB")
+
+
 class Sandbox(SandboxedEnvironment):
     """For one rendering: it counts.
 
@@ -99,22 +102,14 @@ class Sandbox(SandboxedEnvironment):
     intercepted_binops = frozenset({"*", "**", "%", "+"})
 
     def __init__(self, largest: int) -> None:
-        super().__init__(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        self._largest = largest
-        self._turns = 0
-        self._started = time.thread_time()
+        # unoptimized: working out constants takes long where they are nested, and nothing watches it
+        super().__init__(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, optimized=False)
+        self._meter = Meter(largest)
+        self.check_size = self._meter.check_size
         self.globals = {"range": self.globals["range"]}
-        self.filters = {name: self.filters[name] for name in FILTERS}
-        self.filters |= {
-            "indent": self._bounded_indent,
-            "join": self._bounded_join,
-            "replace": self._bounded_replace,
-            COUNTED: self._counted,
-        }
-
-    def check_size(self, size: int) -> None:
-        if size > self._largest:
-            raise SecurityError(f"it makes a text of more than {LARGEST // 1024} KiB")
+        self.filters = bounded_filters(self.filters, self._meter, self.getattr)
+        tests: dict[str, Any] = dict(self.tests)
+        self.tests = {name: metered(test, self._meter) for name, test in tests.items()}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):
@@ -123,40 +118,13 @@ class Sandbox(SandboxedEnvironment):
             self.check_size(len(left) + len(right))
         else:
             raise SecurityError(f"`{operator}` is only for numbers in a prompt")
-        return super().call_binop(context, operator, left, right)
-
-    def _counted(self, items: Iterable[Any]) -> Iterator[Any]:
-        for item in items:
-            self._turns += 1
-            if self._turns > MOST_TURNS:
-                raise SecurityError(f"its loops turn more than {MOST_TURNS} times")
-            if time.thread_time() - self._started > MOST_SECONDS:
-                raise SecurityError(f"it takes more than {MOST_SECONDS:.0f} s")
-            yield item
-
-    def _bounded_indent(self, text: Any, width: int = 4, first: bool = False, blank: bool = False) -> str:
-        before = str(text)
-        self.check_size(len(before) + width * (before.count("\n") + 1))
-        return do_indent(before, width, first, blank)
-
-    def _bounded_join(self, items: Iterable[Any], between: str = "", attribute: str | None = None) -> str:
-        values = list(items) if attribute is None else [self.getattr(item, attribute) for item in items]
-        for value in values:
-            if not isinstance(value, str | int | float | Undefined | None):
-                raise SecurityError(f"`join` is for texts and numbers, not for {type(value).__name__}")
-        texts = [str(value) for value in values]
-        self.check_size(sum(map(len, texts)) + len(between) * len(texts))
-        return str(between).join(texts)
-
-    def _bounded_replace(self, text: Any, old: str, new: str, count: int = -1) -> str:
-        before = str(text)
-        self.check_size(len(before) + before.count(old) * len(new))
-        return before.replace(old, new, count)
+        self._meter.check_time()
+        return self._meter.made(super().call_binop(context, operator, left, right))
 
 
 def _check_number(operator: str, left: float, right: float) -> None:
     bits = _bits(left) * (right if operator == "**" else 1) + _bits(right)
-    if operator in {"*", "**"} and bits > MOST_BITS:
+    if operator in {"*", "**"} and bits > LIMITS.number_bits:
         raise SecurityError(f"`{operator}` makes too large a number")
 
 
@@ -172,12 +140,15 @@ def restrict(tree: nodes.Template, environment: Sandbox) -> None:
             raise TemplateAssertionError(f"{what} cannot be used in a prompt", node.lineno)
     for loop in list(tree.find_all(nodes.For)):
         loop.iter = _filtered(loop.iter, COUNTED)
-    for node in list(tree.find_all(nodes.Node)):
+    for compared in list(tree.find_all(nodes.Operand)):
+        compared.expr = _filtered(compared.expr, COMPARED)
+    # what is inside first: a replacement takes over what it finds
+    for node in reversed(list(tree.find_all(nodes.Node))):
         for name, value in list(node.iter_fields()):
-            if isinstance(value, nodes.Concat):
-                setattr(node, name, _joined(value))
+            if isinstance(value, nodes.Node):
+                setattr(node, name, _replaced(value))
             elif isinstance(value, list):
-                value[:] = [_joined(item) if isinstance(item, nodes.Concat) else item for item in value]
+                value[:] = [_replaced(item) if isinstance(item, nodes.Node) else item for item in value]
     tree.set_environment(environment)
 
 
@@ -196,5 +167,12 @@ def _filtered(node: nodes.Node, name: str) -> nodes.Filter:
     return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
-def _joined(node: nodes.Concat) -> nodes.Filter:
-    return _filtered(nodes.List(node.nodes, lineno=node.lineno), "join")
+def _replaced(node: nodes.Node) -> nodes.Node:
+    """Put a filter, which counts, in place of `~` and of a part `[from:to]`."""
+    if isinstance(node, nodes.Concat):
+        return _filtered(nodes.List(node.nodes, lineno=node.lineno), "join")
+    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
+        part = node.arg
+        bounds = [bound or nodes.Const(None) for bound in (part.start, part.stop, part.step)]
+        return nodes.Filter(node.node, SLICED, bounds, [], None, None, lineno=node.lineno)
+    return node

@@ -6,11 +6,12 @@ bounded, keys given twice are told with their place, and no value is of a kind t
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+from tideate_core.deadline import Deadline
 from tideate_core.workflows.json_reader import DEEPEST, text_problem
+from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.positions import Located, Problem
 from tideate_core.workflows.yaml_scalars import is_of_tag, resolved
 from tideate_core.workflows.yaml_words import explained
@@ -22,8 +23,7 @@ __all__ = ["HEAVIEST", "PARSER_SLIPS", "read_yaml"]
 
 HEAVIEST: Final = 300_000
 """Values, and 32 characters of a text each, if every alias were written out."""
-MOST_SECONDS: Final = 10.0
-"""Of processor time for one file."""
+MOST_SECONDS: Final = LIMITS.read_seconds
 
 PARSER_SLIPS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
 """What ruamel.yaml raises besides its own errors, as for the escape of a character that does not exist."""
@@ -85,9 +85,9 @@ class _Reader:
         self.reached = 0
 
     def document(self, events: Iterator[Any]) -> Located:
-        deadline = time.thread_time() + MOST_SECONDS
+        deadline = Deadline(MOST_SECONDS)
         for event in events:
-            if time.thread_time() > deadline:
+            if deadline.is_over:
                 self._stop(event, "reading this takes too long", "make it smaller")
             getattr(self, HANDLERS[type(event).__name__])(event)
             self.reached = event.end_mark.index

@@ -42,6 +42,7 @@ def test_names_stand_for_paths_and_texts_in_their_order(root: Path) -> None:
         ('{"mappings": {"@A": \'a\'}}', "1:21", "double quotes"),
         ('{"mappings": {"@A": "a"\n "@B": "b"}}', "2:2", "a comma is missing"),
         ("[]", "1:1", "this is no object"),
+        (json.dumps({"mappings": {f"@N{n}": "a" for n in range(1_001)}}), "1:14", "at most 1,000"),
         ('{"mapings": {}}', "1:2", "did you mean 'mappings'"),
         ('{"version": "2.0.0"}', "1:13", "update tideate"),
         ('{"version": 1}', "1:13", "the version 1 is not known"),

@@ -16,6 +16,7 @@ from tideate_core.engine.steps.output import check_json, check_value
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
 from tideate_core.workflows import Confirm, Declined
 from tideate_core.workflows.expressions import evaluate
+from tideate_core.workflows.limits import LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_ITEMS", "for_each"]
 
-MOST_ITEMS: Final = 10_000
+MOST_ITEMS: Final = LIMITS.loop_items
 NEVER_PASSED_OVER: Final = (Declined, FrontEndGone, StoreError)
 """What ends the run, also where it goes on without an item."""
 

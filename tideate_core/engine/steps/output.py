@@ -6,13 +6,12 @@ import json
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidDefinition, OutputMismatch, StepFailed
+from tideate_core.errors import InvalidDefinition, OutputMismatch, StepFailed, UnusableSchema
 from tideate_core.store.objects import DEPTH, is_deeper
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
 
-    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import ValidationError
 
     from tideate_core.workflows import WorkflowStep
@@ -66,7 +65,7 @@ def check_value(step: WorkflowStep, value: Any, *, at: str = "$") -> None:
     """
     if step.output_schema is None:
         return
-    found = list(_mistakes(step, value, MOST_TOLD + 1))
+    found = _mistakes(step, value, MOST_TOLD + 1)
     if not found:
         return
     told = [f"{at}{mistake.json_path[1:]}: {_brief(mistake.message)}" for mistake in found[:MOST_TOLD]]
@@ -80,24 +79,17 @@ def is_error(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() == {"error", "error_code"}
 
 
-def _mistakes(step: WorkflowStep, value: Any, most: int) -> Iterator[ValidationError]:
+def _mistakes(step: WorkflowStep, value: Any, most: int) -> list[ValidationError]:
     # here, because it is slow to load and few steps have a schema
-    from itertools import islice
-
-    from jsonschema.exceptions import SchemaError
-    from referencing.exceptions import Unresolvable
+    from tideate_core.json_schemas import check_schema, mistakes_in
 
     try:
-        validator = _validator(_Schema(step.output_schema))
-        yield from islice(validator.iter_errors(value), most)
-    except SchemaError as error:
-        words = f"{error.json_path}: {_brief(error.message)}"
-        raise InvalidDefinition(f"step {step.id!r}: its output_schema is no JSON Schema: {words}") from error
-    except Unresolvable as error:
-        raise InvalidDefinition(
-            f"step {step.id!r}: its output_schema refers to {error.ref!r}, which is not in it; "
-            "nothing is fetched for it, so put it under `$defs`"
-        ) from error
+        schema = step.output_schema or {}
+        if wrong := _checked(_Schema(schema), check_schema):
+            raise InvalidDefinition(f"step {step.id!r}: its output_schema is no JSON Schema: {wrong}")
+        return mistakes_in(value, schema, most)
+    except UnusableSchema as error:
+        raise InvalidDefinition(f"step {step.id!r}: its output_schema cannot be used: {error}") from error
 
 
 class _Schema:
@@ -114,13 +106,10 @@ class _Schema:
 
 
 @lru_cache(maxsize=64)
-def _validator(key: _Schema) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    Draft202012Validator.check_schema(key.schema)
-    # an empty registry: by default a reference to an address would be fetched
-    return Draft202012Validator(key.schema, registry=Registry())
+def _checked(key: _Schema, check: Callable[[Any], ValidationError | None]) -> str:
+    """Say what is wrong with a schema itself."""
+    wrong = check(key.schema)
+    return "" if wrong is None else f"{wrong.json_path}: {_brief(wrong.message)}"
 
 
 def _brief(message: str) -> str:

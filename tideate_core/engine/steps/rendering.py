@@ -6,7 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from tideate_core.deadline import Deadline
+from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.expressions import evaluate, render_task
+from tideate_core.workflows.limits import LIMITS
 
 __all__ = ["render_value"]
 
@@ -20,12 +23,21 @@ def render_value(value: Any, values: Mapping[str, Any]) -> Any:
     number and a list a list.
 
     :param values: what templates see.
+    :raises InvalidDefinition: a text is wrong, or they take too much time or room.
     """
+    return _rendered(value, values, Deadline(LIMITS.filling_all_seconds))
+
+
+def _rendered(value: Any, values: Mapping[str, Any], deadline: Deadline) -> Any:
     if isinstance(value, str):
+        if deadline.is_over:
+            raise InvalidDefinition(
+                f"filling in all templates takes more than {LIMITS.filling_all_seconds:.0f} s; use fewer"
+            )
         one = _ONE_EXPRESSION.fullmatch(value.strip())
         return evaluate(one["expression"].strip("-"), values) if one else render_task(value, values)
     if isinstance(value, Mapping):
-        return {key: render_value(item, values) for key, item in value.items()}
+        return {key: _rendered(item, values, deadline) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [render_value(item, values) for item in value]
+        return [_rendered(item, values, deadline) for item in value]
     return value

@@ -20,6 +20,8 @@ __all__ = ["CONTEXT_FILE", "Target", "read_context_map"]
 CONTEXT_FILE: Final = ".tideate/context.json"
 LARGEST: Final = 1024 * 1024
 """Bytes of the file."""
+MOST_NAMES: Final = 1_000
+"""Each is looked for in the project whenever an editor asks for all of them."""
 _VERSION: Final = re.compile(r"1(?:\.\d+)*")
 _KEYS: Final = ("$schema", "version", "mappings")
 _PIECE: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
@@ -80,6 +82,9 @@ class _Reader:
         if not isinstance(mappings, dict):
             hint = 'write {"@Name": "path/to/file.md"}'
             raise self._error(self._values[("mappings",)], "`mappings` is no object", hint)
+        if len(mappings) > MOST_NAMES:
+            message = f"{len(mappings):,} names, and at most {MOST_NAMES:,} are read"
+            raise self._error(self._values[("mappings",)], message, "remove those that nobody writes")
         return {name: self._target(name, value) for name, value in mappings.items()}
 
     def _parsed(self) -> Any:
