@@ -65,23 +65,6 @@ class Asking:
         assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
         return parsed
 
-    async def may_see(self, path: str, why: str) -> bool:
-        """Ask whether the model may see a file that seems to hold secrets; once in a run.
-
-        Only a person's yes counts, no policy's.
-        """
-
-        async def decide() -> bool:
-            decision = await self.step.confirm(
-                "gate",
-                f"Give {path} to the model? {why[:1].upper()}{why[1:]}.",
-                details="With a no, the task goes on without this file.",
-            )
-            return decision.accepted and decision.by == "user"
-
-        agreed: bool = await self.step.choose_for_run(f"secret:{path}", why, decide)
-        return agreed
-
 
 @asynccontextmanager
 async def asking(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Asking]:

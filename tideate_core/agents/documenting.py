@@ -12,8 +12,9 @@ from tideate_core.agents.asking import asking
 from tideate_core.agents.capacity import is_small, text_budget
 from tideate_core.agents.changelog_entry import add_entry, tick_items
 from tideate_core.agents.coder import edit_format, write_text
+from tideate_core.agents.consent import why_hidden
 from tideate_core.agents.records import Records, is_document, read_records
-from tideate_core.agents.shown import named_files, read_if_there, real_names, why_hidden
+from tideate_core.agents.shown import named_files, read_if_there, real_names
 from tideate_core.agents.tidy import tidy_line
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
 from tideate_core.gates.changelog import has_entry
@@ -217,7 +218,7 @@ class _Documentation:
         try:
             source = await read_if_there(step.workspace, path)
             text = source.text if source else None
-            if text and (why := await why_hidden(self._stage, path, text)):
+            if text and (why := await why_hidden(step, path, text)):
                 self._notes.append(f"{path} was left out: {why}")
                 return
             budget = text_budget(step)

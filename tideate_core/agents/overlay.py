@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.agents.shown import read_if_there, why_hidden
+from tideate_core.agents.consent import why_hidden
+from tideate_core.agents.shown import read_if_there
 from tideate_core.errors import UnusableAnswer, WorkspaceError
 from tideate_core.workspace import FileChange
 
@@ -38,7 +39,7 @@ class Overlay:
             except WorkspaceError as error:
                 self._hidden[path] = str(error)
                 continue
-            if source is not None and (why := await why_hidden(stage, path, source.text)):
+            if source is not None and (why := await why_hidden(stage.step, path, source.text)):
                 self._hidden[path] = f"{why}, and nobody agreed to give it to the model"
                 continue
             self._sources[path] = source

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tideate_core.agents.capacity import text_budget
+from tideate_core.agents.consent import why_hidden
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.gates import language_of
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tideate_core.gates.inputs import ExecutionPlan
     from tideate_core.workspace import Source, Workspace
 
-__all__ = ["Shown", "ShownFile", "named_files", "read_if_there", "real_names", "shown_files", "why_hidden"]
+__all__ = ["Shown", "ShownFile", "named_files", "read_if_there", "real_names", "shown_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,6 @@ async def read_if_there(workspace: Workspace, path: str) -> Source | None:
         return None
 
 
-async def why_hidden(stage: Asking, path: str, text: str) -> str:
-    """Say why a model may not see a file: it seems to hold secrets, and nobody agreed; else empty."""
-    from tideate_core.workspace.contexts.secrets import secret_in, secret_name
-
-    why = secret_name(path) or secret_in(text)
-    return "" if not why or await stage.may_see(path, why) else why
-
-
 async def shown_files(stage: Asking, paths: Iterable[str]) -> Shown:
     """Read files for a prompt, as many as the model bears, the first ones first; none is cut."""
     step = stage.step
@@ -95,7 +88,7 @@ async def shown_files(stage: Asking, paths: Iterable[str]) -> Shown:
             shown.left_out.append(path)
             continue
         text = source.text if source else None
-        if text and await why_hidden(stage, path, text):
+        if text and await why_hidden(step, path, text):
             shown.left_out.append(path)
             continue
         if left is not None and len(text or "") > left:

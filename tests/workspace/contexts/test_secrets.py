@@ -119,7 +119,7 @@ async def test_the_lines_that_are_asked_for_decide(root: Path) -> None:
     (root / "a.py").write_text(f"x = 1\nkey = '{TOKENS['a GitHub token']}'\n")
     resolver = ContextResolver(root)
     assert not (await resolver.resolve("@file:a.py:1-1")).needs_consent
-    assert (await resolver.resolve("@file:a.py:2-2")).reason == "line 1 seems to hold a GitHub token"
+    assert (await resolver.resolve("@file:a.py:2-2")).reason == "line 2 seems to hold a GitHub token"
 
 
 async def test_buffers_are_asked_about_too(root: Path) -> None:

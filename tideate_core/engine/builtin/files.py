@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.agents import PlannedFile, edit_format, make_plan, parse_plan, write_text
 from tideate_core.agents.capacity import clip, is_small, listed_files, text_budget
+from tideate_core.agents.consent import why_hidden
 from tideate_core.engine.builtin.review import review_and_apply
 from tideate_core.engine.builtin.subject import NO_TEXT, Subject
 from tideate_core.engine.mentions import with_material
@@ -91,6 +92,7 @@ async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str
 async def execute(step: StepContext) -> dict[str, Any]:
     """Write every file's edit in memory, side by side, then review and apply them together."""
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
+    await _ask_about_secrets(step, planned)
     slots = asyncio.Semaphore(step.concurrency)
     done = 0
 
@@ -115,6 +117,20 @@ async def execute(step: StepContext) -> dict[str, Any]:
         )
     paths = [change.move_to or change.path for change in written]
     return {"response": _summary(written), "files": paths}
+
+
+async def _ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
+    """Ask whether the model may see what it wants to modify, where that seems to be a secret.
+
+    :raises Declined: it may not.
+    """
+    for file in planned:
+        if file.action != "modify":
+            continue
+        real = step.workspace.name_of(step.workspace.resolve(file.path))
+        text = (await step.workspace.read(file.path)).text
+        if why := await why_hidden(step, real, text):
+            raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")
 
 
 async def _change(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import inside
+from tideate_core.workspace.contexts.hard_links import HardLinks
 from tideate_core.workspace.contexts.secrets import secret_in, secret_name
 from tideate_core.workspace.git import NOT_OURS, SAFE, environment
 
@@ -27,6 +29,9 @@ _DIFF: Final = (
     *("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--relative", "--submodule=short"),
     *("--ignore-submodules=dirty", "--src-prefix=a/", "--dst-prefix=b/"),
 )
+_ALL_LINES: Final = 1_000_000_000
+_LARGEST_LOOKED: Final = 8 * 1024 * 1024
+"""Bytes of changed files, as they were and are, that are looked through for secrets."""
 _OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *NOT_OURS, "-z")
 _NOTHING: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The empty tree's id, which every repository knows: before the first commit all is new."""
@@ -56,18 +61,93 @@ async def read_changes(root: Path, path: str = "") -> Changes:
     await _check_place(root)
     settings = await _without_filters(root)
     since = "HEAD" if await _has_commits(root) else _NOTHING
+    names = [one for one in await _changed(root, settings, since) if any(_below(path, name) for name in one)]
+    why = await asyncio.to_thread(_reasons, root, names)
     places = [path or "."]
-    counted = (*_DIFF, "--numstat", "--no-renames", "-z", since, "--", *places)
-    names = [_counted_name(one) for one in await _names(root, *settings, *counted)]
-    secret = [name for name in names if secret_name(name)]
-    if secret:
-        places = [name for name in names if name not in secret]
-    patch = (*_DIFF, "--unified=3", since, "--", *places)
-    output, whole = await _git(root, *settings, *patch) if places else (b"", True)
-    kept, leaking = _without_secrets(output.decode("utf-8", "replace"))
-    left_out = (*(f"{name} (by its name)" for name in secret), *leaking)
+    if why:
+        places = sorted({name for one in names for name in one if _below(path, name)} - why.keys())
+    shown, whole, leaking = await _texts(root, settings, since, places) if places else ("", True, [])
+    left_out = (*(f"{name} ({reason})" for name, reason in sorted(why.items())), *leaking)
     others = await _names(root, *settings, *_OTHERS, "--", path or ".")
-    return Changes(kept, left_out, tuple(others), whole)
+    return Changes(shown, left_out, tuple(others), whole)
+
+
+def _below(path: str, name: str) -> bool:
+    return not path or name == path or name.startswith(f"{path}/")
+
+
+def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
+    """Say why files are taken for secrets; what was moved is as secret as it was under its name before."""
+    links = HardLinks(root)
+    why: dict[str, str] = {}
+    for one in names:
+        reason = "by its name" if any(map(secret_name, one)) else ""
+        if not reason and any(links.reason(root / name) for name in one):
+            reason = "a hard link to a file with a name outside of the project"
+        if reason:
+            why |= dict.fromkeys(one, reason)
+    return why
+
+
+async def _changed(root: Path, settings: list[str], since: str) -> list[tuple[str, ...]]:
+    """Return the names of the files that differ; of one that was moved or copied both."""
+    named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", since)
+    output, whole = await _git(root, *settings, *named, "--", ".", largest=_LARGEST_LOOKED)
+    if not whole:
+        raise WorkspaceError("more files have changed than can be looked through for secrets")
+    fields = iter(os.fsdecode(field) for field in output.split(b"\0") if field)
+    return [(next(fields), next(fields)) if kind[0] in "RC" else (next(fields),) for kind in fields]
+
+
+async def _texts(
+    root: Path, settings: list[str], since: str, places: list[str]
+) -> tuple[str, bool, list[str]]:
+    """Return changes without those of files that seem to hold secrets, whether that is all, and these files.
+
+    The files are looked through as a whole: of a long secret only the middle may have changed.
+    """
+    shown, looked = (
+        (*_DIFF, "--no-renames", f"--unified={lines}", since, "--", *places) for lines in (3, _ALL_LINES)
+    )
+    output, whole = await _git(root, *settings, *shown)
+    full, all_of_it = await _git(root, *settings, *looked, largest=_LARGEST_LOOKED)
+    kept, left_out = await asyncio.to_thread(_without_secrets, output, full, cut=not all_of_it)
+    return kept, whole, left_out
+
+
+def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, list[str]]:
+    """Take out the files of a diff that seem to hold secrets, by another diff with all of their lines."""
+    parts = _parts(looked)
+    full = {_head(part): part for part in (parts[:-1] if cut else parts)}
+    kept, left_out = [], []
+    for part in _parts(shown):
+        head = _head(part)
+        if head not in full:
+            reason = "too large to be looked through"
+        else:
+            reason = (
+                "by what is in it" if any(secret_in(_unsigned(one)) for one in (full[head], part)) else ""
+            )
+        if reason:
+            left_out.append(f"{head.removeprefix('diff --git ').strip()} ({reason})")
+        else:
+            kept.append(part)
+    return "".join(kept), left_out
+
+
+def _parts(diff: bytes) -> list[str]:
+    """Return the changes of each file."""
+    # only a header can begin so, where nothing but \n ends a line: every line of a hunk has a sign before it
+    return [part for part in re.split(r"(?m)^(?=diff --git )", diff.decode("utf-8", "replace")) if part]
+
+
+def _head(part: str) -> str:
+    return part.partition("\n")[0]
+
+
+def _unsigned(part: str) -> str:
+    """Return the lines of a file's changes without their signs."""
+    return "\n".join(line[1:] for line in part.split("\n"))
 
 
 async def _check_place(root: Path) -> None:
@@ -79,29 +159,6 @@ async def _check_place(root: Path) -> None:
 async def _names(root: Path, *arguments: str) -> list[str]:
     output, _ = await _git(root, *arguments)
     return sorted({os.fsdecode(name) for name in output.split(b"\0") if name})
-
-
-def _counted_name(record: str) -> str:
-    """Return the name behind the two counts of `--numstat`, which lists only what differs."""
-    return record.split("\t", 2)[2]
-
-
-def _without_secrets(diff: str) -> tuple[str, list[str]]:
-    """Take out the files whose changes hold what looks like a secret."""
-    files: list[list[str]] = []
-    for line in diff.splitlines(keepends=True):
-        # only a header can begin so: every line of a hunk has a sign before it
-        if line.startswith("diff --git ") or not files:
-            files.append([])
-        files[-1].append(line)
-    kept, left_out = [], []
-    for lines in files:
-        text = "".join(lines)
-        if secret_in(text):
-            left_out.append(f"{lines[0].removeprefix('diff --git ').strip()} (by what is in it)")
-        else:
-            kept.append(text)
-    return "".join(kept), left_out
 
 
 async def _has_commits(root: Path) -> bool:
@@ -129,7 +186,7 @@ async def _without_filters(root: Path) -> list[str]:
     return settings
 
 
-async def _git(root: Path, *arguments: str) -> tuple[bytes, bool]:
+async def _git(root: Path, *arguments: str, largest: int | None = None) -> tuple[bytes, bool]:
     """Run git; returns what it printed, and whether that is all of it."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -146,7 +203,7 @@ async def _git(root: Path, *arguments: str) -> tuple[bytes, bool]:
         raise WorkspaceError(f"git cannot be run ({error.strerror})") from error
     try:
         async with asyncio.timeout(TIMEOUT):
-            output, whole = await _read(process)
+            output, whole = await _read(process, LARGEST if largest is None else largest)
             status = await process.wait() if whole else 0
     except TimeoutError:
         raise WorkspaceError(f"git did not answer within {TIMEOUT:.0f} seconds") from None
@@ -157,13 +214,13 @@ async def _git(root: Path, *arguments: str) -> tuple[bytes, bool]:
     return output, whole
 
 
-async def _read(process: asyncio.subprocess.Process) -> tuple[bytes, bool]:
+async def _read(process: asyncio.subprocess.Process, largest: int) -> tuple[bytes, bool]:
     assert process.stdout is not None  # noqa: S101 it is a pipe
     pieces, size = [], 0
-    while size <= LARGEST and (piece := await process.stdout.read(1 << 16)):
+    while size <= largest and (piece := await process.stdout.read(1 << 16)):
         pieces.append(piece)
         size += len(piece)
-    return b"".join(pieces), size <= LARGEST
+    return b"".join(pieces), size <= largest
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

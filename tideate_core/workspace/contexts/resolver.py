@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -140,7 +141,7 @@ class ContextResolver:
     async def _guarded(self, mention: str, consented: bool) -> ContextItem:
         """Read a mention; without consent not the content of what seems to be a secret."""
         item = await self._read(mention)
-        why = _why(item, self._written(mention))
+        why = await self._why(item, self._written(mention))
         if not why:
             return item
         content = item.content if consented else ""
@@ -164,6 +165,14 @@ class ContextResolver:
             return ContextItem(mention, "", target.text, "variable", "a text of .tideate/context.json")
         return await self._sources.file(mention, target.path)
 
+    async def _why(self, item: ContextItem, written: str) -> str:
+        """Say in words why an item seems to be a secret; empty where it does not."""
+        found = secret_name(item.path) or secret_name(written) or item.reason or secret_in(item.content)
+        root = self._workspace.root
+        if found or root is None or not item.path:
+            return found
+        return await asyncio.to_thread(self._sources.links.reason, root / item.path)
+
     async def _described(self, name: str, target: Target) -> Described:
         if target.text is not None:
             return Described(name, " ".join(target.text.split())[:80], "variable", exists=True)
@@ -172,7 +181,7 @@ class ContextResolver:
             item = await self._sources.file(name, target.path)
         except TideateError as error:
             return Described(name, target.path, kind, exists=False, note=str(error).removeprefix(f"{name}: "))
-        note = f"asked about before it is used: {why}" if (why := _why(item, target.path)) else ""
+        note = f"asked about before it is used: {why}" if (why := await self._why(item, target.path)) else ""
         return Described(name, target.path, item.type, exists=True, note=note)
 
     def _built_in(self, name: str) -> Described:
@@ -184,8 +193,3 @@ class ContextResolver:
         else:
             exists = root is not None
         return Described(name, BUILT_IN[name], None, exists, built_in=True)
-
-
-def _why(item: ContextItem, written: str) -> str:
-    """Say in words why an item seems to be a secret; empty where it does not."""
-    return secret_name(item.path) or secret_name(written) or secret_in(item.content)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -13,37 +14,97 @@ if TYPE_CHECKING:
 __all__ = ["secret_in", "secret_name"]
 
 _NAMES: Final = (
-    *(".env", ".env.*", "*.env", ".envrc"),
-    *("*.pem", "*.key", "*.ppk", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.asc", "*.gpg"),
-    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*"),
-    *(".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".dockercfg"),
-    *("credentials", "kubeconfig", "*.tfstate", "*.tfstate.backup", "*.tfvars", ".vault-token"),
+    *(".env", ".env.*", ".env[-_ ]*", "*.env", ".envrc", ".flaskenv", ".secrets", "secrets", ".token"),
+    *("*.pem", "*.key", "*.ppk", "*.p8", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.keytab", "*.kdbx"),
+    *("*.asc", "*.gpg", "*.ovpn", "*_rsa", "*_dsa", "*_ecdsa", "*_ed25519"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "private_key", "privkey"),
+    *(
+        ".netrc",
+        "_netrc",
+        ".authinfo",
+        ".pgpass",
+        ".my.cnf",
+        ".mylogin.cnf",
+        ".s3cfg",
+        ".boto",
+        ".rclone.conf",
+    ),
+    *(".htpasswd", "htpasswd", "passwd", "passwords", "shadow", ".vault-token", ".vault_pass*"),
+    *(
+        ".npmrc",
+        ".yarnrc.yml",
+        ".pypirc",
+        ".git-credentials",
+        ".dockercfg",
+        ".dockerconfigjson",
+        ".terraformrc",
+    ),
+    *("credentials", "kubeconfig", "*.tfstate", "*.tfvars", "accesskeys.csv", "rootkey.csv"),
+    *(".bash_history", ".zsh_history", ".sh_history", ".psql_history", ".mysql_history", ".python_history"),
 )
-_PARENTS: Final = frozenset({(".docker", "config.json"), (".kube", "config"), (".aws", "config")})
+_PARENTS: Final = frozenset(
+    {
+        *((".docker", "config.json"), (".kube", "config"), (".aws", "config"), (".ssh", "config")),
+        *(
+            ("gh", "hosts.yml"),
+            (".m2", "settings.xml"),
+            (".gradle", "gradle.properties"),
+            (".composer", "auth.json"),
+        ),
+    }
+)
 _DATA_NAME: Final = re.compile(
-    r"(?:^|[._-])(?:credentials?|secrets?|passwords?|service[._-]?account)(?:[._-]|$)"
+    r"(?:^|[._-])(?:credentials?|secrets?|passwords?|service[._-]?account|token|api[._-]?keys?|private[._-]?keys?)"
+    r"(?:[._-]|$)"
 )
 _DATA: Final = frozenset(
-    {".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".txt", ".xml", ".properties"}
+    {".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".csv", ".txt", ".xml", ".properties"}
 )
 _HARMLESS: Final = (".example", ".sample", ".template", ".dist", ".pub")
+_COPY: Final = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|rej|save|sw[a-p]|tmp|[0-9]{1,4})|[ .]+)$")
+"""The end of a name that an editor, a tool or a person gives to a copy."""
 
 _TEXTS: Final[Mapping[str, re.Pattern[str]]] = {
     "a private key": re.compile(
-        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d"
+        # all of it: lines of its middle are as secret as its head
+        r"(?:-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d)"
+        r"[\s\S]*?(?:-----END |Private-MAC:|\Z)"
     ),
     "an AWS access key": re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
     "a GitHub token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,})"),
     "a GitLab token": re.compile(r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    "a Slack token": re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    "a Slack token": re.compile(
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{10,}|\bhooks\.slack\.com/services/T\w{6,40}/B\w{6,40}/\w{16,}"
+    ),
     "a Google API key": re.compile(r"\bAIza[A-Za-z0-9_-]{35}"),
     "a Stripe key": re.compile(r"\b[rs]k_live_[A-Za-z0-9]{16,}"),
-    "an API key of a model provider": re.compile(r"\bsk-(?=[A-Za-z_-]*\d)[A-Za-z0-9_-]{32,}"),
+    "an API key of a model provider": re.compile(
+        r"\b(?:sk-(?=[A-Za-z_-]{0,100}\d)[A-Za-z0-9_-]{32,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
+        r"|pplx-[A-Za-z0-9]{40,}|r8_[A-Za-z0-9]{30,})"
+    ),
     "an npm token": re.compile(r"\bnpm_[A-Za-z0-9]{36}\b"),
     "a PyPI token": re.compile(r"\bpypi-[A-Za-z0-9_-]{50,}"),
     "a Hugging Face token": re.compile(r"\bhf_[A-Za-z0-9]{30,}\b"),
     "a SendGrid key": re.compile(r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
-    "a JSON web token": re.compile(r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    "a JSON web token": re.compile(
+        # bounded: a text full of beginnings would be searched for as long as it is, squared
+        r"\beyJ[A-Za-z0-9_-]{10,500}\.eyJ[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,}"
+    ),
+    "an age key": re.compile(r"\bAGE-SECRET-KEY-1[0-9A-Z]{50,}"),
+    "a DigitalOcean token": re.compile(r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
+    "a Docker token": re.compile(r"\bdckr_[po]at_[A-Za-z0-9_-]{20,}"),
+    "a Vault token": re.compile(r"\bhvs\.[A-Za-z0-9_-]{24,}"),
+    "a Telegram token": re.compile(r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}\b"),
+    "an Azure storage key": re.compile(r"\bAccountKey=[A-Za-z0-9+/]{60,}"),
+    "a bearer token": re.compile(
+        r"(?i:\bauthorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:bearer|basic)) [A-Za-z0-9._~+/-]{20,}"
+    ),
+    "a password, as files of variables have it": re.compile(
+        # as in a file that was called .env: no call, no reference to another variable, with a digit in it
+        r"(?m)^(?:export )?[A-Z0-9_]{0,80}"
+        r"(?:PASSWORDS?|PASSWD|SECRETS?|(?:API|ACCESS|SECRET|PRIVATE)_?KEY|TOKEN)"
+        r"=['\"]?(?=[^\s'\"]{0,100}\d)[^\s'\"$<>(){}\[\]]{6,}['\"]?[ \t]*\r?$"
+    ),
     "a password in an address": re.compile(
         r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/@\"'<>{}$]+:(?!(?:pass|password|passwd|pw|secret|x+|\*+|\.+)@)"
         r"[^\s:/@\"'<>{}$]{3,}@"
@@ -57,19 +118,61 @@ def secret_name(path: str) -> str:
     :param path: with ``/``.
     """
     pure = PurePosixPath(path)
-    name = pure.name.lower()
+    name = _original(_plain(pure.name))
     if name.endswith(_HARMLESS):
         return ""
+    above = _plain(pure.parent.name)
     listed = any(fnmatchcase(name, pattern) for pattern in _NAMES)
-    beside = (pure.parent.name.lower(), name) in _PARENTS
+    beside = (above, name) in _PARENTS
     data = PurePosixPath(name).suffix in _DATA and _DATA_NAME.search(name)
     return f"{pure.name} is a file that usually holds secrets" if listed or beside or data else ""
 
 
-def secret_in(text: str) -> str:
-    """Say in words which secret a text seems to hold, and in which of its lines; empty where none."""
-    found = [(match.start(), name) for name, shape in _TEXTS.items() if (match := shape.search(text))]
+def _plain(name: str) -> str:
+    """Return a name in small letters, without what is not seen and in the usual forms of letters."""
+    seen = "".join(one for one in name if unicodedata.category(one) != "Cf")
+    return unicodedata.normalize("NFKC", seen).casefold()
+
+
+def _original(name: str) -> str:
+    """Return the name of what a file is a copy of."""
+    if name.startswith(".#") or (name.startswith("#") and name.endswith("#")):
+        name = name.removeprefix(".").strip("#")
+    while (shorter := _COPY.sub("", name)) and shorter != name:
+        swapped = re.search(r"\.sw[a-p]$", name) and shorter.startswith("..")
+        name = shorter[1:] if swapped else shorter
+    return name
+
+
+def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
+    """Say in words which secret a text seems to hold, and in which of its lines; empty where none.
+
+    :param first: with `last`, the lines that count: a secret counts where a part of it is in them.
+    """
+    begin, end = _span(text, first, last)
+    found = [(at, name) for name, shape in _TEXTS.items() if (at := _first(shape, text, begin, end)) >= 0]
     if not found:
         return ""
     at, name = min(found)
     return f"line {text.count(chr(10), 0, at) + 1} seems to hold {name}"
+
+
+def _span(text: str, first: int, last: int | None) -> tuple[int, int]:
+    """Return where lines begin and end."""
+    begin = 0
+    for _ in range(first - 1):
+        begin = text.find("\n", begin) + 1 or len(text)
+    end = len(text) if last is None else begin
+    for _ in range(first - 1, last or 0):
+        end = text.find("\n", end) + 1 or len(text)
+    return begin, end
+
+
+def _first(shape: re.Pattern[str], text: str, begin: int, end: int) -> int:
+    """Return where the first match begins of which a part is between two places; -1 without one."""
+    for match in shape.finditer(text):
+        if match.start() >= end:
+            break
+        if match.end() > begin:
+            return match.start()
+    return -1

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import ContextResolutionError, did_you_mean
 from tideate_core.workspace.contexts.extraction import Reference, parse_reference
 from tideate_core.workspace.contexts.git import read_changes
+from tideate_core.workspace.contexts.hard_links import HardLinks
 from tideate_core.workspace.contexts.items import ContextItem
 from tideate_core.workspace.contexts.reading import Raw, read_raw
-from tideate_core.workspace.contexts.secrets import secret_name
+from tideate_core.workspace.contexts.secrets import secret_in, secret_name
 from tideate_core.workspace.contexts.sections import find_section, headings
 from tideate_core.workspace.contexts.symbols import can_outline, outline
 from tideate_core.workspace.contexts.tree import draw_tree
@@ -47,6 +48,7 @@ class Sources:
         self._workspace = workspace
         self._around = around
         self._limit = limit
+        self.links = HardLinks(workspace.root)
         self._makers: dict[str, Callable[[str, Reference | None], Awaitable[ContextItem]]] = {
             "@buffer": self._buffer,
             "@diagnostics": self._diagnostics,
@@ -91,7 +93,8 @@ class Sources:
         first, last = heading.start, min(heading.end, len(lines))
         about = f"section {heading.title!r}, lines {first + 1}-{last}{_state(raw, ', ')}"
         cut = raw.cut if last == len(lines) else ""
-        return ContextItem(mention, raw.path, "".join(lines[first:last]), "section", about, "markdown", cut)
+        content, why = "".join(lines[first:last]), secret_in(raw.text, first + 1, last)
+        return ContextItem(mention, raw.path, content, "section", about, "markdown", cut, reason=why)
 
     async def _file(self, mention: str, reference: Reference | None) -> ContextItem:
         if reference is None:
@@ -118,8 +121,9 @@ class Sources:
         about = f"lines {first}-{until}" + ("" if until == last else " (it has no more)")
         content = "".join(lines[first - 1 : until])
         language = language_of(raw.path)
-        cut = raw.cut if until < last else ""
-        return ContextItem(mention, raw.path, content, "section", about + _state(raw, ", "), language, cut)
+        cut, why = raw.cut if until < last else "", secret_in(raw.text, first, until)
+        about += _state(raw, ", ")
+        return ContextItem(mention, raw.path, content, "section", about, language, cut, reason=why)
 
     async def _raw(self, mention: str, path: str) -> Raw:
         real = self._workspace.resolve(path)
@@ -140,8 +144,8 @@ class Sources:
             raise ContextResolutionError(mention, "nothing is selected; select lines, or give a range")
         first, last = self._around.selection
         content = "".join(_lines(text)[first - 1 : last])
-        language = language_of(name, self._around.filetype)
-        return ContextItem(mention, name, content, "section", f"lines {first}-{last}", language)
+        language, why = language_of(name, self._around.filetype), secret_in(text, first, last)
+        return ContextItem(mention, name, content, "section", f"lines {first}-{last}", language, reason=why)
 
     async def _diagnostics(self, mention: str, _: Reference | None) -> ContextItem:
         found = self._around.diagnostics
@@ -202,7 +206,8 @@ class Sources:
 
     async def _project_symbols(self, mention: str, path: str, root: Path) -> ContextItem:
         names = [name for name in await self._below(mention, path) if _is_code(name)]
-        lines, read = await asyncio.to_thread(_outlines, root, names[:OUTLINED], self._limit)
+        links = self.links
+        lines, read = await asyncio.to_thread(_outlines, root, names[:OUTLINED], self._limit, links)
         cut = f"only {read} of {len(names)} files were read" if read < len(names) else ""
         content = "\n".join(lines) or "nothing is defined here"
         return ContextItem(mention, path, content, "variable", "what is defined, with line numbers", cut=cut)
@@ -241,12 +246,14 @@ def _is_code(name: str) -> bool:
     return can_outline(name) and language_of(name) != "markdown" and not secret_name(name)
 
 
-def _outlines(root: Path, names: Sequence[str], limit: int) -> tuple[list[str], int]:
+def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) -> tuple[list[str], int]:
     """Return the outlines of files, and of how many of them until there were enough lines."""
     lines: list[str] = []
     for read, name in enumerate(names):
         if len(lines) >= OUTLINE_LINES:
             return lines, read
+        if links.reason(root / name):
+            continue
         try:
             data = (root / name).read_bytes()[:limit]
             found = outline(data.decode("utf-8"), name)
