@@ -286,7 +286,7 @@ def _reply(result: AgentRunResult[Any], schema: type[BaseModel] | None, origin: 
         raise InvalidReply(f"adapter {origin.name!r} ({origin.address}) gave an empty answer")
     return Reply(
         text=text,
-        model=response.model_name or "",
+        model=origin.cut(response.model_name or ""),
         parsed=result.output if schema is not None else None,
         usage=Usage(used.input_tokens, used.output_tokens, cost),
         truncated=response.finish_reason == "length",

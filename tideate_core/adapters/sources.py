@@ -129,7 +129,7 @@ class ServerSource:
         if known and self._config.model not in known:
             raise AdapterError(
                 f"adapter {self._name!r} ({self._config.base_url}) answers but does not list the model "
-                f"{self._config.model!r} (it lists: {', '.join(known[:8])})"
+                f"{self._config.model!r} (it lists: {opened.origin.cut(', '.join(known[:8]))})"
             )
         return f"{self._config.base_url} answers; model {self._config.model!r}"
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from tideate_core.errors import (
     AdapterError,
@@ -129,6 +131,17 @@ class Origin:
     secret: str = ""
     """The key, which is cut out of the provider's words."""
 
+    def cut(self, said: str) -> str:
+        """Return words without the key, as it is or as libraries and addresses write it."""
+        if not self.secret:
+            return said
+        key = self.secret
+        for form in dict.fromkeys(
+            (key, repr(key)[1:-1], json.dumps(key)[1:-1], quote(key), quote(key, safe=""))
+        ):
+            said = said.replace(form, "[key]")
+        return said
+
 
 def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> AdapterError | None:
     """Return our error for a model library's, None if it is not one of theirs.
@@ -139,7 +152,7 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
     if entry is None:
         return None
     kind, what = entry
-    words = _words(error, origin.secret)
+    words = _words(error, origin)
     if kind is AdapterError and any(code in repr(getattr(error, "body", "")) for code in CONTEXT_CODES):
         kind, what = TABLE["ModelContextWindowExceededError"]
     if streamed and kind is AdapterUnavailable:
@@ -148,7 +161,11 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
     if kind is RateLimited:
         return _rate_limited(error, message)
     if kind is AuthenticationFailed:
-        used = f"; the key comes from {origin.key_source}" if origin.key_source else "; no key is configured"
+        used = (
+            f"; the key comes from {origin.cut(origin.key_source)}"
+            if origin.key_source
+            else "; no key is configured"
+        )
         return AuthenticationFailed(message + used)
     return kind(message)
 
@@ -171,14 +188,13 @@ def _rate_limited(error: Exception, message: str) -> RateLimited:
     return RateLimited(message + hint, seconds)
 
 
-def _words(error: Exception, secret: str) -> str:
+def _words(error: Exception, origin: Origin) -> str:
     """Return what the provider said, or the innermost reason of a failed connection."""
     said = _said(getattr(error, "body", None))
     if not said:
         said = next((str(link) for link in reversed(_chain(error)) if str(link)), type(error).__name__)
-    if secret:
-        # before anything is cut off or joined; libraries quote what they refuse as a repr
-        said = said.replace(secret, "[key]").replace(repr(secret)[1:-1], "[key]")
+    # before anything is cut off or joined
+    said = origin.cut(said)
     said = " ".join(NOISE.sub("", PLAIN_WORDS.get(said, said)).split())
     return said if len(said) <= LONGEST_WORDS else said[:LONGEST_WORDS] + "…"
 

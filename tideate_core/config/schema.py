@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 __all__ = [
     "AdapterConfig",
@@ -47,6 +47,17 @@ class AdapterConfig(_Section):
         if self.api_key_env and self.api_key_command:
             raise ValueError("give api_key_env or api_key_command, not both")
         return self
+
+    @field_validator("base_url")
+    @classmethod
+    def _address_only(cls, base_url: str) -> str:
+        if re.search(r"[@?#]", base_url):
+            # addresses stand in messages, logs and summaries
+            raise ValueError(
+                "an address without `@`, `?` and `#` is wanted: a password or key in it would be shown in "
+                "messages; use api_key_env or api_key_command"
+            )
+        return base_url
 
 
 class WorkflowConfig(_Section):
