@@ -15,11 +15,12 @@ from tideate_core.engine.builtin.review import review_and_apply
 from tideate_core.engine.handoff.files import FILES, LARGEST, read, write_file, write_json
 from tideate_core.engine.handoff.models import PlanFile, TestManifest
 from tideate_core.engine.handoff.progress import artifacts_of, now, state_of
-from tideate_core.errors import ConfigError, InvalidInput, StepFailed
+from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot, StepFailed
 from tideate_core.gates.inputs import ExecutionPlan, PlanStep
 from tideate_core.project import Documents, name_in_project, read_document
 from tideate_core.workflows import Confirm
 from tideate_core.workflows.machine_files import shown_path
+from tideate_core.workspace.new_names import wrong_name
 from tideate_core.workspace.patchset import patch_of, states_of
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ async def plan(step: StepContext) -> Confirm:
     given = str(step.inputs.get("plan") or "")
     name = given or f"{documents.folder}/{FILES['plan'].path}"
     wanted = await asyncio.to_thread(_read_plan, root, name)
+    _refuse_foreign(step, wanted)
     await _tell(step, wanted, done=())
     files = sorted({file for one in wanted.coding for file in one.expected_outputs})
     title = " ".join(wanted.title.split())
@@ -117,7 +119,7 @@ async def manifest(step: StepContext) -> dict[str, Any]:
         branch=commit["branch"],
         patchset=edited["patchset"],
         changed_files=edited["files"],
-        tests=[name for name in dict.fromkeys(tests) if (root / name).exists()],
+        tests=[name for name in dict.fromkeys(tests) if (root / name).is_file()],
         checks=[one.description or one.name for one in wanted.steps if one.type in ("testing", "review")],
         timestamp=now(),
     )
@@ -158,6 +160,21 @@ def _read_plan(root: Path, name: str) -> PlanFile:
     except ConfigError as error:
         raise InvalidInput(str(error)) from error
     return read(path, content, PlanFile)
+
+
+def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
+    """Refuse a plan that names files of somebody else.
+
+    :raises InvalidInput: one leads out of the project, is private, or is no name for a new file.
+    """
+    for one in wanted.steps:
+        for name in one.expected_outputs:
+            try:
+                path = step.workspace.resolve(name)
+            except OutsideRoot as error:
+                raise InvalidInput(f"the plan's step {one.id!r}: {error}") from error
+            if not path.exists() and (wrong := wrong_name(name)):
+                raise InvalidInput(f"the plan's step {one.id!r}: {name!r} is no name for a new file: {wrong}")
 
 
 def _failure(one: dict[str, Any]) -> str:

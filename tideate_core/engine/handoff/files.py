@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FILES", "LARGEST", "HandoffFile", "read", "text_of", "write_file", "write_json"]
 
-LARGEST: Final = 16 * 1024 * 1024
+LARGEST: Final = 1024 * 1024
 """Bytes of a file that is read."""
 MOST_TOLD: Final = 20
 

@@ -5,9 +5,19 @@ Other programs write and read these files: keys that are not ours are left alone
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+import unicodedata
+from graphlib import CycleError, TopologicalSorter
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    field_validator,
+    model_validator,
+)
 from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
@@ -21,13 +31,40 @@ __all__ = [
     "TestManifest",
 ]
 
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_SEEN: Final = frozenset("\n\t\u200c\u200d")
+"""Of these what a text may have: the last two join letters and emoji."""
+
+
+def _of_text(value: str) -> str:
+    """Refuse what a terminal obeys, what reorders a line and what only a model sees."""
+    for one in value.replace("\r\n", "\n"):
+        if one not in _SEEN and unicodedata.category(one) in _UNSEEN:
+            raise PydanticCustomError(
+                "unseen", "the text has U+{code}, which is not shown; remove it", {"code": f"{ord(one):04X}"}
+            )
+    return value
+
+
+def _printable(value: str) -> str:
+    for one in value:
+        if not one.isprintable():
+            raise PydanticCustomError(
+                "unseen", "the name has U+{code}, which is not shown; remove it", {"code": f"{ord(one):04X}"}
+            )
+    return value
+
+
 StepKind = Literal["planning", "coding", "testing", "review"]
 Status = Literal["pending", "running", "completed", "failed"]
-Word = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
-Prose = Annotated[str, StringConstraints(max_length=20_000)]
+Word = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
+PlannedName = Annotated[str, StringConstraints(min_length=1, max_length=4_096), AfterValidator(_printable)]
+Prose = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_of_text)]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00-\x1f\x7f]+$")]
 MOST = 1_000
 """Most files, and most steps, of a plan."""
+MOST_NAMED: Final = 10
+"""Steps of a circle that a message names."""
 
 
 class _Shape(BaseModel):
@@ -44,7 +81,7 @@ class PlannedStep(_Shape):
     description: Prose = ""
     dependencies: list[Word] = Field(default_factory=list, max_length=MOST)
     """Ids of steps that come before."""
-    expected_outputs: list[FileName] = Field(default_factory=list, max_length=MOST)
+    expected_outputs: list[PlannedName] = Field(default_factory=list, max_length=MOST)
     """Files that it writes, relative to the root."""
 
 
@@ -79,6 +116,7 @@ class PlanFile(_Shape):
                     "the step {id} depends on {missing}, which is no step of this plan",
                     {"id": repr(step.id), "missing": repr(missing)},
                 )
+        _refuse_circles(self.steps)
         if not self.coding:
             raise PydanticCustomError(
                 "nothing_to_code", "no step is of the type 'coding': there is nothing to do"
@@ -95,6 +133,18 @@ class PlanFile(_Shape):
         """The objective in a line."""
         first = next((line.strip() for line in self.objective.splitlines() if line.strip()), "")
         return first or ", ".join(step.name for step in self.coding)
+
+
+def _refuse_circles(steps: list[PlannedStep]) -> None:
+    try:
+        TopologicalSorter({step.id: step.dependencies for step in steps}).prepare()
+    except CycleError as error:
+        names = " → ".join(map(repr, error.args[1][:MOST_NAMED])) + (
+            " → …" if error.args[1][MOST_NAMED:] else ""
+        )
+        raise PydanticCustomError(
+            "circle", "these steps depend on each other: {names}", {"names": names}
+        ) from None
 
 
 class StepState(PlannedStep):
