@@ -185,7 +185,6 @@ class House:
         git(shell, "add", "-A")
         git(shell, "commit", "-q", "-m", "start")
         shell.write(PLAN_FILE, json.dumps(PLAN))
-        assert shell.run("trust", "--yes").returncode == 0
         self.before = self.fingerprint()
 
     def fingerprint(self) -> dict[str, bytes]:
@@ -361,6 +360,7 @@ def test_documents_that_lie_there_are_not_believed_and_a_message_has_one_line(ho
         house.shell.write(f".tideate/{name}", json.dumps(value))
     house.model.says("executor", edits({"src/greet.py": GREET.replace("Hello", "Bye")}))
     words = "Greet\n\nSigned-off-by: Boss <boss@example.invalid>\nReviewed-by: Boss"
+    assert house.shell.run("trust", "--yes").returncode == 0
     done = house.run(plan(planId="$(touch pwned); -D main", objective=words), "--yes", "--json")
     assert done.returncode == 1, done.stderr
     assert "the tests failed" in json.loads(done.stdout)["error"]

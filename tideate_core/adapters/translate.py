@@ -136,9 +136,9 @@ class Origin:
         if not self.secret:
             return said
         key = self.secret
-        for form in dict.fromkeys(
-            (key, repr(key)[1:-1], json.dumps(key)[1:-1], quote(key), quote(key, safe=""))
-        ):
+        quoted = (repr(key)[1:-1], json.dumps(key)[1:-1], key.replace("/", "\\/"))
+        written = (*quoted, quote(key), quote(key, safe=""))
+        for form in dict.fromkeys((key, *written)):
             said = said.replace(form, "[key]")
         return said
 
