@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Shell
     from tests.support.model_server import ModelServer
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 SECONDS: Final = 6.0
 """Of the processor, for one file."""
@@ -228,7 +228,6 @@ def test_a_schema_fetches_nothing(listening: Listening, reference: str, keyword:
     assert listening.connections() == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "items", ["range(1000000)|list", "range(100000)", "'x' * 9", "range(99999)|map('string')"]
 )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["answering", "shell"]
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 # put together here, so that no scanner takes this file for a leak
 BODY: Final = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"
