@@ -151,7 +151,7 @@ def test_a_person_who_is_asked_sees_why_and_what_was_written_and_keeps_it(
 ) -> None:
     terminal = shell.open("run", "small.workflow", "go", "-i", "confirm=second")
     terminal.wait_for("first:")
-    terminal.wait_for("the first is done")
+    terminal.wait_for("the first is **done**")
     terminal.wait_for("when: there is more to do")
     terminal.wait_for("because: more is left")
     terminal.wait_for("Do the second thing.")

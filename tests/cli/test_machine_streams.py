@@ -132,11 +132,11 @@ def test_names_of_files_are_shown_without_what_steers_a_terminal(shell: Shell) -
     shell.write(name, UGLY)
     for arguments in (("--check",), ()):
         done = shell.run("machine", "format", name, *arguments)
-        assert "formatted: a␛[31m␊.workflow\n" in done.stdout + done.stderr
+        assert "formatted: a\\x1b[31m\\n.workflow\n" in done.stdout + done.stderr
     done = shell.run("machine", "export", name.replace("a", "./b"), "-o", name)
     assert "\x1b" not in done.stderr
     shell.write("c.workflow", SMALL)
-    assert "written: b␛␊\n" in shell.run("machine", "export", "c.workflow", "-o", "b\x1b\n").stderr
+    assert "written: b\\x1b\\n\n" in shell.run("machine", "export", "c.workflow", "-o", "b\x1b\n").stderr
 
 
 def test_a_directory_is_searched_for_plain_names(shell: Shell) -> None:

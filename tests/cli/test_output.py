@@ -11,11 +11,11 @@ from tideate_core.cli.output import visible
     ("text", "shown"),
     [
         ("plain ünïcode 日本 \N{SNOWMAN}\n\ttab", "plain ünïcode 日本 \N{SNOWMAN}\n\ttab"),
-        ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
-        ("a\rb\x08c\x07", "a␍b␈c␇"),
-        ("\x9b31m\x7f", "<U+009B>31m<U+007F>"),
-        ("if a\u202e{\u2066}", "if a<U+202E>{<U+2066>}"),
-        ("half \ud800", "half <U+D800>"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("a\rb\x08c\x07", r"a\rb\x08c\x07"),
+        ("\x9b31m\x7f", r"\u009b31m\x7f"),
+        ("if a\u202e{\u2066}", r"if a\u202e{\u2066}"),
+        ("half \ud800", r"half \ud800"),
         ("family: \U0001f468\u200d\U0001f469", "family: \U0001f468\u200d\U0001f469"),
     ],
 )

@@ -176,7 +176,7 @@ def test_the_running_check_shows_its_command_and_its_last_line_in_one_row_each()
     assert "task · fake" in title
     assert "verifying" in step
     assert "python -m pytest xxx" in check
-    assert "│ collected␛[2J 3" in output
+    assert r"│ collected\x1b[2J 3" in output
     assert max(map(len, (check, output))) < 200, "a row is a line"
 
 

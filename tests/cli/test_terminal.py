@@ -49,7 +49,7 @@ def refactoring(shell: Shell, answering: ModelServer) -> tuple[Terminal, Path]:
     new = TWO.replace("return 1", "return 10").replace("return 2", "return 20")
     answering.answers("Rewrite these lines", f"```python\n{new}```")
     terminal = shell.open("run", "refactor", "times ten", "--file", "a.py")
-    terminal.wait_for("• it counts")
+    terminal.wait_for("- it *counts*")
     terminal.wait_for("Refactor lines 1-14 of a.py along this analysis? [y/N]")
     terminal.type("y\n")
     terminal.wait_for("+    return 20")
@@ -269,7 +269,7 @@ def test_an_answer_cannot_steer_the_terminal(shell: Shell, answering: ModelServe
     assert terminal.wait_exit() == 0
     assert "\x1b]0;owned" not in terminal.raw
     assert "\x1b[2J" not in terminal.raw
-    assert "before␛]0;owned␇␛[2Jafter" in terminal.text
+    assert r"before\x1b]0;owned\x07\x1b[2Jafter" in terminal.text
 
 
 def test_with_stdout_elsewhere_questions_are_still_asked(shell: Shell, answering: ModelServer) -> None:

@@ -209,7 +209,7 @@ def test_hostile_texts_show_as_they_are(editor: Editor) -> None:
     project(editor, Odd="odd.txt")
     (editor.cwd / "odd.txt").write_bytes(b"one\r\n\x1b[31mred\x07\n")
     editor.command("Workflow context")
-    assert preview(editor, "red")[-2:] == ["^[[31mred^G", ""]
+    assert preview(editor, "red")[-2:] == [r"\x1b[31mred\x07", ""]
 
 
 # -- runs -------------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.text import Text
 
-from tideate_core.cli.output import visible
+from tideate_core.cli.output import label, visible
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, unified_diff
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class ReviewedFile:
 
     def patch(self) -> Text:
         """Render the whole change."""
-        return patch_text(unified_diff(self.change))
+        target = None if self.change.move_to is None else label(self.change.move_to)
+        return patch_text(unified_diff(replace(self.change, path=label(self.change.path), move_to=target)))
 
     def hunk_patch(self, index: int) -> Text:
         """Render one hunk, with its surroundings."""

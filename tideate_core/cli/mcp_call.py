@@ -109,7 +109,7 @@ async def _refused(client: MCPClient, tool: Tool, arguments: dict[str, Any], pol
             "--yes allows this call, and in a terminal it can be allowed always"
         )
     # here, because it takes the engine
-    from tideate_core.cli.questions import Questions, subject_matter
+    from tideate_core.cli.questions import Questions
     from tideate_core.engine import ConfirmationRequest
     from tideate_core.engine.tools.permission import FOR_PROJECT, described
 
@@ -122,8 +122,6 @@ async def _refused(client: MCPClient, tool: Tool, arguments: dict[str, Any], pol
         details=described(tool, arguments),
         payload={"single": True},
     )
-    for part in subject_matter(request):
-        messages().print(part)
     decision = await Questions(messages()).ask(request)
     if decision.value == FOR_PROJECT:
         client.permissions.allow(tool)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
 from tideate_core.errors import InvalidWorkflowFile
+from tideate_core.visible import label, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,31 +38,9 @@ __all__ = [
     "visible",
 ]
 
-BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""Reorder the text around them, so that a diff may show another change than the one it holds."""
-
 LONGEST_PATH = 12
-
-
-def visible(text: str) -> str:
-    """Replace what a terminal would obey instead of show: escape sequences and reordering."""
-    return "".join(_shown(character) for character in text)
-
-
-def label(name: object) -> str:
-    """Return a file's name as it can be shown inside of one line."""
-    return visible(str(name)).replace("\n", "␊").replace("\t", "␉")
-
-
-def _shown(character: str) -> str:
-    if character in "\n\t" or character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)  # the control pictures block, in the same order
-    if character in BIDI or unicodedata.category(character) in ("Cc", "Cs"):
-        return f"<U+{code:04X}>"
-    return character
+MOST_COLOURED = 100_000
+"""Characters of a text; to colour more would be felt."""
 
 
 def markdown(text: str) -> Markdown:
@@ -75,6 +53,8 @@ def markdown(text: str) -> Markdown:
 
 def markdown_source(text: str) -> Text:
     """Colour Markdown as it is written: rendered, `__init__` would lose its underscores."""
+    if len(text) > MOST_COLOURED:
+        return Text(visible(text).rstrip("\n"))
     from rich.syntax import Syntax  # here for the same reason
 
     return Syntax("", "markdown", theme="ansi_dark").highlight(visible(text).rstrip("\n"))
@@ -82,12 +62,12 @@ def markdown_source(text: str) -> Text:
 
 def messages() -> Console:
     """Return the console of everything that is not a result."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def results() -> Console:
     """Return the console of results that are made for people; without a terminal they are plain."""
-    return Console(highlight=False)
+    return Console(highlight=False, markup=False, emoji=False)
 
 
 def tell(console: Console, text: Text, *, indent: int = 2) -> None:
@@ -154,7 +134,7 @@ def print_result(result: WorkflowResult) -> None:
     elif _is_prose(result):
         Console().print(markdown(text))
     else:
-        Console(highlight=False).print(Text(visible(text)))
+        results().print(Text(visible(text)))
     sys.stdout.flush()
 
 

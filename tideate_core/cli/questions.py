@@ -10,12 +10,16 @@ from rich.text import Text
 from tideate_core.cli.diffs import ReviewedFile
 from tideate_core.cli.documents import Draft, document_matter
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
-from tideate_core.cli.output import label, markdown, visible
+from tideate_core.cli.matter import Matter
+from tideate_core.cli.output import label, markdown_source, visible
 from tideate_core.cli.plantext import plan_from_text, plan_to_text
 from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN
+from tideate_core.visible import shortened_runs
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console, RenderableType
 
     from tideate_core.engine import ConfirmationRequest
@@ -32,6 +36,10 @@ TOOL_HELP = (
     "y this once · r in this run from now on · a always in this project, until the tool changes · n no"
 )
 CALL_HELP = "y this once · a always in this project, until the tool changes · n no"
+PAGES = "d"
+PAGES_HELP = " · d show all of it, page by page"
+LONGEST_QUESTION = 400
+"""Characters of a question that stands on the line of its answer."""
 PICK_HELP = "y take it · n leave it · a take this and the rest of the file · s leave them"
 
 
@@ -48,7 +56,9 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     if request.kind == "document":
         shown += document_matter(request.payload, coloured=rendered, asked=request.message)
     if request.details:
-        shown.append(markdown(request.details) if rendered else Text(visible(request.details)))
+        # as it is written: rendered, Markdown leaves out comments and where images and links lead
+        details = request.details
+        shown.append(markdown_source(details) if rendered else Text(visible(details)))
     return [*shown, *_warnings(request)]
 
 
@@ -72,9 +82,18 @@ class Questions:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._keyboard = Keyboard(console)
+        self._matter = Matter(console, [])
 
-    async def ask(self, request: ConfirmationRequest) -> Decision:
-        """Ask, after the subject matter was shown."""
+    async def ask(self, request: ConfirmationRequest, said: Sequence[RenderableType] = ()) -> Decision:
+        """Show what the question is about, and ask.
+
+        :param said: stands before it.
+        """
+        about: list[RenderableType] = [*said, *subject_matter(request)]
+        if _is_long(request.message):
+            about.append(Text(visible(request.message), style="bold"))
+        self._matter = Matter(self._console, about)
+        self._matter.show()
         if request.kind == "plan":
             return await self._plan(request)
         if request.kind == "review":
@@ -145,19 +164,16 @@ class Questions:
             if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
-            for part in document_matter({"text": draft.text}, coloured=True):
-                self._console.print(part)
+            await self._show(document_matter({"text": draft.text}, coloured=True), paged=answer == "d")
 
     async def _review(self, request: ConfirmationRequest) -> Decision:
         files = [ReviewedFile.of(file) for file in request.payload["files"]]
         help_text = "y all · n none · p pick hunk by hunk · d show again"
         while True:
             answer = await self._choose(request.message, "y/N/p/d", help_text, YES | NO | {"a", "p", "d"})
-            if answer == "d":
-                for file in files:
-                    self._console.print(file.patch())
-            else:
+            if answer != "d":
                 break
+            await self._matter.turn_pages(self._keyboard)
         if answer is None:
             return ENDED
         if answer == "p":
@@ -177,11 +193,11 @@ class Questions:
 
     async def _pick_from(self, file: ReviewedFile) -> list[int] | None:
         """Return the hunks that were taken, None where the input ended."""
-        name = file.change.path or "the text"
+        name = label(file.change.path) if file.change.path else "the text"
         accepted: list[int] = []
         count = len(file.everything)
         for index in file.everything:
-            self._console.print(file.hunk_patch(index) if file.pickable else file.patch())
+            await self._show([file.hunk_patch(index) if file.pickable else file.patch()])
             part = f"Take hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
             answer = await self._choose(f"{part} {name}?", "y/N/a/s", PICK_HELP, YES | NO | {"a", "s"})
             if answer is None:
@@ -196,25 +212,43 @@ class Questions:
 
     async def _choose(self, question: str, keys: str, help_text: str, known: frozenset[str]) -> str | None:
         """Ask until the answer is a known one; None at the end of input."""
+        pages = self._matter.is_long and PAGES not in known
         while True:
-            answer = await self._line(question, keys)
+            answer = await self._line(question, f"{keys}/{PAGES}" if pages else keys)
             if answer is None or answer in known:
                 return answer
-            self._console.print(help_text, style="dim")
+            if answer == PAGES and pages:
+                await self._matter.turn_pages(self._keyboard)
+            else:
+                self._console.print(f"{help_text}{PAGES_HELP if pages else ''}", style="dim")
 
     async def _line(self, question: str, keys: str) -> str | None:
-        line = await self._keyboard.line(Text.assemble((visible(question), "bold"), (f" [{keys}]", "cyan")))
+        words = "Yes?" if _is_long(question) else shortened_runs(visible(question)).replace("\t", r"\t")
+        line = await self._keyboard.line(Text.assemble((words, "bold"), (f" [{keys}]", "cyan")))
         return None if line is None else line.lower()
+
+    async def _show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
+        self._matter = Matter(self._console, parts)
+        if paged:
+            await self._matter.turn_pages(self._keyboard)
+        else:
+            self._matter.show()
+
+
+def _is_long(question: str) -> bool:
+    """Tell a question that is read like a text; what answers it is asked below it."""
+    return "\n" in question or len(question) > LONGEST_QUESTION
 
 
 def _plan_table(files: list[dict[str, Any]]) -> Table:
     table = Table("", "action", "file", "why", box=None, header_style="dim", padding=(0, 1))
     styles = {"create": "green", "delete": "red", "move": "yellow"}
     for number, file in enumerate(files, start=1):
-        target = f" → {file['move_to']}" if file.get("move_to") else ""
+        target = f" → {label(file['move_to'])}" if file.get("move_to") else ""
         action = Text(file["action"], style=styles.get(file["action"], ""))
-        path = Text(visible(file["path"] + target), overflow="fold")
-        table.add_row(str(number), action, path, Text(visible(file.get("why", ""))))
+        path = Text(label(file["path"]) + target, overflow="fold")
+        why = Text(" ".join(visible(file.get("why", "")).split()), overflow="fold")
+        table.add_row(str(number), action, path, why)
     return table
 
 

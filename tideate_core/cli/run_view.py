@@ -101,6 +101,7 @@ class RunView:
 
     def _fitted(self, row: Text) -> Text:
         # a row is a line: the view erases as many as it has
+        row = Text(" ").join(row.split("\n")) if "\n" in row.plain else row
         row.truncate(self._console.width, overflow="ellipsis")
         return row
 

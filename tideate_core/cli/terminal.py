@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
-from tideate_core.cli.output import markdown, visible
+from tideate_core.cli.output import markdown_source, visible
 from tideate_core.cli.progress import Progress
 from tideate_core.cli.questions import Questions, answered, subject_matter
 from tideate_core.engine import EventName
@@ -63,17 +63,13 @@ class TerminalFrontEnd:
                 return await self._confirm(request)
 
     async def _confirm(self, request: ConfirmationRequest) -> Decision:
-        self._show_said()
-        for part in subject_matter(request, rendered=self._live):
+        said = self._take_said()
+        decision = declined_unasked(request) if self._policy is None else await self._policy.confirm(request)
+        if decision is None:
+            return await Questions(self._console).ask(request, said)
+        for part in (*said, *subject_matter(request, rendered=self._live), answered(request, decision)):
             self._console.print(part, soft_wrap=not self._live)
-        if self._policy is not None:
-            decision = await self._policy.confirm(request)
-            self._console.print(answered(request, decision), soft_wrap=not self._live)
-            return decision
-        if (declined := declined_unasked(request)) is not None:
-            self._console.print(answered(request, declined), soft_wrap=not self._live)
-            return declined
-        return await Questions(self._console).ask(request)
+        return decision
 
     def emit(self, event: Event) -> None:
         self._progress.emit(event)
@@ -87,13 +83,13 @@ class TerminalFrontEnd:
     def _is_of_machine(self, event: Event) -> bool:
         return event.execution_id in self._machines
 
-    def _show_said(self) -> None:
-        """Print what a machine's last state wrote: who is asked whether to go on judges by it."""
+    def _take_said(self) -> list[Text]:
+        """Return what a machine's last state wrote: who is asked whether to go on judges by it."""
         if self._said is None:
-            return
+            return []
         (step, text), self._said = self._said, None
-        self._console.print(Text(visible(f"{step}:"), style="bold"), soft_wrap=not self._live)
-        self._console.print(markdown(text) if self._live else Text(visible(text)), soft_wrap=not self._live)
+        shown = markdown_source(text) if self._live else Text(visible(text))
+        return [Text(visible(f"{step}:"), style="bold"), shown]
 
     async def present(self, text: str, filetype: str) -> None:
         """Nothing to do: the text is the run's response, printed at its end."""

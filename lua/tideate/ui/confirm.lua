@@ -20,6 +20,7 @@ local M = {}
 local WIDTH = 64 -- of the text
 local AROUND = 5 -- rows of a dialog that are border or empty
 local NAMED = 30 -- cells of a prompt that name a run
+local MOST = 400 -- lines of details in the dialog
 
 --- What a run was asked, or its id, where the name of its workflow is not enough.
 ---@param question tideate.Question
@@ -44,31 +45,33 @@ function M.title(question)
   end
 end
 
----@param details string
+---@param details string[]
 ---@param shown boolean
 ---@return tideate.Chunk[][]
 local function detail_lines(details, shown)
-  local lines = {} ---@type tideate.Chunk[][]
-  local all = vim.split(vim.trim(details), '\n', { plain = true })
   if not shown then
-    local count = #all == 1 and '1 line' or ('%d lines'):format(#all)
+    local count = #details == 1 and '1 line' or ('%d lines'):format(#details)
     return { { { (' d shows the details (%s)'):format(count), 'TideateHint' } } }
   end
-  for _, line in ipairs(all) do
-    table.insert(lines, { { ' ' .. line } })
+  local beginning, left_out = require('tideate.ui.reading').beginning(details, MOST)
+  local lines = vim.tbl_map(function(line)
+    return { { ' ' .. line } }
+  end, beginning)
+  if left_out then
+    table.insert(lines, { { (' %s: d shows all'):format(left_out), 'TideateWarning' } })
   end
   return lines
 end
 
 --- Whether question and details can be shown without covering what they are about.
 ---@param message string
----@param details string
+---@param details string[]
 ---@return boolean
 local function fits_beside(message, details)
   local place = require('tideate.ui.place').free()
   local width = math.min(WIDTH, place.columns - 4)
   local rows = #require('tideate.ui.text').wrap(message, width - 2)
-  for _, line in ipairs(vim.split(details, '\n', { plain = true })) do
+  for _, line in ipairs(details) do
     rows = rows + math.max(1, math.ceil((vim.fn.strdisplaywidth(line) + 1) / width))
   end
   return rows + AROUND <= place.rows * 0.6
@@ -82,7 +85,8 @@ function M.open(question, respond)
   local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
   -- what a tool is called with is what is asked about
-  local expanded = details ~= '' and (question.kind == 'tool' or fits_beside(question.message, details))
+  local read = require('tideate.ui.reading').lines(details)
+  local expanded = details ~= '' and (question.kind == 'tool' or fits_beside(question.message, read))
   local dialog ---@type tideate.Dialog
 
   local function answer(accepted, reason, value)
@@ -112,6 +116,9 @@ function M.open(question, respond)
   end
   if details ~= '' then
     table.insert(keys, key({ 'd' }, 'details', 'show or hide the details', function()
+      if #read > MOST then
+        return require('tideate.ui.preview').open('details', details, 'markdown')
+      end
       expanded = not expanded
       dialog:show()
     end))
@@ -125,7 +132,7 @@ function M.open(question, respond)
     keys = keys,
     width = WIDTH,
     leaves = 6,
-    markdown = details ~= '',
+    markdown = details ~= '' and #read <= MOST,
     lines = function(width)
       local lines = require('tideate.ui.executed').lines(question, width)
       table.insert(lines, {})
@@ -134,7 +141,7 @@ function M.open(question, respond)
       end
       table.insert(lines, {})
       if details ~= '' then
-        vim.list_extend(lines, detail_lines(details, expanded))
+        vim.list_extend(lines, detail_lines(read, expanded))
         table.insert(lines, {})
       end
       return lines

@@ -72,6 +72,11 @@ function Dialog:watch()
   on({ 'CursorMoved', 'CursorMovedI', 'WinScrolled' }, function()
     self:step_aside()
   end)
+  on('WinScrolled', vim.schedule_wrap(function()
+    if not self.closed then
+      self:footer()
+    end
+  end))
   on({ 'VimResized', 'TabEnter' }, vim.schedule_wrap(function()
     if not self.closed then
       self:show()
@@ -245,6 +250,17 @@ function Dialog:hold_cursor()
   end
 end
 
+--- How much lies below the edge of the window.
+---@return tideate.Chunk[]
+function Dialog:below()
+  local lines = vim.api.nvim_buf_line_count(self.buf) - vim.fn.line('w$', self.win)
+  if lines <= 0 then
+    return {}
+  end
+  local words = (' ▼ %s more, <C-D> '):format(require('tideate.ui.reading').count(lines))
+  return { { words, 'TideateWarning' } }
+end
+
 --- What asks, and the keys, or how to get to them.
 function Dialog:footer()
   if not self.win or not vim.api.nvim_win_is_valid(self.win) then
@@ -256,7 +272,8 @@ function Dialog:footer()
   if self:focused() and not self.guard:ready() then
     footer = { require('tideate.ui.guard').HINT }
   elseif self:focused() or vim.w.tideate_over then
-    footer = text.keys(require('tideate.ui.keys').words(self.spec.keys), width)
+    footer = self:below()
+    vim.list_extend(footer, text.keys(require('tideate.ui.keys').words(self.spec.keys), width - text.width(footer)))
   else
     -- <Esc> leads here only as long as it was never focused: it ends what the person is typing
     local way = self.stop_waiting and 'press <Esc>, or :Workflow ' or ':Workflow leads back '

@@ -71,7 +71,7 @@ end
 function Document:lines(width)
   local lines = self:head(width)
   table.insert(lines, { { (' %s'):format(('─'):rep(width - 2)), 'TideateBorder' } })
-  for _, line in ipairs(lines_of(self.text)) do
+  for _, line in ipairs(require('tideate.ui.reading').lines((self.text:gsub('\n$', '')))) do
     table.insert(lines, { { ' ' .. line } })
   end
   return lines
@@ -206,7 +206,7 @@ end
 function Document:dress(buf)
   vim.api.nvim_buf_call(buf, function()
     -- silent: a Neovim without the markdown parser complains, from 0.12 on
-    vim.cmd('silent! setfiletype ' .. self.filetype)
+    vim.cmd({ cmd = 'setfiletype', args = { self.filetype }, mods = { emsg_silent = true } })
   end)
   if self.filetype == 'markdown' then
     pcall(vim.treesitter.start, buf, 'markdown')
@@ -243,7 +243,7 @@ function M.open(question, respond)
     question = question,
     proposed = payload.text,
     text = #problems > 0 and before or payload.text,
-    filetype = payload.filetype or 'markdown',
+    filetype = (payload.filetype or ''):match('^[%w_.-]+$') or 'markdown',
     problems = problems,
     respond = respond,
   }, Document)

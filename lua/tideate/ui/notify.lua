@@ -100,6 +100,7 @@ end
 ---@param level? integer of `vim.log.levels`
 function M.notify(message, level)
   level = level or vim.log.levels.INFO
+  message = table.concat(vim.tbl_map(require('tideate.ui.text').plain, vim.split(message, '\n', { plain = true })), '\n')
   local line = vim.startswith(message, 'tideate') and message or 'tideate: ' .. message
   if replaced() then
     vim.notify(line, level, { title = 'tideate' })

@@ -28,8 +28,8 @@ Plan.__index = Plan
 ---@param file tideate.PlannedFile
 ---@return string
 local function name(file)
-  local full = file.move_to and (file.path .. ' → ' .. file.move_to) or file.path
-  return require('tideate.ui.text').plain(full)
+  local named = require('tideate.ui.text').name
+  return file.move_to and (named(file.path) .. ' → ' .. named(file.move_to)) or named(file.path)
 end
 
 ---@return tideate.PlannedFile[]
@@ -47,18 +47,23 @@ function Plan:file_lines(file, widest, width)
   local text = require('tideate.ui.text')
   local sign = M.SIGNS[file.action] or { '?', 'TideateWarning' }
   local out = self.out[file]
-  local label = text.pad(text.fit(name(file), widest), widest)
-  local line = {
-    { out and ' ○ ' or ' ● ', out and 'TideateOut' or 'TideateDone' },
-    { sign[1] .. ' ', out and 'TideateOut' or sign[2] },
-    { label .. '  ', out and 'TideateOut' or 'TideatePath' },
-  }
+  -- a path is never cut: its end may be what matters
+  local parts = text.pieces(name(file), vim.fn.strdisplaywidth(name(file)) > widest and width - 6 or widest)
+  local lines = {} ---@type tideate.Chunk[][]
+  for index, part in ipairs(parts) do
+    table.insert(lines, {
+      { index > 1 and '   ' or out and ' ○ ' or ' ● ', out and 'TideateOut' or 'TideateDone' },
+      { (index > 1 and ' ' or sign[1]) .. ' ', out and 'TideateOut' or sign[2] },
+      { text.pad(part, widest) .. '  ', out and 'TideateOut' or 'TideatePath' },
+    })
+  end
+  local line = lines[#lines]
   local why = (file.why or ''):gsub('%s+', ' ')
   local used = text.width(line)
   if why ~= '' and width - used >= 16 then
     table.insert(line, { text.fit(why, width - used - 1), out and 'TideateOut' or 'TideateHint' })
   end
-  return { line }
+  return lines
 end
 
 ---@param count integer
@@ -102,8 +107,10 @@ function Plan:lines(width)
   end
   widest = math.min(widest, math.floor(width * 0.55))
   for _, file in ipairs(self.files) do
-    vim.list_extend(lines, self:file_lines(file, widest, width))
-    self.rows[#lines] = file
+    for _, line in ipairs(self:file_lines(file, widest, width)) do
+      table.insert(lines, line)
+      self.rows[#lines] = file
+    end
   end
   table.insert(lines, {})
   table.insert(lines, { { ' ' .. self:summary(), self.message and 'TideateWarning' or 'TideateHint' } })
@@ -131,8 +138,11 @@ function Plan:toggle()
       self.editor:comment(file, self.out[file] or false)
     end
     self:redraw()
-    if self.rows[row + 1] then
-      vim.api.nvim_win_set_cursor(0, { row + 1, 0 })
+    while self.rows[row] == file do
+      row = row + 1
+    end
+    if self.rows[row] then
+      vim.api.nvim_win_set_cursor(0, { row, 0 })
     end
   end
 end

@@ -35,12 +35,15 @@ local function find_separator(text)
   return from, to
 end
 
---- A path as the text has it: in quotes if it would be read as something else.
+--- A path as the text has it: in quotes if it would be read as something else, with escapes of what is not seen.
 ---@param path string
 ---@return string
 local function quoted(path)
-  if find_separator(path) or path:find('->', 1, true) or path:find('^"') or vim.trim(path) ~= path then
-    return '"' .. path:gsub('[\\"]', '\\%0') .. '"'
+  local shown = require('tideate.ui.text').name(path)
+  if shown ~= path then
+    return '"' .. shown:gsub('"', '\\"') .. '"'
+  elseif find_separator(path) or path:find('->', 1, true) or path:find('^"') or vim.trim(path) ~= path then
+    return '"' .. path:gsub('"', '\\"') .. '"'
   end
   return path
 end
@@ -67,16 +70,35 @@ function M.format(files, out)
   return lines
 end
 
+local NAMED = { n = '\n', r = '\r', t = '\t', ['\\'] = '\\', ['"'] = '"' }
+
+--- What an escape between quotes stands for.
+---@param text string from the backslash on
+---@return string character, integer size of the escape
+local function unescaped(text)
+  local byte = text:match('^\\x(%x%x)')
+  local code = text:match('^\\u(%x%x%x%x)') or text:match('^\\U(%x%x%x%x%x%x%x%x)')
+  if byte then
+    return string.char(tonumber(byte, 16)), 4
+  elseif code then
+    return vim.fn.nr2char(tonumber(code, 16), true), 2 + #code
+  end
+  return NAMED[text:sub(2, 2)] or text:sub(1, 2), 2
+end
+
 ---@param text string that begins with a quote
 ---@return string path, string rest both empty if the quotes are not closed
 local function read_quoted(text)
-  local index = 2
+  local index, path = 2, {}
   while index <= #text do
-    local char = text:sub(index, index)
+    local char, size = text:sub(index, index), 1
     if char == '"' then
-      return (text:sub(2, index - 1):gsub('\\([\\"])', '%1')), text:sub(index + 1)
+      return table.concat(path), text:sub(index + 1)
+    elseif char == '\\' then
+      char, size = unescaped(text:sub(index))
     end
-    index = index + (char == '\\' and 2 or 1)
+    table.insert(path, char)
+    index = index + size
   end
   return '', ''
 end

@@ -1,6 +1,8 @@
 --- A text to read in a float: details, a diff.
 local M = {}
 
+local MOST = 200000 -- bytes that are coloured
+
 --- Show a text; `q`, `<Esc>` or leaving closes it.
 ---@param title string
 ---@param text string
@@ -8,13 +10,15 @@ local M = {}
 ---@return integer win
 function M.open(title, text, filetype)
   local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
-  local lines = vim.split(text, '\n', { plain = true })
+  local lines = require('tideate.ui.reading').lines(text)
   local buf = window.scratch()
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   -- syntax without the filetype's plugins: nobody edits here
-  if not (filetype == 'markdown' and pcall(vim.treesitter.start, buf, 'markdown')) then
+  if #text > MOST then
+    vim.bo[buf].syntax = ''
+  elseif not (filetype == 'markdown' and pcall(vim.treesitter.start, buf, 'markdown')) then
     vim.bo[buf].syntax = filetype
   end
   local widest = 40

@@ -3,16 +3,18 @@ local M = {}
 
 ---@alias tideate.Chunk [string, string?] text and highlight group
 
-local ESCAPES = { ['\n'] = '\\n', ['\r'] = '\\r' }
-
---- A text on one line: line ends as `\n` and `\r`, other control characters but tabs as `^[` and the like.
---- As wide on the screen as the text itself.
+--- A text on one line: what a screen would obey, hide or reorder is escaped; tabs stay.
 ---@param text string
 ---@return string
 function M.plain(text)
-  return (text:gsub('[%z\1-\8\10-\31\127]', function(char)
-    return ESCAPES[char] or '^' .. string.char(bit.bxor(char:byte(), 64))
-  end))
+  return (require('tideate.ui.visible').text(text):gsub('\n', '\\n'))
+end
+
+--- A name, a path or an address on one line, told from every other.
+---@param name string
+---@return string
+function M.name(name)
+  return require('tideate.ui.visible').name(name)
 end
 
 ---@param text string
@@ -38,6 +40,31 @@ function M.pad(text, width)
   return text .. (' '):rep(width - vim.fn.strdisplaywidth(text))
 end
 
+--- Break a text that has no line ends where it reaches a width.
+---@param text string
+---@param width integer
+---@return string[]
+function M.pieces(text, width)
+  if not text:find('[\128-\255]') then
+    local pieces = {}
+    for from = 1, math.max(#text, 1), width do
+      table.insert(pieces, text:sub(from, from + width - 1))
+    end
+    return pieces
+  end
+  local pieces, from, column = {}, 1, 0
+  for at, character in text:gmatch('()([%z\1-\127\194-\244][\128-\191]*)') do
+    local size = vim.fn.strdisplaywidth(character)
+    if column + size > width and at > from then
+      table.insert(pieces, text:sub(from, at - 1))
+      from, column = at, 0
+    end
+    column = column + size
+  end
+  table.insert(pieces, text:sub(from))
+  return pieces
+end
+
 --- Break a text into lines at blanks; line ends in it are kept, and longer words broken.
 ---@param text string
 ---@param width integer
@@ -47,13 +74,14 @@ function M.wrap(text, width)
   for _, paragraph in ipairs(vim.split(text, '\n', { plain = true })) do
     local line = ''
     for word in M.plain(paragraph):gmatch('%S+') do
-      while vim.fn.strdisplaywidth(word) > width do
+      if vim.fn.strdisplaywidth(word) > width then
         if line ~= '' then
           table.insert(lines, line)
           line = ''
         end
-        table.insert(lines, vim.fn.strcharpart(word, 0, width))
-        word = vim.fn.strcharpart(word, width)
+        local pieces = M.pieces(word, width)
+        word = table.remove(pieces)
+        vim.list_extend(lines, pieces)
       end
       local joined = line == '' and word or line .. ' ' .. word
       if vim.fn.strdisplaywidth(joined) > width then

@@ -11,7 +11,7 @@ from tests.engine.steps.test_tool import READ, WRITE, Tools, use, writing
 from tideate_core.adapters import Prompt
 from tideate_core.engine import EventName
 from tideate_core.engine.tools import offering
-from tideate_core.engine.tools.permission import LONGEST_ARGUMENTS, LONGEST_DESCRIPTION
+from tideate_core.engine.tools.permission import LONGEST_DESCRIPTION
 from tideate_core.errors import ToolFailed
 from tideate_core.workflows import Decision
 
@@ -78,17 +78,17 @@ async def test_without_servers_tools_cannot_be_offered(bench: Bench) -> None:
     assert (result.error_code, "files/read" in str(result.error)) == ("ConfigError", True)
 
 
-async def test_a_question_shows_the_beginning_of_what_is_long(bench: Bench) -> None:
+async def test_a_question_shows_all_arguments_and_the_beginning_of_a_long_description(bench: Bench) -> None:
     use(bench, Tools(replace(WRITE, description="word " * LONGEST_DESCRIPTION), answers=["written"]))
     bench.front.answer = lambda _request: Decision(True)
-    bench.server.calls("what", "files__write", {"text": "x" * 2 * LONGEST_ARGUMENTS})
+    bench.server.calls("what", "files__write", {"text": "x" * 10_000})
     bench.server.answers("written", "Done.")
     asking(bench, "files")
     assert (await bench.run("flow")).response == "Done."
     (request,) = bench.front.requests
-    assert len(request.details) < LONGEST_ARGUMENTS + LONGEST_DESCRIPTION + 300
-    assert " characters)\n" in request.details
-    assert "word  …" in request.details
+    assert f'"text": "{"x" * 10_000}"' in request.details
+    assert len(request.details) < 10_000 + LONGEST_DESCRIPTION + 300
+    assert f"word  … ({4 * LONGEST_DESCRIPTION - 1} more characters" in request.details
 
 
 async def test_a_model_that_calls_on_and_on_is_told_to_answer(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.memory import digest_of
+from tideate_core.visible import visible_json
 from tideate_core.workflows import Declined
 from tideate_core.workspace.fences import fence_for
 
@@ -24,9 +24,8 @@ FOR_RUN: Final = "run"
 FOR_PROJECT: Final = "project"
 """A decision's values: for how long a permission is; None is once."""
 
-LONGEST_ARGUMENTS: Final = 4_000
 LONGEST_DESCRIPTION: Final = 1_000
-"""Characters that a question shows of them."""
+"""Characters of what a tool says of itself that a question shows; of what it is sent, all."""
 
 
 class _Once(Exception):
@@ -53,10 +52,11 @@ async def permit(
         return
 
     async def ask() -> str:
+        details = await asyncio.to_thread(described, tool, arguments)
         decision = await step.confirm(
             "tool",
             f"{step.step}: may {tool.name!r} of the MCP server {tool.server!r} be called?",
-            details=described(tool, arguments),
+            details=details,
             payload={
                 "server": tool.server,
                 "tool": tool.name,
@@ -87,12 +87,10 @@ async def _for_all(step: StepContext, tool: Tool, ask: Callable[[], Awaitable[An
 
 def described(tool: Tool, arguments: dict[str, Any]) -> str:
     """Return in Markdown what a person is to know before they allow a call."""
-    given = json.dumps(arguments, indent=2, ensure_ascii=False)
-    if len(given) > LONGEST_ARGUMENTS:
-        given = f"{given[:LONGEST_ARGUMENTS]}\n… ({len(given)} characters)"
+    given = visible_json(arguments)
     said = tool.description.strip()
     if len(said) > LONGEST_DESCRIPTION:
-        said = f"{said[:LONGEST_DESCRIPTION]} …"
+        said = f"{said[:LONGEST_DESCRIPTION]} … ({len(said) - LONGEST_DESCRIPTION} more characters)"
     fence = fence_for(given, said)
     kept = f"It says of itself ({_hints(tool)}):\n\n{fence}text\n{said or '(nothing)'}\n{fence}"
     return f"Arguments:\n\n{fence}json\n{given}\n{fence}\n\n{kept}"

@@ -132,7 +132,7 @@ end
 function Review:diff()
   local unit = self:unit_at_cursor()
   if unit then
-    require('tideate.ui.preview').open('hunk', require('tideate.ui.review.keys').diff(unit), 'diff')
+    require('tideate.ui.preview').open('hunk', require('tideate.ui.review.keys').diff(unit, self.model.entries[self.current].file), 'diff')
   end
 end
 

@@ -67,13 +67,21 @@ end
 ---@return string
 local function short(path, width)
   local text = require('tideate.ui.text')
-  path = text.plain(path)
   local size = vim.fn.strchars(path)
   while size > 1 and text.width({ { path } }) > math.max(width, 8) do
     size = size - 1
     path = '…' .. vim.fn.strcharpart(path, vim.fn.strchars(path) - size + 1)
   end
   return path
+end
+
+--- A file's name, and its new one if it is moved.
+---@param file tideate.ReviewFile
+---@return string
+function M.name(file)
+  local named = require('tideate.ui.text').name
+  local name = file.path ~= '' and named(file.path) or 'buffer'
+  return file.move_to and name .. ' → ' .. named(file.move_to) or name
 end
 
 ---@param review tideate.Review
@@ -119,8 +127,7 @@ local function place(review, index, win, width)
     local executed = require('tideate.ui.executed')
     table.insert(rest, 1, { ' ' .. executed.MARK, executed.GROUP })
   end
-  local name = file.path ~= '' and file.path or 'buffer'
-  name = file.move_to and name .. ' → ' .. file.move_to or name
+  local name = M.name(file)
   local room = width - require('tideate.ui.text').width(rest) - 2
   local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { short(name, room), 'TideatePath' } }
   return vim.list_extend(chunks, rest)
@@ -159,19 +166,21 @@ end
 
 --- A hunk as a diff to read.
 ---@param unit tideate.ReviewUnit
+---@param file tideate.ReviewFile
 ---@return string
-function M.diff(unit)
-  local lines = {}
+function M.diff(unit, file)
+  local plain = require('tideate.ui.text').plain
+  local lines = { M.name(file) }
   for _, hunk in ipairs(unit.hunks) do
     table.insert(lines, ('@@ line %d: -%d +%d @@'):format(hunk.start + 1, #hunk.old, #hunk.new))
     for _, line in ipairs(hunk.old) do
-      table.insert(lines, '-' .. line)
+      table.insert(lines, '-' .. plain(line))
     end
     for _, line in ipairs(hunk.new) do
-      table.insert(lines, '+' .. line)
+      table.insert(lines, '+' .. plain(line))
     end
   end
-  return #lines > 0 and table.concat(lines, '\n') or 'the text does not change'
+  return #lines > 1 and table.concat(lines, '\n') or 'the text does not change'
 end
 
 return M

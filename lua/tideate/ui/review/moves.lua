@@ -6,7 +6,11 @@ local Moves = {}
 ---@param index integer
 function Moves:go_to_file(index)
   local made = self:buffer(index)
-  vim.api.nvim_set_current_win(self.windows:show(made.buf))
+  local win = self.windows:show(made.buf)
+  if made.scratch then
+    require('tideate.ui.window').options(win, require('tideate.ui.review.scratch').OPTIONS)
+  end
+  vim.api.nvim_set_current_win(win)
   self.current = index
   self:draw()
 end

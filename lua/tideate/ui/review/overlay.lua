@@ -15,6 +15,7 @@ local MOST_SIGNS = 1000 -- of one hunk
 ---@field hidden boolean
 ---@field closed boolean
 ---@field creates boolean the buffer holds the new text itself
+---@field fixed boolean the buffer is the review's own: nobody changes it, and its text is escaped
 ---@field group integer
 ---@field signature string? what is drawn
 ---@field tick integer? changedtick that staleness was checked at
@@ -37,6 +38,7 @@ function M.attach(buf, entry, on_change)
     hidden = false,
     closed = false,
     creates = entry.file.action == 'create',
+    fixed = entry.file.action == 'create' or entry.file.buffer == nil,
     pending = false,
     left = 0,
     on_change = on_change,
@@ -53,8 +55,11 @@ function Overlay:anchor()
   local shift = 0
   for _, unit in ipairs(self.entry.units) do
     for _, hunk in ipairs(unit.hunks) do
-      local row = self.creates and 0 or require('tideate.ui.review.place').locate(self.buf, hunk, shift)
-      shift = self.creates and 0 or row - hunk.start
+      local row = self.creates and 0 or hunk.start
+      if not self.fixed then
+        row = require('tideate.ui.review.place').locate(self.buf, hunk, shift)
+        shift = row - hunk.start
+      end
       self.marks[hunk] = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
     end
   end
@@ -124,7 +129,7 @@ end
 --- See which hunks the person has changed.
 function Overlay:check()
   local tick = vim.api.nvim_buf_get_changedtick(self.buf)
-  if self.creates or self.tick == tick then
+  if self.fixed or self.tick == tick then
     return
   end
   self.tick = tick

@@ -7,19 +7,24 @@ local M = {}
 ---@return integer buf
 function M.open(file, id)
   local window = require('tideate.ui.window')
-  local buf = window.scratch(('tideate://review/%s/%s'):format(id:sub(1, 8), file.path))
+  local shown = require('tideate.ui.text')
+  local buf = window.scratch(('tideate://review/%s/%s'):format(id:sub(1, 8), shown.name(file.path)))
   local text = file.before or ''
   if file.action == 'create' then
     text = file.hunks[1] and table.concat(file.hunks[1].new, '\n') or ''
   end
-  vim.api.nvim_buf_set_lines(buf, 0, -1, true, vim.split(text, '\n', { plain = true }))
+  local lines = vim.tbl_map(shown.plain, vim.split(text, '\n', { plain = true }))
+  vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].modifiable = false
   local language = vim.treesitter.language.get_lang(file.filetype or '')
   if not (language and pcall(vim.treesitter.start, buf, language)) then
-    vim.bo[buf].syntax = file.filetype or ''
+    vim.bo[buf].syntax = (file.filetype or ''):match('^[%w_.-]+$') or ''
   end
   return buf
 end
+
+--- Options of a window that shows such a buffer: nothing of it is folded away, concealed, or beyond the edge.
+M.OPTIONS = { foldenable = false, conceallevel = 0, wrap = true }
 
 return M

@@ -2,6 +2,7 @@
 local M = {}
 
 local LIMIT = 400 -- lines; parsing more would be felt
+local LONGEST = 2000 -- bytes of a line that are drawn
 
 ---@param lines string[]
 ---@param language string
@@ -25,6 +26,8 @@ local function captures(lines, language)
   end
   return found
 end
+
+local CONTINUES = require('tideate.ui.reading').CONTINUES
 
 --- Cut a line where its highlighting changes.
 ---@param line string
@@ -52,8 +55,11 @@ end
 ---@param line string
 ---@param width integer
 ---@return string line without tabs and control characters, which virtual text shows badly
+---@return integer left_out characters
 local function printable(line, width)
   local column = 0
+  local rest ---@type string
+  line, rest = require('tideate.ui.reading').cut(require('tideate.ui.text').plain(line), LONGEST)
   local expanded = line:gsub('[^\t]*\t?', function(part)
     local text = part:gsub('\t$', '')
     column = column + vim.fn.strdisplaywidth(text)
@@ -64,7 +70,33 @@ local function printable(line, width)
     column = column + blanks
     return text .. (' '):rep(blanks)
   end)
-  return (expanded:gsub('%c', '·'))
+  return expanded, vim.fn.strchars(rest)
+end
+
+--- Break a virtual line at a width: Neovim cuts it off there.
+---@param chunks tideate.Chunk[]
+---@param width integer
+---@param base string
+---@return tideate.Chunk[][]
+local function broken(chunks, width, base)
+  local text = require('tideate.ui.text')
+  local rows, row, column = {}, {}, 0 ---@type tideate.Chunk[][], tideate.Chunk[], integer
+  for _, chunk in ipairs(chunks) do
+    local rest = chunk[1]
+    while column + vim.fn.strdisplaywidth(rest) > width do
+      local first = text.pieces(rest, math.max(1, width - column))[1]
+      first = vim.fn.strdisplaywidth(first) <= width - column and first or ''
+      table.insert(row, { first, chunk[2] })
+      table.insert(rows, row)
+      row, column, rest = { { CONTINUES, base } }, vim.fn.strdisplaywidth(CONTINUES), rest:sub(#first + 1)
+    end
+    table.insert(row, { rest, chunk[2] })
+    column = column + vim.fn.strdisplaywidth(rest)
+  end
+  -- one colour to the edge of the window, as for real lines
+  table.insert(row, { (' '):rep(math.max(1, width - column)), base })
+  table.insert(rows, row)
+  return rows
 end
 
 --- Virtual lines of added text.
@@ -72,9 +104,10 @@ end
 ---@param options { filetype: string?, width: integer, tabstop: integer, base: string }
 ---@return tideate.Chunk[][]
 function M.virtual(lines, options)
-  local shown = vim.tbl_map(function(line)
-    return printable(line, options.tabstop)
-  end, lines)
+  local shown, left_out = {}, {} ---@type string[], integer[]
+  for index, line in ipairs(lines) do
+    shown[index], left_out[index] = printable(line, options.tabstop)
+  end
   local language = options.filetype and vim.treesitter.language.get_lang(options.filetype) or options.filetype
   local ok, found = pcall(function()
     return #shown <= LIMIT and language and language ~= '' and captures(shown, language) or nil
@@ -84,9 +117,11 @@ function M.virtual(lines, options)
   for index, line in ipairs(shown) do
     local chunks = by_line[index] and line ~= '' and colour(line, by_line[index], options.base)
       or { { line, options.base } }
-    -- one colour to the edge of the window, as for real lines
-    table.insert(chunks, { (' '):rep(math.max(1, options.width - vim.fn.strdisplaywidth(line))), options.base })
-    table.insert(virtual, chunks)
+    vim.list_extend(virtual, broken(chunks, math.max(options.width, 8), options.base))
+    if left_out[index] > 0 then
+      local words = ('… %s more characters: gp shows all'):format(require('tideate.ui.reading').count(left_out[index]))
+      table.insert(virtual, { { words, 'TideateWarning' } })
+    end
   end
   return virtual
 end

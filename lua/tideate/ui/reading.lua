@@ -1,0 +1,83 @@
+--- A text that a person reads before they agree to it: every character of it can be seen, on lines that can be
+--- scrolled through.
+local M = {}
+
+local LONGEST = 1000 -- bytes of a line; longer ones are broken
+local EMPTY = 25 -- lines; as many in a row are counted instead of shown
+
+--- What stands before the rest of a line that was broken.
+M.CONTINUES = '↪ '
+
+--- Cut a text where a character ends.
+---@param text string
+---@param size integer bytes
+---@return string first, string rest
+function M.cut(text, size)
+  local stop = math.min(size, #text)
+  while stop < #text and stop > 1 and text:byte(stop + 1) >= 0x80 and text:byte(stop + 1) < 0xc0 do
+    stop = stop - 1
+  end
+  return text:sub(1, stop), text:sub(stop + 1)
+end
+
+---@param lines string[]
+---@param line string
+local function add_broken(lines, line)
+  local from, before = 1, ''
+  repeat
+    local piece = M.cut(line:sub(from, from + LONGEST + 3), LONGEST)
+    table.insert(lines, before .. piece)
+    from, before = from + #piece, M.CONTINUES
+  until from > #line
+end
+
+--- The lines that show a text.
+---@param text string
+---@return string[]
+function M.lines(text)
+  local plain, visible = require('tideate.ui.text').plain, require('tideate.ui.visible')
+  local lines, empty = {}, 0 ---@type string[], integer
+  local function flush()
+    for _ = 1, empty < EMPTY and empty or 0 do
+      table.insert(lines, '')
+    end
+    if empty >= EMPTY then
+      table.insert(lines, ('\\n{%d}'):format(empty))
+    end
+    empty = 0
+  end
+  for _, line in ipairs(vim.split(text, '\n', { plain = true })) do
+    if line == '' then
+      empty = empty + 1
+    else
+      flush()
+      add_broken(lines, visible.shortened_runs(plain(line)))
+    end
+  end
+  flush()
+  return lines
+end
+
+---@param count integer
+---@return string with commas
+function M.count(count)
+  return (tostring(count):reverse():gsub('(%d%d%d)', '%1,'):reverse():gsub('^,', ''))
+end
+
+--- The first lines, and what is left out of the others.
+---@param lines string[]
+---@param most integer
+---@return string[] lines, string? left_out
+function M.beginning(lines, most)
+  if #lines <= most then
+    return lines
+  end
+  local characters = 0
+  for index = most + 1, #lines do
+    characters = characters + vim.fn.strchars(lines[index])
+  end
+  local words = '… %s more lines with %s characters'
+  return vim.list_slice(lines, 1, most), words:format(M.count(#lines - most), M.count(characters))
+end
+
+return M

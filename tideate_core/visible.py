@@ -1,0 +1,207 @@
+"""Text of strangers, made safe to show: what a screen would obey, hide or reorder stands there escaped.
+
+`lua/tideate/ui/visible.lua` does the same in the editor, with the same tables; a test compares them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["escape", "label", "shortened_runs", "visible", "visible_json"]
+
+_RANGES: Final = (
+    # controls but tab and line feed; blanks other than the space; marks that join, hide or reorder
+    "\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u061c\u070f\u1680\u180b-\u180f\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    "\u3000\ufe00-\ufe0f\ufeff\ufff0-\ufffc\ufffe\uffff\U00013430-\U00013455\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    # letters and signs without a shape
+    "\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\U0001d159"
+    # marks that stand over any letter, and may cover it
+    "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+    # halves of pairs, and characters that each font draws as it likes
+    "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"
+)
+_MARKS: Final = (
+    "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed\u0730-\u074a\u0900-\u0902\u093c\u0941-\u0948"
+    "\u094d\u0951-\u0957\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u0f71-\u0f84"
+)
+"""Marks of scripts that need them; a pile of them covers the lines around it."""
+_LOOKS: Final = (
+    # Cyrillic, Greek, Armenian
+    "\u0405\u0406\u0408\u0410\u0412\u0415\u0417\u041a\u041c-\u041e\u0420-\u0423\u0425\u0430\u0435\u043e\u0440"
+    "\u0441\u0443\u0445\u0455\u0456\u0458\u0474\u0475\u04ae\u04af\u04bb\u04c0\u04cf\u0501\u050c\u051a-\u051d"
+    "\u037f\u0391\u0392\u0395-\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03b1\u03b3\u03b9"
+    "\u03ba\u03bd\u03bf\u03c1\u03c5\u03c7\u03f2\u03f3\u03f9\u054d\u0555\u0566\u0570\u0578\u057d\u0581\u0585"
+    # letters of other alphabets and of phonetics, and whole alphabets made to look so
+    "\u0131\u017f\u01c0\u01c3\u0251\u0261\u0269\u026a\u028f\u029f\u13a0-\u13f5\u1d00-\u1d2b\u210e\u2113\u212a"
+    "\u212e\u2160-\u217f\u2c80-\u2cff\ua4d0-\ua4ff\uab70-\uabbf\uff10-\uff19\uff21-\uff3a\uff41-\uff5a"
+    "\U0001d400-\U0001d7ff"
+)
+"""Letters that look like ASCII ones."""
+_SIGNS: Final = (
+    "\u02bc\u02d0\u037e\u0387\u0589\u2010-\u2012\u2024\u2044\u2212\u2215\u2216\u2236\u2571\u2572\u29f5\u29f8"
+    "\ua789\ufe52\ufe55\ufe63\ufe68\uff0e\uff0f\uff3c"
+)
+"""Signs that look like those of paths, options and hosts."""
+_LETTERS: Final = (
+    "A-Za-z\u00c0-\u02ff\u0370-\u0482\u048a-\u058f\u13a0-\u13ff\u1c80-\u1c8f\u1d00-\u1dbf\u1e00-\u1fff"
+    "\u2c60-\u2cff\ua640-\ua69f\ua720-\ua7ff\uab30-\uabbf"
+)
+_EMOJI: Final = "\u2190-\u27ff\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_JOINED: Final = "\u0600-\u06ff\u0900-\u0dff"
+"""Scripts that are written with joiners."""
+
+_ODD: Final = re.compile(rf"[{_RANGES}{_MARKS}]+")
+_ONE_LINE: Final = re.compile(rf"[{_RANGES}{_MARKS}{_SIGNS}\n\t]+")
+_MARK: Final = re.compile(rf"[{_MARKS}]")
+_EMOJI_SIGN: Final = re.compile(rf"[{_EMOJI}]")
+_JOINABLE: Final = re.compile(rf"[{_JOINED}]")
+_PLAIN: Final = re.compile(r"[\n\t -~]*")
+_SUSPECT: Final = re.compile(rf"[{_LOOKS}{_SIGNS}]")
+_TOKEN: Final = re.compile(r"[^ \t\n]+")
+_WORD: Final = re.compile(rf"[{_LETTERS}{_LOOKS}]+")
+_ASCII: Final = re.compile("[A-Za-z]")
+_WHOLLY: Final = re.compile(rf"[{_LOOKS}]+")
+_LOOK: Final = re.compile(rf"[{_LOOKS}]")
+_SIGN: Final = re.compile(rf"(?<=[A-Za-z0-9.])[{_SIGNS}](?=[A-Za-z0-9.])")
+_STRING: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"')
+_RUN: Final = re.compile(r" {100,}|\t{25,}|\n{25,}")
+_EMOJI_FORM: Final = "\ufe0f"
+_KEYCAP: Final = "\u20e3"
+_KEYS: Final = frozenset("0123456789#*")
+_JOINER: Final = "\u200d"
+_JOINERS: Final = frozenset("\u200c\u200d")
+MOST_MARKS: Final = 3
+"""Marks that a letter of the scripts of `_MARKS` may have."""
+
+_NAMED: Final = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+
+def visible(text: str) -> str:
+    """Escape what a screen would obey, hide or reorder, and letters that pretend to be ASCII ones.
+
+    Line feeds and tabs stay. Letters are escaped in words that mix them with ASCII letters, and in words of
+    nothing but such letters beside ASCII ones, as in a path or an address.
+    """
+    return _shown(text, _ODD, escape, strict=False, kept=_is_kept)
+
+
+def label(name: object) -> str:
+    """Return a name, a path or an address on one line; no two different ones give the same.
+
+    A backslash of the name is doubled, so that it is told from one of an escape.
+    """
+    return _shown(str(name).replace("\\", "\\\\"), _ONE_LINE, escape, strict=True)
+
+
+def visible_json(value: Any) -> str:
+    r"""Return a JSON text of the same value that shows every character, odd ones as ``\uXXXX``."""
+
+    def string(found: re.Match[str]) -> str:
+        return _shown(found[0], _ODD, _json_escape, strict=" " not in found[0])
+
+    return _STRING.sub(string, json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def shortened_runs(text: str) -> str:
+    r"""Write many blanks or line feeds in a row as ``\n{200}``: they would push away what follows."""
+    return _RUN.sub(_counted, text)
+
+
+def escape(character: str) -> str:
+    r"""Return a character as ``\n``, ``\x1b``, ``\u202e`` or ``\U000e0041``; what is no UTF-8 as ``\xff``."""
+    code = ord(character)
+    if character in _NAMED:
+        return _NAMED[character]
+    if 0xDC80 <= code <= 0xDCFF:  # as Python keeps such a byte
+        return f"\\x{code - 0xDC00:02x}"
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(character: str) -> str:
+    return json.dumps(character)[1:-1] if character > "\x7f" else f"\\u{ord(character):04x}"
+
+
+def _shown(
+    text: str,
+    odd: re.Pattern[str],
+    form: Callable[[str], str],
+    *,
+    strict: bool,
+    kept: Callable[[str, int], bool] = lambda text, at: False,
+) -> str:
+    """Escape what is odd.
+
+    :param kept: whether a character is part of a sign that is shown as it is.
+    """
+    if odd is _ODD and _PLAIN.fullmatch(text):
+        return text
+    text = _unmasked(text, form, strict=strict)
+
+    def escaped(run: re.Match[str]) -> str:
+        shown, marks = [], 0
+        for at, character in enumerate(run[0], run.start()):
+            is_mark = _MARK.match(character) is not None
+            marks = marks + 1 if is_mark else 0
+            seen = _is_seen(text, at, marks) if is_mark else kept(text, at)
+            shown.append(character if seen else form(character))
+        return "".join(shown)
+
+    return odd.sub(escaped, text)
+
+
+def _is_seen(text: str, at: int, marks: int) -> bool:
+    """Tell a mark that belongs to its letter from a pile of them."""
+    base = text[at - marks] if at >= marks else ""
+    return base > "\x7f" and marks <= MOST_MARKS
+
+
+def _is_kept(text: str, at: int) -> bool:
+    """Tell what only chooses the form of the sign or letter that it stands at."""
+    before, after, character = text[max(0, at - 2) : at], text[at + 1 : at + 2], text[at]
+    bare = before[:-1] if before[-1:] == _EMOJI_FORM else before
+    if character == _EMOJI_FORM:
+        return bool(_EMOJI_SIGN.match(before[-1:])) or (before[-1:] in _KEYS and after == _KEYCAP)
+    if character == _KEYCAP:
+        return before[-1:] == _EMOJI_FORM and bare in _KEYS
+    if character in _JOINERS and _JOINABLE.match(before[-1:]) and _JOINABLE.match(after):
+        return True
+    return character == _JOINER and bool(_EMOJI_SIGN.match(bare[-1:])) and bool(_EMOJI_SIGN.match(after))
+
+
+def _unmasked(text: str, form: Callable[[str], str], *, strict: bool) -> str:
+    """Escape the letters and signs that pretend to be ASCII ones.
+
+    :param strict: also words of nothing but such letters that stand alone.
+    """
+    if text.isascii() or not _SUSPECT.search(text):
+        return text
+
+    def escaped(found: re.Match[str]) -> str:
+        return form(found[0])
+
+    def in_token(token: re.Match[str]) -> str:
+        if not _SUSPECT.search(token[0]):
+            return token[0]
+        alone = strict or bool(_ASCII.search(token[0]))
+
+        def in_word(word: re.Match[str]) -> str:
+            pretends = _ASCII.search(word[0]) or (alone and _WHOLLY.fullmatch(word[0]))
+            return _LOOK.sub(escaped, word[0]) if pretends else word[0]
+
+        return _SIGN.sub(escaped, _WORD.sub(in_word, token[0]))
+
+    return _TOKEN.sub(in_token, text)
+
+
+def _counted(run: re.Match[str]) -> str:
+    named = {" ": r"\x20", "\t": r"\t", "\n": r"\n"}[run[0][0]]
+    around = "\n" if run[0][0] == "\n" else " "
+    return f"{around}{named}{{{len(run[0])}}}{around}"
