@@ -37,14 +37,15 @@ end
 ---@param plan tideate.TrustPlan
 ---@return string
 function M.details(plan)
+  local text = require('tideate.ui.text')
   local lines = {} ---@type string[]
   for _, item in ipairs(waiting(plan)) do
     local changed = item.changes ~= '' and not item.changes:find('--- /dev/null', 1, true)
-    table.insert(lines, ('## %s%s'):format(item.name, changed and ' (changed since you trusted it)' or ''))
+    table.insert(lines, ('## %s%s'):format(text.name(item.name), changed and ' (changed since you trusted it)' or ''))
     table.insert(lines, '')
     table.insert(lines, 'It would be able to')
     for _, effect in ipairs(item.effects) do
-      table.insert(lines, '- ' .. effect)
+      table.insert(lines, '- ' .. text.plain(effect))
     end
     if item.changes ~= '' then
       local mark = fence(item.changes)
@@ -61,12 +62,12 @@ end
 ---@param plan tideate.TrustPlan
 ---@return string
 function M.question(plan)
-  local plain = require('tideate.ui.text').plain
-  local lines = { ('Trust this of %s, as it is now?'):format(plain(vim.fn.fnamemodify(plan.root, ':~'))) }
+  local text = require('tideate.ui.text')
+  local lines = { ('Trust this of %s, as it is now?'):format(text.name(vim.fn.fnamemodify(plan.root, ':~'))) }
   for _, item in ipairs(waiting(plan)) do
-    table.insert(lines, plain(item.name))
+    table.insert(lines, text.name(item.name))
     for _, effect in ipairs(item.effects) do
-      table.insert(lines, '- ' .. plain(effect))
+      table.insert(lines, '- ' .. text.plain(effect))
     end
   end
   if #lines > MOST_LINES + 1 then

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot
+from tideate_core.visible import label
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -38,7 +39,7 @@ async def _agreed(step: StepContext, path: str, why: str) -> bool:
     async def decide() -> bool:
         decision = await step.confirm(
             "gate",
-            f"Give {path} to the model? {why[:1].upper()}{why[1:]}.",
+            f"Give {label(path)} to the model? {why[:1].upper()}{why[1:]}.",
             details="With a no, the model does not see this file.",
         )
         return decision.accepted and decision.by == "user"

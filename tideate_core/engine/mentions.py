@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from tideate_core.engine.memory import digest_of
 from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
+from tideate_core.visible import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -195,7 +196,7 @@ async def _agreed(step: StepContext, item: ContextItem) -> bool:
     """Ask whether a secret may go to the model. Only a person's yes counts, no policy's."""
     decision = await step.confirm(
         "gate",
-        f"Give {item.mention} to the model? {item.reason[:1].upper()}{item.reason[1:]}.",
+        f"Give {label(item.mention)} to the model? {item.reason[:1].upper()}{item.reason[1:]}.",
         details=f"{item.source}\n\nWith a no, the run goes on without it.",
     )
     return decision.accepted and decision.by == "user"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, StrictInt, ValidationError
 
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import language_of, new_errors
+from tideate_core.visible import label
 from tideate_core.workflows import Declined
 from tideate_core.workspace import apply_hunks
 from tideate_core.workspace.executed_changes import executed_in
@@ -192,7 +193,7 @@ def _question(changes: list[FileChange]) -> str:
     if len(changes) > 1:
         return f"Apply changes to {len(changes)} files?"
     change = changes[0]
-    name = change.path or "the buffer"
+    name = label(change.path) or "the buffer"
     if change.action != "modify":
         return f"{change.action.capitalize()} {name}?"
     removed = sum(len(hunk.old) for hunk in change.hunks)
