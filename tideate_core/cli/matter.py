@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Matter"]
 
 MOST_CHARACTERS: Final = 20_000
-MOST_ROWS: Final = 200
+MOST_ROWS: Final = 1000
 """Of one part, before the question."""
 PIECE: Final = 1 << 16
 """Characters of a part that are broken into rows at once."""

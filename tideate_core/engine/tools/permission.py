@@ -25,7 +25,8 @@ FOR_PROJECT: Final = "project"
 """A decision's values: for how long a permission is; None is once."""
 
 LONGEST_DESCRIPTION: Final = 1_000
-"""Characters of what a tool says of itself that a question shows; of what it is sent, all."""
+MOST_LINES: Final = 12
+"""Of what a tool says of itself; of what it is sent, a question shows all."""
 
 
 class _Once(Exception):
@@ -88,12 +89,17 @@ async def _for_all(step: StepContext, tool: Tool, ask: Callable[[], Awaitable[An
 def described(tool: Tool, arguments: dict[str, Any]) -> str:
     """Return in Markdown what a person is to know before they allow a call."""
     given = visible_json(arguments)
-    said = tool.description.strip()
-    if len(said) > LONGEST_DESCRIPTION:
-        said = f"{said[:LONGEST_DESCRIPTION]} … ({len(said) - LONGEST_DESCRIPTION} more characters)"
+    said = _beginning(tool.description.strip())
     fence = fence_for(given, said)
     kept = f"It says of itself ({_hints(tool)}):\n\n{fence}text\n{said or '(nothing)'}\n{fence}"
     return f"Arguments:\n\n{fence}json\n{given}\n{fence}\n\n{kept}"
+
+
+def _beginning(said: str) -> str:
+    # a server writes it: it must not push away what the tool is sent
+    shown = "\n".join(said[:LONGEST_DESCRIPTION].split("\n")[:MOST_LINES])
+    left_out = len(said) - len(shown)
+    return f"{shown} … ({left_out} more characters: `tideate mcp tools --json` has all)" if left_out else shown
 
 
 def _hints(tool: Tool) -> str:
