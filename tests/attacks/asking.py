@@ -22,7 +22,7 @@ from tideate_core.mcp.client import Tool
 def _details(shape: dict[str, Any]) -> str:
     if "arguments" not in shape:
         return str(shape.get("details", ""))
-    tool = Tool("files", shape.get("name", "write"), shape.get("description", "It writes."), {})
+    tool = Tool("files", shape.get("name", "write"), shape.get("description", "It writes."))
     return described(tool, shape["arguments"])
 
 

@@ -20,9 +20,15 @@ ACTIONS = ("create", "modify", "delete", "move")
 
 
 def plan_to_text(files: list[dict[str, Any]]) -> str:
-    """Write a plan, with an explanation above it."""
+    """Write a plan, with an explanation above it.
+
+    :raises ValueError: a name would take more than its line.
+    """
     lines = []
     for file in files:
+        for name in (file["path"], file.get("move_to") or ""):
+            if len(f"{name}.".splitlines()) > 1:
+                raise ValueError(f"{name!r} cannot stand on one line; take the file out by its number")
         words = [file["action"], shlex.quote(file["path"])]
         if file.get("move_to"):
             words += ["->", shlex.quote(file["move_to"])]

@@ -264,7 +264,7 @@ class Progress:
 
     def _line(self, text: str) -> None:
         if not self._draws:
-            self._print(text, "dim")
+            self._print(text.replace("\n", r"\n"), "dim")
 
     def _print(self, text: str, style: str) -> None:
         tell(self._console, Text(visible(text), style=style))

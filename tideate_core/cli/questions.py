@@ -143,9 +143,8 @@ class Questions:
         return Decision(False, reason="no file is left in the plan")
 
     async def _edited(self, files: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        text = plan_to_text(files)
         try:
-            return plan_from_text(await self._keyboard.edit(text, ".plan"))
+            return plan_from_text(await self._keyboard.edit(plan_to_text(files), ".plan"))
         except (EditorFailed, ValueError) as error:
             self._console.print(Text(visible(str(error)), style="red"))
             return files

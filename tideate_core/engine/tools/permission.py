@@ -99,7 +99,9 @@ def _beginning(said: str) -> str:
     # a server writes it: it must not push away what the tool is sent
     shown = "\n".join(said[:LONGEST_DESCRIPTION].split("\n")[:MOST_LINES])
     left_out = len(said) - len(shown)
-    return f"{shown} … ({left_out} more characters: `tideate mcp tools --json` has all)" if left_out else shown
+    return (
+        f"{shown} … ({left_out} more characters: `tideate mcp tools --json` has all)" if left_out else shown
+    )
 
 
 def _hints(tool: Tool) -> str:
