@@ -58,7 +58,7 @@ function Plan:file_lines(file, widest, width)
     })
   end
   local line = lines[#lines]
-  local why = (file.why or ''):gsub('%s+', ' ')
+  local why = (file.why or ''):gsub('[ \t\n]+', ' ')
   local used = text.width(line)
   if why ~= '' and width - used >= 16 then
     table.insert(line, { text.fit(why, width - used - 1), out and 'TideateOut' or 'TideateHint' })

@@ -55,7 +55,7 @@ local function format_file(file)
   if file.action == 'move' then
     line = line .. ' -> ' .. quoted(file.move_to or '')
   end
-  local why = (file.why or ''):gsub('%s+', ' ')
+  local why = (file.why or ''):gsub('[ \t\n]+', ' ')
   return require('tideate.ui.text').plain(why == '' and line or line .. ' — ' .. why)
 end
 
