@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["escape", "label", "shortened_runs", "visible", "visible_json"]
+__all__ = ["escape", "label", "one_line", "shortened_runs", "visible", "visible_json"]
 
 _RANGES: Final = (
     # controls but tab and line feed; blanks other than the space; marks that join, hide or reorder
@@ -89,6 +89,11 @@ def visible(text: str) -> str:
     nothing but such letters beside ASCII ones, as in a path or an address.
     """
     return _shown(text, _ODD, escape, strict=False, kept=_is_kept)
+
+
+def one_line(text: str) -> str:
+    """Return a sentence that quotes others on one line: what they wrote begins no line of tideate's."""
+    return shortened_runs(visible(text)).replace("\n", r"\n")
 
 
 def label(name: object) -> str:

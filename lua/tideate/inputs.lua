@@ -118,7 +118,8 @@ local function ask(it, input, default, on_answer)
   end
   words = require('tideate.ui.text').fit(words, vim.o.columns - 20)
   if input.choices then
-    vim.ui.select(input.choices, { prompt = words, kind = 'tideate.input' }, on_answer)
+    local plain = require('tideate.ui.text').plain
+    vim.ui.select(input.choices, { prompt = words, kind = 'tideate.input', format_item = plain }, on_answer)
   else
     vim.ui.input({ prompt = words .. ': ', default = default }, on_answer)
   end

@@ -132,7 +132,7 @@ end
 ---@param opts tideate.RunOpts
 local function ask_then_send(id, name, opts)
   local completion = "customlist,v:lua.require'tideate.mentions'.complete_prompt"
-  vim.ui.input({ prompt = name .. ': ', completion = completion }, function(prompt)
+  vim.ui.input({ prompt = require('tideate.ui.text').name(name) .. ': ', completion = completion }, function(prompt)
     if not M.is_asking(id) then
       return
     elseif blank(prompt) then

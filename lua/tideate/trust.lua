@@ -93,7 +93,7 @@ local function ask(plan)
   }, function()
     require('tideate.stored').request('trust', { token = plan.token }, function(result)
       local paths = result.paths ---@type string[]
-      require('tideate.ui').notify('trusted as it is now: ' .. table.concat(paths, ', '))
+      require('tideate.ui').notify('trusted as it is now: ' .. require('tideate.ui.text').names(paths))
     end)
   end)
 end

@@ -1,7 +1,7 @@
 """Puts questions at the terminal, one after the other, as runs do; says what was answered to each.
 
 The questions are read from a JSON file, each with `kind`, `message`, `details`, `payload`; for a tool,
-`arguments`, `name` and `description` stand for the details.
+`arguments`, `name` and `description` stand for the details; `executed` lists paths with reasons.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.engine import ConfirmationRequest
 from tideate_core.engine.tools.permission import described
 from tideate_core.mcp.client import Tool
+from tideate_core.workspace.executed import Executed
 
 
 def _details(shape: dict[str, Any]) -> str:
@@ -38,6 +39,7 @@ async def _ask(shapes: list[dict[str, Any]]) -> None:
                 shape.get("message", "Go on?"),
                 _details(shape),
                 shape.get("payload", {}),
+                executed=[Executed(**one) for one in shape.get("executed", [])],
             )
             decision = await front.confirm(request)
             answer = {"accepted": decision.accepted, "value": decision.value}

@@ -456,6 +456,7 @@ def test_the_second_question_waits_for_the_first_and_takes_none_of_its_keys(edit
     assert [one["accepted"] for one in answers(editor)] == [True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gate", "tool", "plan", "document"])
 def test_a_question_that_takes_the_place_of_another_takes_no_key_of_it(editor: Editor, kind: str) -> None:
     first = ask(editor, "gate", message="first")

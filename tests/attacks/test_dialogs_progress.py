@@ -55,6 +55,13 @@ def test_an_event_takes_one_line_of_a_log(event: str, data: dict[str, Any]) -> N
     assert len(log_of((event, data)).splitlines()) == 1
 
 
+def test_changed_files_take_one_line_of_a_log() -> None:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    text = log_of(("WORKFLOW_COMPLETED", {"duration_ms": 1, "usage": usage, "files": [FAKE, "b.py"]}))
+    (line,) = [line for line in text.splitlines() if "changed" in line]
+    assert original(line) == f"changed: {FAKE}, b.py"
+
+
 @pytest.mark.parametrize("part", ["title", "step", "remark", "move", "check", "command", "line"])
 def test_a_row_of_the_live_view_is_one_row(part: str) -> None:
     file = io.StringIO()

@@ -392,6 +392,35 @@ def test_a_path_stays_one_path_in_a_diff(show: Callable[..., dict[str, str]], na
     assert sum(line.startswith("@@") for line in lines) == 1
 
 
+@pytest.mark.parametrize("path", [*PATHS, "a@@ -1,1 +1,1 @@\n-a\n+harmless", "@@.py"])
+def test_a_hunk_that_is_picked_begins_with_its_own_header(ask: Callable[..., Asked], path: str) -> None:
+    asked = ask(change_of(path, "modify"))
+    asked.answer("[y/N/p/d]", "p")
+    asked.answer("[y/N/a/s]", "n")
+    shown = asked.end().partition("[y/N/p/d]")[2].partition("Take hunk")[0]
+    lines = [row.removeprefix("│ ") for row in shown.split("\n") if row.startswith("│ ")]
+    assert lines == ["@@ -1,1 +1,1 @@", "-a", "+b"]
+
+
+WARNED = {
+    name: {
+        "kind": "gate",
+        "details": "\n".join(f"line {number}" for number in range(10)),
+        "executed": [{"path": text, "reason": "direnv runs it"}],
+    }
+    for name, text in ALL.items()
+}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_warning_names_its_file_on_the_last_line(show: Callable[..., dict[str, str]], name: str) -> None:
+    """Each file that other tools run is named below all other texts, in words that can be read."""
+    rows = show("warned", WARNED)[name].partition("Go on? [y/N")[0].rstrip().split("\n")
+    assert rows[-1].startswith("│ warning: other tools run ")
+    assert rows[-1].endswith(": direnv runs it")
+    assert original(rows[-1].partition("run ")[2].rpartition(":")[0]) == ALL[name]
+
+
 def test_a_line_that_looks_like_a_header_is_marked_as_a_line(ask: Callable[..., Asked]) -> None:
     new = [
         "@@ -1,3 +1,3 @@ nothing",

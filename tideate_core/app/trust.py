@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +17,7 @@ from tideate_core.config import load
 from tideate_core.errors import ConfigError
 from tideate_core.project import Trust, files_to_trust, name_in_project, read_document
 from tideate_core.project.trust import LARGEST_TRUSTED
+from tideate_core.visible import label
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -162,12 +164,17 @@ def _files(root: Path, contents: dict[str, bytes], trust: Trust, catalog: Catalo
 def _changes(name: str, before: bytes | None, after: bytes) -> str:
     old = "" if before is None else before.decode("utf-8", "replace")
     lines = difflib.unified_diff(
-        old.splitlines(keepends=True),
-        after.decode("utf-8", "replace").splitlines(keepends=True),
-        "/dev/null" if before is None else f"{name} (trusted)",
-        name,
+        _lines(old),
+        _lines(after.decode("utf-8", "replace")),
+        "/dev/null" if before is None else f"{label(name)} (trusted)",
+        label(name),
     )
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    # not splitlines(): other line separators belong to the lines they stand in
+    return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _commands(root: Path) -> list[TrustItem]:

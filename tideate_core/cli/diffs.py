@@ -66,7 +66,8 @@ class ReviewedFile:
         """Render one hunk, with its surroundings."""
         before = self.change.before or ""
         after = "\n".join(apply_hunks(before.split("\n"), self.hunks, {index}))
-        patch = unified_diff(FileChange(self.change.path, "modify", before, after))
+        # under no name: one with `@@` in it would stand before the hunk
+        patch = unified_diff(FileChange("", "modify", before, after))
         return patch_text(patch[patch.index("@@") :])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.live import Live
 from rich.text import Text
 
-from tideate_core.cli.output import tell, visible
+from tideate_core.cli.output import label, tell, visible
 from tideate_core.cli.run_view import RunView
 from tideate_core.cli.steprows import RunningCheck, StepState
 from tideate_core.cli.task_words import (
@@ -238,7 +238,7 @@ class Progress:
         tokens = f"{usage['input_tokens']} tokens read, {usage['output_tokens']} written{cost}"
         self._print(f"{data['duration_ms'] / 1000:.1f} s, {tokens}", "dim")
         if data["files"]:
-            self._print(f"changed: {', '.join(data['files'])}", "green")
+            self._print(f"changed: {', '.join(map(label, data['files']))}", "green")
 
     def _failed(self, event: Event) -> None:
         if self._is_within(event):

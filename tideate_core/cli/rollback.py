@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tideate_core.app import prepare_state, recover_before
 from tideate_core.cli.exits import DECLINED, DONE, status_of
-from tideate_core.cli.output import fail, messages, note, print_json, tell, visible
+from tideate_core.cli.output import fail, label, messages, note, print_json, tell, visible
 from tideate_core.cli.runs import page, short, state_text, table, when
 from tideate_core.cli.wiring import open_project
 from tideate_core.cli.wishes import opened
@@ -61,7 +61,7 @@ def rollback(wanted: str | None, root: str | None, *, policy: bool | None, as_js
         return DONE
     for path in done.restored:
         how = "restored, your edits kept" if path in done.merged else "restored"
-        messages().print(f"{how}: {visible(path)}", markup=False, soft_wrap=True)
+        messages().print(f"{how}: {label(path)}", markup=False, soft_wrap=True)
     if not done.restored:
         messages().print("nothing to restore: everything is as it was before the run")
     return DONE
@@ -108,7 +108,7 @@ async def _agreed(project: Project, run_id: str, members: list[str], policy: boo
         return True  # nothing would be written; what is in the way is said by who tries
     for path in ahead.names:
         how = "would be restored, your edits kept" if path in ahead.merged else "would be restored"
-        messages().print(f"{how}: {visible(path)}", markup=False, soft_wrap=True)
+        messages().print(f"{how}: {label(path)}", markup=False, soft_wrap=True)
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     # here, because it takes the engine
@@ -218,4 +218,4 @@ def _words(outlook: dict[str, Any]) -> Text:
         reasons = ", ".join(f"{path}: {why}" for path, why in outlook["reasons"].items())
         return Text(visible(f"nothing: {reasons}"), style="yellow")
     kept = dict.fromkeys(outlook["merged"], " (your edits kept)")
-    return Text(visible(", ".join(path + kept.get(path, "") for path in outlook["files"])))
+    return Text(", ".join(label(path) + kept.get(path, "") for path in outlook["files"]))

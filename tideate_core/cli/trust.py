@@ -11,10 +11,11 @@ from rich.text import Text
 
 from tideate_core.app import apply_trust, plan_trust, revoke_trust
 from tideate_core.cli.exits import DECLINED, DONE, USAGE
-from tideate_core.cli.output import fail, label, messages, print_json, tell, visible
+from tideate_core.cli.output import fail, label, messages, print_json, tell
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import ConfigError, TideateError
 from tideate_core.project import expanded, find_root
+from tideate_core.visible import one_line
 
 if TYPE_CHECKING:
     from tideate_core.app import TrustItem, TrustPlan
@@ -60,10 +61,10 @@ def revoke(file: str | None, root: str | None, *, as_json: bool) -> int:
         print_json({"ok": True, "revoked": revoked})
         return DONE
     for words in revoked:
-        messages().print(f"no longer trusted: {visible(words)}", markup=False, soft_wrap=True)
+        messages().print(f"no longer trusted: {one_line(words)}", markup=False, soft_wrap=True)
     if not revoked:
         what = "nothing of this project was trusted" if file is None else f"was not trusted: {file}"
-        tell(messages(), Text(visible(what)))
+        tell(messages(), Text(one_line(what)))
     return DONE
 
 
@@ -103,7 +104,7 @@ def _show(plan: TrustPlan) -> None:
     for item in plan.waiting:
         console.print(_heading(item), soft_wrap=True)
         for effect in item.effects:
-            tell(console, Text(f"  - {visible(effect)}"), indent=4)
+            tell(console, Text(f"  - {one_line(effect)}"), indent=4)
         if item.changes:
             _show_changes(item)
     if known:
@@ -123,8 +124,8 @@ def _show_changes(item: TrustItem) -> None:
     lines = item.changes.splitlines(keepends=True)
     messages().print(patch_text("".join(lines[:MOST_LINES])), soft_wrap=True)
     if len(lines) > MOST_LINES:
-        words = f"… {len(lines) - MOST_LINES} more lines: read {item.name} before you trust it"
-        tell(messages(), Text(visible(words), style="bold yellow"))
+        words = f"… {len(lines) - MOST_LINES} more lines: read {label(item.name)} before you trust it"
+        tell(messages(), Text(words, style="bold yellow"))
 
 
 def _tell_end(waiting: list[TrustItem], *, trusted: bool) -> None:

@@ -15,6 +15,7 @@ from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.text import SurrogateJoiner, mended
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
+from tideate_core.visible import label
 from tideate_core.workflows import Decision, WorkflowDefinition
 from tideate_core.workflows.working_time import persons_time
 
@@ -245,7 +246,7 @@ class StepRun:
         for one in executed:
             shape = one.as_json()
             self._execution.executed[one.path] = shape
-            words = f"other tools run {one.path}: {one.reason}"
+            words = f"other tools run {label(one.path)}: {one.reason}"
             self._emit(EventName.NOTICE, message=words, level="warn", executed=shape)
 
     async def present(self, text: str, filetype: str) -> None:

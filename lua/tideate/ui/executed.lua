@@ -11,7 +11,7 @@ M.MARK = '! run by other tools '
 ---@param found tideate.Executed
 ---@return string
 function M.words(found)
-  return ('! other tools run %s: %s'):format(found.path, found.reason)
+  return ('! other tools run %s: %s'):format(require('tideate.ui.text').name(found.path), found.reason)
 end
 
 ---@param words string

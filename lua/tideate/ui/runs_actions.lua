@@ -32,7 +32,7 @@ end
 ---@return string
 local function rolled_back(run, result)
   local files = result.files
-  local words = #files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', ')
+  local words = #files == 0 and 'nothing was left to put back' or 'put back: ' .. require('tideate.ui.text').names(files)
   return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.name)
 end
 
@@ -61,9 +61,10 @@ M.doings = {
   cancel = {
     run = function(run, folder, on_done)
       ask('cancel_stored', run, folder, function(result)
-        local files = #result.files > 0 and '; put back: ' .. table.concat(result.files, ', ') or ''
+        local names = require('tideate.ui.text').names
+        local files = #result.files > 0 and '; put back: ' .. names(result.files) or ''
         local kept = #(result.kept or {}) > 0
-            and '; kept, written by a step that must not be done twice: ' .. table.concat(result.kept, ', ')
+            and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
           or ''
         say(('%s: cancelled%s%s'):format(run.name, files, kept))
         on_done()

@@ -27,7 +27,7 @@ function M.create(name, folder, on_done)
     local one = result.snapshot ---@type tideate.Snapshot
     local left = vim.tbl_keys(result.skipped or {})
     table.sort(left)
-    local more = #left > 0 and ('; left out: %s'):format(table.concat(left, ', ', 1, math.min(#left, 5))) or ''
+    local more = #left > 0 and ('; left out: %s'):format(require('tideate.ui.text').names(vim.list_slice(left, 1, 5))) or ''
     local more_left = #left > 5 and (' and %d more'):format(one.skipped - 5) or ''
     local text = ('snapshot %s: %s%s%s'):format(words().name(one), words().counted(one.files, 'file'), more, more_left)
     say(text, #left > 0 and vim.log.levels.WARN or nil)
@@ -53,7 +53,7 @@ local function restore(one, delete_added, folder, on_done)
       text = ('%s; snapshot %s has them as they were until now'):format(text, result.before:sub(1, 8))
     end
     for path, why in pairs(result.left or {}) do
-      text = ('%s; left: %s: %s'):format(text, path, why)
+      text = ('%s; left: %s: %s'):format(text, require('tideate.ui.text').name(path), why)
     end
     say(text)
     on_done()

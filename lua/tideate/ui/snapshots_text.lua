@@ -44,7 +44,7 @@ end
 ---@param one tideate.Snapshot
 ---@return string
 function M.name(one)
-  return ('%s “%s”'):format(one.id:sub(1, 8), one.name)
+  return ('%s “%s”'):format(one.id:sub(1, 8), require('tideate.ui.text').plain(one.name))
 end
 
 ---@param one tideate.Snapshot
@@ -93,7 +93,7 @@ end
 ---@return tideate.Chunk[]
 function M.file_line(file)
   local sign = M.SIGNS[file.status]
-  return { { (' %s '):format(sign[1]), sign[2] }, { file.path, 'TideatePath' } }
+  return { { (' %s '):format(sign[1]), sign[2] }, { require('tideate.ui.text').name(file.path), 'TideatePath' } }
 end
 
 --- The files that differ, each with its lines in a fold.
@@ -132,7 +132,7 @@ function M.restore_words(result, delete_added)
     count[file.status] = count[file.status] + 1
     if file.status ~= 'added' or delete_added then
       local doing = ({ added = 'delete', modified = 'write', deleted = 'bring back' })[file.status]
-      table.insert(lines, ('- %s `%s`'):format(doing, file.path))
+      table.insert(lines, ('- %s `%s`'):format(doing, require('tideate.ui.text').name(file.path)))
     end
   end
   if result.more > 0 then

@@ -17,6 +17,13 @@ function M.name(name)
   return require('tideate.ui.visible').name(name)
 end
 
+--- Names in a sentence.
+---@param names string[]
+---@return string
+function M.names(names)
+  return table.concat(vim.tbl_map(M.name, names), ', ')
+end
+
 ---@param text string
 ---@param width integer display cells
 ---@return string
