@@ -23,7 +23,7 @@ from tideate_core.errors import ServerUnavailable
 from tideate_core.mcp.stdin import MAX_LINE
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from mcp.client._transport import TransportStreams
     from mcp.shared._context_streams import ContextReceiveStream, ContextSendStream
@@ -44,20 +44,21 @@ PATIENCE: Final = 60.0
 OPENING: Final = 10.0
 """Seconds for the handshake."""
 CLOSING: Final = 2.0
+BINARY: Final = ValueError("a message is a text frame, and this was a binary one")
 
 
 @asynccontextmanager
 async def websocket_client(url: str, *, token: str | None = None) -> AsyncIterator[TransportStreams]:
     """Connect to a server; the connection is closed on leaving.
 
-    A redirect to another host does not get the token.
+    A redirect to another origin is not followed: what is sent is meant for this one.
 
     :param url: `ws://…` or `wss://…`.
     :raises ServerUnavailable: the address is none of a WebSocket server, or it refused.
     :raises OSError: nobody answers there.
     :raises TimeoutError: it did not answer in time.
     """
-    opening = connect(
+    opening = _WithinOrigin(
         _checked(url),
         subprotocols=[SUBPROTOCOL],
         additional_headers={"Authorization": f"Bearer {token}"} if token else None,
@@ -75,8 +76,24 @@ async def websocket_client(url: str, *, token: str | None = None) -> AsyncIterat
         raise ServerUnavailable(f"{url} refused the connection: {_refusal(error)}") from error
     except InvalidHandshake as error:
         raise ServerUnavailable(f"{url} is no WebSocket server for MCP: {error}") from error
-    async with connection, message_streams(connection) as streams:
+    async with connection, message_streams(connection, _bounded) as streams:
         yield streams
+
+
+class _WithinOrigin(connect):
+    """A connection that is redirected within its origin only."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        """Return where to go instead, or the error."""
+        there = super().process_redirect(exc)
+        if isinstance(there, str) and _origin(there) != _origin(self.uri):
+            return exc
+        return there
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
 
 
 def _checked(url: str) -> str:
@@ -107,8 +124,12 @@ def _refusal(error: InvalidStatus) -> str:
 
 
 @asynccontextmanager
-async def message_streams(connection: Connection) -> AsyncIterator[TransportStreams]:
+async def message_streams(
+    connection: Connection, parse: Callable[[str], SessionMessage | Exception] | None = None
+) -> AsyncIterator[TransportStreams]:
     """Give the messages of an open connection; what is none comes as the exception that says why.
+
+    :param parse: reads a frame, by default without bounds of its own.
 
     The stream of messages ends when the connection does. To send on a connection that has ended raises
     `anyio.BrokenResourceError`.
@@ -116,7 +137,7 @@ async def message_streams(connection: Connection) -> AsyncIterator[TransportStre
     incoming, read = create_context_streams[SessionMessage | Exception](0)
     write, outgoing = create_context_streams[SessionMessage](0)
     async with asyncio.TaskGroup() as pumps:
-        receiving = pumps.create_task(_receive(connection, incoming), name="websocket in")
+        receiving = pumps.create_task(_receive(connection, incoming, parse or _message), name="websocket in")
         sending = pumps.create_task(_send(connection, outgoing), name="websocket out")
         yield read, write
         # what was sent last is to arrive
@@ -126,12 +147,15 @@ async def message_streams(connection: Connection) -> AsyncIterator[TransportStre
         receiving.cancel()
 
 
-async def _receive(connection: Connection, into: Incoming) -> None:
+async def _receive(
+    connection: Connection, into: Incoming, parse: Callable[[str], SessionMessage | Exception]
+) -> None:
     async with into:
         # the other side has gone, or whoever reads: the end of the stream says so
         with suppress(ConnectionClosed, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
-                await into.send(_message(await connection.recv()))
+                data = await connection.recv()
+                await into.send(BINARY if isinstance(data, bytes) else parse(data))
 
 
 async def _send(connection: Connection, messages: Outgoing) -> None:
@@ -141,9 +165,13 @@ async def _send(connection: Connection, messages: Outgoing) -> None:
                 await connection.send(message.message.model_dump_json(by_alias=True, exclude_unset=True))
 
 
-def _message(data: str | bytes) -> SessionMessage | Exception:
-    if isinstance(data, bytes):
-        return ValueError("a message is a text frame, and this was a binary one")
+def _bounded(data: str) -> SessionMessage | Exception:
+    from tideate_core.mcp.client.incoming import message_of
+
+    return message_of(data.encode("utf-8", "surrogatepass"))
+
+
+def _message(data: str) -> SessionMessage | Exception:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
     except ValueError as error:

@@ -22,8 +22,9 @@ from tideate_core.errors import (
 )
 from tideate_core.mcp.client.answers import result_of, tool_of
 from tideate_core.mcp.client.stdio import LastWords
-from tideate_core.mcp.client.translation import short, translated
+from tideate_core.mcp.client.translation import translated
 from tideate_core.mcp.client.transports import Watch, open_transport
+from tideate_core.mcp.client.words import is_tool_name, one_line, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +44,11 @@ START: Final = 30.0
 """Seconds until a server has answered the handshake: some are fetched first."""
 CLOSE: Final = 8.0
 """Seconds to close; longer than what the transports take to end a program that does not want to."""
+LIST: Final = 30.0
+"""Seconds to list all tools."""
 MOST_TOOLS: Final = 1000
+LARGEST_LIST: Final = 4 * 1024 * 1024
+"""Characters of all that the tools say of themselves."""
 MOST_PAGES: Final = 100
 SHOWN_WORDS: Final = 5
 """Lines of a server's standard error that an error repeats."""
@@ -103,6 +108,8 @@ class Connection:
         if task is None:
             return
         self._leaving.set()
+        if self._client is None:
+            task.cancel()  # it waits for an answer and looks at nothing else
         done, _ = await asyncio.wait({task}, timeout=CLOSE)
         if not done:
             task.cancel()
@@ -115,7 +122,7 @@ class Connection:
         :raises ToolError: they cannot be listed.
         """
         if self._tools is None or fresh:
-            self._tools = await self._guarded(self._list())
+            self._tools = await self._listed()
         return self._tools
 
     async def call(
@@ -137,7 +144,7 @@ class Connection:
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
-                on_progress(progress, total, None if message is None else short(message, 200))
+                on_progress(progress, total, None if message is None else one_line(message, 200))
 
         try:
             async with asyncio.timeout(timeout):
@@ -161,6 +168,8 @@ class Connection:
             info = types.Implementation(name="tideate", version=__version__)
             async with Client(transport, client_info=info, message_handler=self._heard, cache=None) as client:
                 self._client, self.version = client, client.protocol_version
+                # the SDK holds results against a server's schemas without a bound; `result_of` does it
+                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 listening = asyncio.create_task(self._follow(client), name=f"changes of {self.spec.name}")
                 ready.set_result(None)
                 try:
@@ -172,7 +181,7 @@ class Connection:
             if not ready.done():
                 ready.set_exception(self._told(error))
             else:
-                log.info("MCP server %s: the connection ended: %s", self.spec.name, error)
+                log.info("MCP server %s: the connection ended: %s", self.spec.name, quoted(str(error)))
         finally:
             self._watch.ended.set()
             self._client = None
@@ -180,7 +189,7 @@ class Connection:
     def _told(self, error: Exception) -> Exception:
         try:
             if self._watch.failure is not None:
-                return InvalidAnswer(f"MCP server {self.spec.name!r}: {self._watch.failure}")
+                return InvalidAnswer(f"MCP server {self.spec.name!r}: {quoted(str(self._watch.failure))}")
             return translated(error, self.spec.name)
         except Exception as mistake:  # noqa: BLE001 of ours; whoever waits is to see it
             return mistake
@@ -201,19 +210,44 @@ class Connection:
         except Exception as error:  # noqa: BLE001 translated, or ours and raised
             log.info("MCP server %s: %s", self.spec.name, translated(error, self.spec.name))
 
+    async def _listed(self) -> dict[str, Tool]:
+        """:raises ToolError: they cannot be listed."""
+        try:
+            async with asyncio.timeout(LIST):
+                found: dict[str, Tool] = await self._guarded(self._list())
+        except TimeoutError:
+            raise ToolTimedOut(
+                f"the MCP server {self.spec.name!r} did not list its tools within {LIST:.0f} s"
+            ) from None
+        return found
+
     async def _list(self) -> dict[str, Tool]:
         client = self._connected()
         found: dict[str, Tool] = {}
         cursor: str | None = None
         for _ in range(MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
-            found |= {tool.name: tool_of(self.spec, tool) for tool in page.tools}
+            for tool in page.tools:
+                self._add(tool, found)
             if len(found) > MOST_TOOLS:
                 raise InvalidAnswer(f"MCP server {self.spec.name!r} lists more than {MOST_TOOLS} tools")
+            if sum(tool.size for tool in found.values()) > LARGEST_LIST:
+                raise InvalidAnswer(
+                    f"MCP server {self.spec.name!r} describes its tools with more than "
+                    f"{LARGEST_LIST // 1024} KiB"
+                )
             cursor = page.next_cursor
             if not cursor:
                 return found
         raise InvalidAnswer(f"MCP server {self.spec.name!r} lists its tools on more than {MOST_PAGES} pages")
+
+    def _add(self, listed: types.Tool, found: dict[str, Tool]) -> None:
+        """Add a tool; what cannot be told from others is left out, with a word in the log."""
+        if not is_tool_name(listed.name) or listed.name in found:
+            why = "twice" if listed.name in found else "under a name that is none"
+            log.warning("MCP server %s lists a tool %s: %r", self.spec.name, why, listed.name[:200])
+        else:
+            found[listed.name] = tool_of(self.spec, listed)
 
     def _connected(self) -> Client:
         if self._client is None:
@@ -250,6 +284,10 @@ class Connection:
     def _last(self) -> str:
         lines = self._words.lines(SHOWN_WORDS)
         return f"; it wrote: {' | '.join(lines)}" if lines else ""
+
+
+async def _unchecked(name: str, result: types.CallToolResult) -> None:
+    pass
 
 
 async def _first_of(*waits: Any) -> None:

@@ -12,17 +12,19 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections import deque
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 import anyio
-import mcp_types as types
 from mcp.shared.message import SessionMessage
 
 from tideate_core.commands import guard, make_environment
 from tideate_core.commands.programs import check_argv, find_program, not_started
 from tideate_core.errors import InvalidAnswer
+from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, message_of
+from tideate_core.mcp.client.words import one_line
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -36,31 +38,42 @@ if TYPE_CHECKING:
     Outgoing = MemoryObjectReceiveStream[SessionMessage]
     Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
-__all__ = ["LONGEST_LINE", "LastWords", "stdio_transport"]
+__all__ = ["LastWords", "stdio_transport"]
 
 log = logging.getLogger(__name__)
 
-LONGEST_LINE: Final = 32 * 1024 * 1024
-"""Bytes of one message of a server; one that sends more is not listened to any longer."""
 GRACE: Final = 2.0
 """Seconds for a server to end by itself when its input ends, and again when it is asked to."""
 WORDS: Final = 20
 """Lines of a server's standard error that are kept."""
 LONGEST_WORDS: Final = 500
-"""Characters of such a line."""
+"""Bytes of such a line."""
+PER_SECOND: Final = 50
+"""Lines of it that the log has."""
 
 
 class LastWords:
-    """The last lines of a server's standard error; all of them go to the log."""
+    """The last lines of a server's standard error; they go to the log, too."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._lines: deque[str] = deque(maxlen=WORDS)
+        self._since = 0.0
+        self._logged = 0
 
     def take(self, line: bytes) -> None:
-        text = line.decode("utf-8", "replace").rstrip()[:LONGEST_WORDS]
+        text = one_line(line[:LONGEST_WORDS].decode("utf-8", "replace"), LONGEST_WORDS)
         if text:
             self._lines.append(text)
+            self._log(text)
+
+    def _log(self, text: str) -> None:
+        """Write to the log, as far as a server's words are not a flood."""
+        now = time.monotonic()
+        if now - self._since >= 1:
+            self._since, self._logged = now, 0
+        self._logged += 1
+        if self._logged <= PER_SECOND:
             log.info("MCP server %s: %s", self._name, text)
 
     def lines(self, count: int) -> list[str]:
@@ -104,7 +117,7 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            limit=LONGEST_LINE,
+            limit=LONGEST_MESSAGE,
             start_new_session=True,
             pass_fds=(theirs.fileno(),),
         )
@@ -123,17 +136,9 @@ async def _read(process: Process, told: Incoming) -> None:
             try:
                 while line := await process.stdout.readline():
                     if line.strip():
-                        await told.send(_message(line))
+                        await told.send(message_of(line))
             except ValueError:  # asyncio's word for a line over the limit
-                await told.send(InvalidAnswer(f"a message is longer than {LONGEST_LINE // 1024} KiB"))
-
-
-def _message(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        log.warning("an MCP server wrote a line that is no message: %.200r", line)
-        return error
+                await told.send(InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB"))
 
 
 async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:

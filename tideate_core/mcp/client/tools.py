@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidArguments, did_you_mean
+from tideate_core.errors import InvalidAnswer, InvalidArguments, did_you_mean
+from tideate_core.mcp.client.schemas import TooMuchWork, UnusableSchema, mistakes_of
+from tideate_core.mcp.client.words import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["Tool", "ToolResult", "check_arguments"]
+__all__ = ["Tool", "ToolResult", "check_arguments", "check_result"]
+
+log = logging.getLogger(__name__)
 
 MOST_TOLD: Final = 5
 """Mistakes that one error names."""
+MOST_NAMES: Final = 100
+LONGEST_NAME: Final = 60
+LONGEST_NAMES: Final = 1_000
 LONGEST_REASON: Final = 200
 """Characters of one mistake: jsonschema repeats the value, which may be of any length."""
 
@@ -43,9 +51,30 @@ class Tool:
     """Of its server."""
 
     @property
+    def properties(self) -> Mapping[str, Any]:
+        """The schemas of its arguments, by name, as far as it names them."""
+        found = self.input_schema.get("properties")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def required(self) -> frozenset[str]:
+        """Names of arguments that it needs."""
+        found = self.input_schema.get("required")
+        return (
+            frozenset(name for name in found if isinstance(name, str))
+            if isinstance(found, list)
+            else frozenset()
+        )
+
+    @property
     def repeatable(self) -> bool:
         """A second call does no more than the first."""
         return self.read_only or self.idempotent
+
+    @cached_property
+    def size(self) -> int:
+        """Characters of all that it says of itself."""
+        return len(json.dumps(self.as_json()))
 
     @cached_property
     def digest(self) -> str:
@@ -86,53 +115,60 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     :raises InvalidArguments: they do not fit; names each argument that is wrong, and the nearest name.
     """
     found = list(_unknown(tool, arguments))
-    for mistake in _mistakes(tool, arguments):
-        if len(found) > MOST_TOLD:
-            break
-        if mistake.validator == "additionalProperties" and not mistake.absolute_path:
-            continue  # told above, with the nearest name
-        found.append(_words(mistake))
+    try:
+        for mistake in mistakes_of(tool.input_schema, dict(arguments), MOST_TOLD + 1):
+            if mistake.validator == "additionalProperties" and not mistake.absolute_path:
+                continue  # told above, with the nearest name
+            found.append(_words(mistake))
+    except UnusableSchema as error:
+        raise InvalidArguments(
+            f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is no JSON Schema "
+            f"that can be used ({error}); nothing can be checked against it, so nothing was sent"
+        ) from error
     if found:
         told = "; ".join([*found[:MOST_TOLD], *(["and more"] if len(found) > MOST_TOLD else [])])
         raise InvalidArguments(f"wrong arguments for {tool.name!r} of {tool.server!r}: {told}")
 
 
+def check_result(tool: Tool, value: Any) -> None:
+    """Check what a tool gave, as far as that takes no undue time.
+
+    :raises InvalidAnswer: it does not fit what the tool says of itself.
+    """
+    if tool.output_schema is None:
+        return
+    try:
+        mistakes = mistakes_of(tool.output_schema, value, 1)
+    except TooMuchWork:
+        log.info("%s of the MCP server %s gave too much to be checked", tool.name, tool.server)
+        return
+    except UnusableSchema as error:
+        raise InvalidAnswer(
+            f"the schema that {tool.server!r} gives for what {tool.name!r} gives cannot be used ({error})"
+        ) from error
+    if mistakes:
+        raise InvalidAnswer(
+            f"{tool.name!r} of the MCP server {tool.server!r} gave what does not fit its schema: "
+            f"{_words(mistakes[0])}"
+        )
+
+
 def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
-    properties = tool.input_schema.get("properties")
-    known = [name for name in properties if name not in arguments] if isinstance(properties, dict) else []
+    properties = tool.properties
+    known = [name for name in properties if name not in arguments][:MOST_NAMES]
     closed = tool.input_schema.get("additionalProperties") is False
     for name in arguments:
-        if isinstance(properties, dict) and name in properties:
+        if name in properties:
             continue
-        near = did_you_mean(name, known)
+        near = did_you_mean(name[:LONGEST_NAME], known)
         # other spellings of a name are between the tool and its server; a slip of the pen is not
         if closed or (near and _snake(name) not in known):
-            names = ", ".join(sorted(properties or ())) or "none"
-            yield f"{name[:60]!r} is not known{near} (known: {names})"
+            names = one_line(", ".join(sorted(properties)[:MOST_NAMES]), LONGEST_NAMES) or "none"
+            yield f"{name[:LONGEST_NAME]!r} is not known{one_line(near, LONGEST_REASON)} (known: {names})"
 
 
 def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
-
-
-def _mistakes(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[ValidationError]:
-    # here, because it is slow to load
-    from jsonschema import Draft202012Validator
-    from jsonschema.exceptions import SchemaError
-    from jsonschema.validators import validator_for
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-
-    kind = validator_for(tool.input_schema, default=Draft202012Validator)
-    try:
-        kind.check_schema(tool.input_schema)
-        # an empty registry: by default a reference to an address would be fetched
-        yield from kind(tool.input_schema, registry=Registry()).iter_errors(dict(arguments))
-    except (SchemaError, Unresolvable) as error:
-        raise InvalidArguments(
-            f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is no JSON Schema "
-            f"({str(error)[:LONGEST_REASON]}); nothing can be checked against it, so nothing was sent"
-        ) from error
 
 
 def _words(mistake: ValidationError) -> str:
@@ -140,5 +176,5 @@ def _words(mistake: ValidationError) -> str:
     if len(message) > LONGEST_REASON:
         half = LONGEST_REASON // 2
         message = f"{message[:half]} … {message[-half:]}"
-    path = mistake.json_path.removeprefix("$").removeprefix(".")
-    return f"{path}: {message}" if path else message
+    path = mistake.json_path.removeprefix("$").removeprefix(".")[:LONGEST_REASON]
+    return one_line(f"{path}: {message}" if path else message, 3 * LONGEST_REASON)

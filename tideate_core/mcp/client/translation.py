@@ -25,14 +25,12 @@ from tideate_core.errors import (
     ToolInterrupted,
     ToolTimedOut,
 )
+from tideate_core.mcp.client.words import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["BY_CODE", "BY_KIND", "short", "translated"]
-
-LONGEST: Final = 2000
-"""Characters of a server's own words in an error."""
+__all__ = ["BY_CODE", "BY_KIND", "translated"]
 
 BY_CODE: Final[Mapping[int, type[ToolError]]] = {
     types.CONNECTION_CLOSED: ToolInterrupted,
@@ -93,13 +91,8 @@ def translated(error: BaseException, server: str) -> TideateError:
     raise error
 
 
-def short(text: str, longest: int = LONGEST) -> str:
-    """Return a server's words, bounded."""
-    return text if len(text) <= longest else f"{text[:longest]} … ({len(text)} characters)"
-
-
 def _made(kind: type[ToolError], server: str, words: str) -> ToolError:
-    said: Any = PLAIN.get(kind) or short(words.strip()) or "it said nothing more"
+    said: Any = PLAIN.get(kind) or quoted(words) or "it said nothing more"
     return kind(f"MCP server {server!r}: {said}")
 
 

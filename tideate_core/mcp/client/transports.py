@@ -7,12 +7,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.stdio import LONGEST_LINE, stdio_transport
+from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, Pace, Unreadable, bounded_stream, is_usable
+from tideate_core.mcp.client.stdio import stdio_transport
 from tideate_core.mcp.client.tokens import token_of
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Watch:
     """Nothing more will come."""
     failure: InvalidAnswer | None = None
     """Why nothing more is taken from it."""
+    pace: Pace = field(default_factory=Pace)
 
 
 @asynccontextmanager
@@ -58,42 +61,70 @@ async def open_transport(spec: ServerSpec, words: LastWords, watch: Watch) -> As
     :raises Exception: what `translation.BY_KIND` knows.
     """
     opening = {"stdio": _stdio, "http": _http, "websocket": _websocket}[spec.transport]
-    async with opening(spec, words) as (incoming, outgoing):
+    async with opening(spec, words, watch) as (incoming, outgoing):
         yield _Incoming(incoming, watch), _Outgoing(outgoing, watch)
 
 
-def _stdio(spec: ServerSpec, words: LastWords) -> Any:
+def _stdio(spec: ServerSpec, words: LastWords, _watch: Watch) -> Any:
     return stdio_transport(spec, words)
 
 
 @asynccontextmanager
-async def _http(spec: ServerSpec, words: LastWords) -> AsyncIterator[TransportStreams]:
+async def _http(spec: ServerSpec, words: LastWords, watch: Watch) -> AsyncIterator[TransportStreams]:
     token = await token_of(spec)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    # compressed, a body is of any length
+    headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx2.Timeout(CONNECT, read=SILENCE)
     async with (
         create_mcp_http_client(headers=headers, timeout=timeout) as client,
-        _telling(client, words),
-        streamable_http_client(spec.url, http_client=client, max_sse_event_size=LONGEST_LINE) as streams,
+        _listening(client, words, watch),
+        streamable_http_client(spec.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
     ):
         yield streams
 
 
 @asynccontextmanager
-async def _telling(client: httpx2.AsyncClient, words: LastWords) -> AsyncIterator[None]:
-    """Keep what a server refuses with: the SDK says only that it did."""
+async def _listening(client: httpx2.AsyncClient, words: LastWords, watch: Watch) -> AsyncIterator[None]:
+    """Keep what a server refuses with, for the SDK says only that it did; bound what it answers."""
 
     async def note(response: httpx2.Response) -> None:
         if response.status_code in REFUSALS:
             hint = "; it wants a token: `token_env` or `token_command`"
             words.take(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            watch.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
+            raise watch.failure
+        if not isinstance(response.stream, httpx2.AsyncByteStream):
+            return
+        response.stream = _Body(response, response.stream, watch)
 
     client.event_hooks = {"response": [note]}
     yield
 
 
+class _Body(httpx2.AsyncByteStream):
+    """The bounded body of a response."""
+
+    def __init__(self, response: httpx2.Response, stream: httpx2.AsyncByteStream, watch: Watch) -> None:
+        self._events = "text/event-stream" in response.headers.get("content-type", "").lower()
+        self._stream = stream
+        self._watch = watch
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in bounded_stream(self._stream, events=self._events):
+                yield chunk
+        except InvalidAnswer as error:
+            self._watch.failure = error
+            self._watch.ended.set()
+            raise
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 @asynccontextmanager
-async def _websocket(spec: ServerSpec, _words: LastWords) -> AsyncIterator[TransportStreams]:
+async def _websocket(spec: ServerSpec, _words: LastWords, _watch: Watch) -> AsyncIterator[TransportStreams]:
     from tideate_core.mcp.websocket import websocket_client
 
     async with websocket_client(spec.url, token=await token_of(spec)) as streams:
@@ -109,7 +140,19 @@ class _Incoming:
 
     async def receive(self) -> SessionMessage | Exception:
         try:
-            return self._checked(await self._stream.receive())
+            while True:
+                item = self._checked(await self._stream.receive())
+                if isinstance(item, Unreadable):
+                    self._watch.pace.unreadable(item)
+                elif isinstance(item, Exception):
+                    return item
+                elif is_usable(item):
+                    await self._watch.pace.received(item)
+                    return item
+        except InvalidAnswer as error:
+            self._watch.failure = error
+            self._watch.ended.set()
+            raise
         except Exception:
             self._watch.ended.set()
             raise
@@ -122,10 +165,9 @@ class _Incoming:
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
-            return self._checked(await self._stream.__anext__())
-        except Exception:
-            self._watch.ended.set()
-            raise
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -141,8 +183,8 @@ class _Incoming:
 
     def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, InvalidAnswer):
-            self._watch.failure = item
-        elif self._watch.check is not None and not isinstance(item, Exception):
+            raise item
+        if self._watch.check is not None and not isinstance(item, Exception):
             try:
                 self._watch.check(item, "received")
             except ValueError as error:
@@ -162,6 +204,7 @@ class _Outgoing:
         if self._watch.check is not None:
             self._watch.check(item, "sent")
         await self._stream.send(item)
+        self._watch.pace.sent(item)
 
     async def aclose(self) -> None:
         await self._stream.aclose()

@@ -1,0 +1,157 @@
+"""A hostile MCP server that sends too much, too little, too slowly, or does not end."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.hostile import bounded, gone, hostile, said
+from tideate_core.errors import ToolError
+from tideate_core.mcp.client import MCPClient, ToolPermissions, stdio
+from tideate_core.mcp.client import connection as connections
+from tideate_core.mcp.client import supervisor as supervisors
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
+
+AT_START = (
+    *("silent", "deaf", "slow", "endless line", "garbage", "large garbage", "last words", "stderr"),
+    *("stderr line", "exit at start", "half an answer", "odd version"),
+)
+IN_LISTS = (
+    "no list",
+    "endless pages",
+    "slow pages",
+    "many tools",
+    "large schema",
+    "large schemas",
+    "listed objects",
+)
+IN_CALLS = (
+    *("never", "exit", "half a result", "slow result", "huge result", "many parts", "many objects"),
+    *("many numbers", "deep", "progress", "log", "large log", "wrong notifications", "changes", "pings"),
+    *("same pings", "answers to nothing", "stderr line aside"),
+)
+ANSWERED = ("banner", "stderr aside", "odd progress", "idle flood", "stays", "children")
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "LIST", 2.0)
+    monkeypatch.setattr(stdio, "GRACE", 0.3)
+    monkeypatch.setattr(supervisors, "TRIES", 1)
+
+
+def client_of(folder: Path, behaviour: str) -> MCPClient:
+    return MCPClient([hostile(folder, behaviour)], permissions=ToolPermissions(folder))
+
+
+@pytest.mark.parametrize("behaviour", AT_START)
+async def test_a_server_that_does_not_start_properly_is_an_error_in_time(
+    behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "START", 0.7)
+    client = client_of(tmp_path, behaviour)
+    with bounded(15), pytest.raises(ToolError) as caught:
+        try:
+            await client.tools("evil")
+        finally:
+            await client.aclose()
+    assert len(str(caught.value)) < 4_000
+    assert await gone(tmp_path)
+
+
+@pytest.mark.parametrize("behaviour", IN_LISTS)
+async def test_a_list_of_tools_without_end_is_an_error_in_time(behaviour: str, tmp_path: Path) -> None:
+    client = client_of(tmp_path, behaviour)
+    with bounded(15), pytest.raises(ToolError) as caught:
+        try:
+            await client.tools("evil")
+        finally:
+            await client.aclose()
+    assert len(str(caught.value)) < 4_000
+    assert await gone(tmp_path)
+
+
+@pytest.mark.parametrize("behaviour", IN_CALLS)
+async def test_a_call_that_is_not_answered_properly_is_an_error_in_time(
+    behaviour: str, tmp_path: Path
+) -> None:
+    client = client_of(tmp_path, behaviour)
+    with bounded(20), pytest.raises(ToolError) as caught:
+        try:
+            await client.call("evil", "act", timeout=0.7, on_progress=lambda *_: None)
+        finally:
+            await client.aclose()
+    assert len(str(caught.value)) < 4_000
+    assert await gone(tmp_path)
+
+
+@pytest.mark.parametrize("behaviour", ANSWERED)
+async def test_what_comes_beside_an_answer_does_no_harm(behaviour: str, tmp_path: Path) -> None:
+    client = client_of(tmp_path, behaviour)
+    told: list[float] = []
+    with bounded(20):
+        try:
+            result = await client.call(
+                "evil", "act", timeout=10, on_progress=lambda done, *_: told.append(done)
+            )
+            assert result.text == "done"
+            async with asyncio.timeout(5):
+                while behaviour == "children" and not said(tmp_path, "grandchild"):  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        finally:
+            await client.aclose()
+    assert all(math.isfinite(done) for done in told)
+    assert await gone(tmp_path)
+
+
+async def test_a_flood_that_was_left_does_not_hold_others_up(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    flood = hostile(tmp_path / "a", "log")
+    calm = hostile(tmp_path / "b", "")
+    other = type(calm)("calm", calm.cwd, calm.command)
+    client = MCPClient([flood, other], permissions=ToolPermissions(tmp_path))
+    try:
+        with bounded(15):
+            busy = asyncio.create_task(client.call("evil", "act", timeout=2))
+            for _ in range(20):
+                assert (await client.call("calm", "act", timeout=4)).text == "done"
+            with pytest.raises(ToolError):
+                await busy
+    finally:
+        await client.aclose()
+
+
+async def test_a_long_description_is_cut(tmp_path: Path) -> None:
+    client = client_of(tmp_path, "large page")
+    try:
+        with bounded(15):
+            (tool,) = await client.tools("evil")
+    finally:
+        await client.aclose()
+    assert len(tool.description) < 11_000
+    assert "12582912 characters" in tool.description
+
+
+async def test_answers_to_other_requests_are_not_taken_for_this_ones(tmp_path: Path) -> None:
+    client = client_of(tmp_path, "ids")
+    try:
+        assert (await client.call("evil", "act", timeout=5)).text == "right"
+        assert (await client.call("evil", "act", timeout=5)).text == "right"
+    finally:
+        await client.aclose()
+
+
+async def test_a_batch_is_no_answer(tmp_path: Path) -> None:
+    client = client_of(tmp_path, "batch")
+    try:
+        assert (await client.call("evil", "act", timeout=5)).text == "alone"
+    finally:
+        await client.aclose()
