@@ -42,8 +42,8 @@ ANSWERED = ("banner", "stderr aside", "odd progress", "idle flood", "stays", "ch
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LIST", 2.0)
-    monkeypatch.setattr(stdio, "GRACE", 0.3)
+    monkeypatch.setattr(connections, "LIST", 1.0)
+    monkeypatch.setattr(stdio, "GRACE", 0.15)
     monkeypatch.setattr(supervisors, "TRIES", 1)
 
 
@@ -55,7 +55,7 @@ def client_of(folder: Path, behaviour: str) -> MCPClient:
 async def test_a_server_that_does_not_start_properly_is_an_error_in_time(
     behaviour: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "START", 0.7)
+    monkeypatch.setattr(connections, "START", 0.5)
     client = client_of(tmp_path, behaviour)
     with bounded(15), pytest.raises(ToolError) as caught:
         try:
@@ -85,7 +85,7 @@ async def test_a_call_that_is_not_answered_properly_is_an_error_in_time(
     client = client_of(tmp_path, behaviour)
     with bounded(20), pytest.raises(ToolError) as caught:
         try:
-            await client.call("evil", "act", timeout=0.7, on_progress=lambda *_: None)
+            await client.call("evil", "act", timeout=0.4, on_progress=lambda *_: None)
         finally:
             await client.aclose()
     assert len(str(caught.value)) < 4_000

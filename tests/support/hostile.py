@@ -16,10 +16,9 @@ from tideate_core.mcp.client import ServerSpec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["HOSTILE", "HOSTILE_WEB", "bounded", "command", "gone", "hostile", "pids", "said"]
+__all__ = ["HOSTILE", "bounded", "command", "gone", "hostile", "pids", "said"]
 
 HOSTILE: Final = Path(__file__).with_name("hostile_server.py")
-HOSTILE_WEB: Final = Path(__file__).with_name("hostile_web.py")
 MB: Final = 1 << 20
 
 

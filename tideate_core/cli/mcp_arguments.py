@@ -43,15 +43,13 @@ def arguments_of(tool: Tool, pairs: Iterable[str], given: Mapping[str, Any]) -> 
             raise InvalidInput(f"{pair!r}: an argument is given as KEY=VALUE")
         if key in found:
             raise InvalidInput(f"the argument {key!r} is given twice")
-        found[key] = _value(tool.input_schema, key, value)
+        found[key] = _value(tool, key, value)
     return found
 
 
-def _value(schema: Mapping[str, Any], key: str, value: str) -> Any:
+def _value(tool: Tool, key: str, value: str) -> Any:
     """Read a value; what is no JSON is text, and whether that fits is for the schema to say."""
-    properties = schema.get("properties")
-    shape = properties.get(key) if isinstance(properties, dict) else None
-    if "string" in _kinds(schema, shape):
+    if "string" in _kinds(tool.input_schema, tool.properties.get(key)):
         return value
     try:
         return json.loads(value)
@@ -59,15 +57,21 @@ def _value(schema: Mapping[str, Any], key: str, value: str) -> Any:
         return value
 
 
-def _kinds(schema: Mapping[str, Any], shape: Any, depth: int = 8) -> set[str]:
+def _kinds(schema: Mapping[str, Any], shape: Any) -> set[str]:
     """Return the types that a value may have, as far as they are named."""
-    if not isinstance(shape, dict) or not depth:
-        return set()
-    named = shape.get("type")
-    found = {named} if isinstance(named, str) else {one for one in named or () if isinstance(one, str)}
     definitions = schema.get("$defs")
-    name = str(shape.get("$ref", "")).removeprefix("#/$defs/")
-    others = [definitions[name]] if isinstance(definitions, dict) and name in definitions else []
-    for word in ("anyOf", "oneOf", "allOf"):
-        others += shape[word] if isinstance(shape.get(word), list) else []
-    return found.union(*(_kinds(schema, other, depth - 1) for other in others))
+    known = definitions if isinstance(definitions, dict) else {}
+    found: set[str] = set()
+    seen: set[int] = set()
+    left = [shape]
+    while left:
+        shape = left.pop()
+        if not isinstance(shape, dict) or id(shape) in seen:
+            continue
+        seen.add(id(shape))
+        named = shape.get("type")
+        found.update(one for one in (named if isinstance(named, list) else [named]) if isinstance(one, str))
+        left.append(known.get(str(shape.get("$ref", "")).removeprefix("#/$defs/")))
+        for word in ("anyOf", "oneOf", "allOf"):
+            left += shape[word] if isinstance(shape.get(word), list) else []
+    return found

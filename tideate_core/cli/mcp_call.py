@@ -148,7 +148,12 @@ async def _sent(client: MCPClient, tool: Tool, arguments: dict[str, Any], option
             _show(status, Text(visible(" ".join(tool_running({**place, **how}).split()))))
 
         return await client.call(
-            tool.server, tool.name, arguments, timeout=options.timeout, on_progress=on_progress
+            tool.server,
+            tool.name,
+            arguments,
+            permitted=tool,
+            timeout=options.timeout,
+            on_progress=on_progress,
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -101,9 +101,7 @@ def _print_list(found: list[Tool], allowed: dict[str, bool]) -> None:
 
 
 def _arguments(tool: Tool) -> str:
-    properties: dict[str, Any] = tool.input_schema.get("properties") or {}
-    required = tool.input_schema.get("required") or []
-    return ", ".join(name if name in required else f"[{name}]" for name in properties)
+    return ", ".join(name if name in tool.required else f"[{name}]" for name in tool.properties)
 
 
 def _print_servers(client: MCPClient, *, as_json: bool) -> None:

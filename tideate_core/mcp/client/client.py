@@ -6,7 +6,13 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from tideate_core.errors import ServerNotTrusted, ToolInterrupted, UnknownServer, UnknownTool
+from tideate_core.errors import (
+    ServerNotTrusted,
+    ToolInterrupted,
+    ToolNotPermitted,
+    UnknownServer,
+    UnknownTool,
+)
 from tideate_core.mcp.client.permissions import ToolPermissions
 from tideate_core.mcp.client.specs import servers_of
 from tideate_core.mcp.client.supervisor import Supervisor
@@ -138,6 +144,7 @@ class MCPClient:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
+        permitted: Tool | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 sent on to where it is told in the error
         on_progress: OnProgress | None = None,
     ) -> ToolResult:
@@ -145,14 +152,16 @@ class MCPClient:
 
         If the server dies meanwhile, a call that may be repeated is, once; the next call starts it again.
 
+        :param permitted: the tool as it was when it was permitted; None where nobody was asked.
         :param timeout: seconds, None: the server's own.
+        :raises ToolNotPermitted: it is another one by now; nothing was sent.
         :raises InvalidArguments: the arguments do not fit the tool's schema; nothing was sent.
         :raises ToolInterrupted: the server died, and what it did is not known.
         :raises ToolTimedOut: no answer came in time; the call was cancelled.
         :raises ToolFailed: the tool reported an error.
         :raises ToolError: as of `tool`, or the answer cannot be used.
         """
-        tool = await self.tool(server, name)
+        tool = await self._same(server, name, permitted)
         check_arguments(tool, arguments or {})
         kept = self._kept(server)
         limit = kept.spec.timeout if timeout is None else timeout
@@ -161,11 +170,22 @@ class MCPClient:
         except ToolInterrupted:
             if not tool.repeatable:
                 raise
+        # it was started anew, and may be another one
+        tool = await self._same(server, name, tool)
         return await self._once(kept, tool, arguments or {}, limit, on_progress)
 
     async def aclose(self) -> None:
         """End all servers, all at the same time and within a bound."""
         await asyncio.gather(*(kept.close() for kept in self._servers.values()))
+
+    async def _same(self, server: str, name: str, permitted: Tool | None) -> Tool:
+        tool = await self.tool(server, name)
+        if permitted is not None and permitted.digest != tool.digest:
+            raise ToolNotPermitted(
+                f"the MCP server {server!r} describes {tool.name!r} otherwise than when the call was "
+                "permitted; nothing was sent"
+            )
+        return tool
 
     async def _once(
         self,

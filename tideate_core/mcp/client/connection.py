@@ -229,13 +229,9 @@ class Connection:
             page = await client.list_tools(cursor=cursor)
             for tool in page.tools:
                 self._add(tool, found)
-            if len(found) > MOST_TOOLS:
-                raise InvalidAnswer(f"MCP server {self.spec.name!r} lists more than {MOST_TOOLS} tools")
-            if sum(tool.size for tool in found.values()) > LARGEST_LIST:
-                raise InvalidAnswer(
-                    f"MCP server {self.spec.name!r} describes its tools with more than "
-                    f"{LARGEST_LIST // 1024} KiB"
-                )
+            if len(found) > MOST_TOOLS or sum(tool.size for tool in found.values()) > LARGEST_LIST:
+                much = f"more than {MOST_TOOLS} tools, or with more than {LARGEST_LIST // 1024} KiB"
+                raise InvalidAnswer(f"MCP server {self.spec.name!r} lists {much}")
             cursor = page.next_cursor
             if not cursor:
                 return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from dataclasses import dataclass, field
@@ -55,7 +56,11 @@ class ServerSpec:
     @property
     def identity(self) -> str:
         """What a permission is bound to: the same server, wherever this one's interpreter lies."""
-        return f"tideate:{self.name}" if self.own else "\0".join((*self.command, self.url))
+        if self.own:
+            return f"tideate:{self.name}"
+        more = json.dumps([sorted(self.environment.items()), sorted(self.inherit)])
+        asks_more = bool(self.command and (self.environment or self.inherit))
+        return "\0".join((*self.command, self.url, *([more] if asks_more else [])))
 
 
 def own_servers(root: Path, configured: Mapping[str, McpServer] | None = None) -> list[ServerSpec]:
