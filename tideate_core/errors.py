@@ -137,6 +137,10 @@ __all__ = [
 ]
 
 
+MOST_NAMED = 50
+"""Names that an error lists."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the nearest known name, or an empty string."""
     from difflib import get_close_matches
@@ -303,9 +307,10 @@ class UnknownTool(ToolError):
 
     def __init__(self, server: str, name: str, known: Iterable[str]) -> None:
         known = sorted(known)
+        more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
         super().__init__(
             f"the MCP server {server!r} has no tool {name!r}{did_you_mean(name, known)} "
-            f"(known: {', '.join(known) or 'none'})"
+            f"(known: {', '.join(known[:MOST_NAMED]) or 'none'}{more})"
         )
 
 
@@ -314,7 +319,7 @@ class InvalidArguments(ToolError):
 
 
 class ToolNotPermitted(ToolError):
-    """The person did not allow the call, or nobody could be asked."""
+    """The person did not allow the call, or allowed another one; nothing was sent."""
 
 
 class ToolFailed(ToolError):

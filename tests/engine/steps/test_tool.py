@@ -82,9 +82,11 @@ class Tools:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
+        permitted: Tool | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 the client's own signature
         on_progress: Callable[[float, float | None, str | None], None] | None = None,
     ) -> ToolResult:
+        assert permitted is not None and permitted.name == name
         self.calls.append((server, name, arguments))
         self.timeouts.append(timeout)
         if on_progress is not None:

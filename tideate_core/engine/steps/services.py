@@ -61,11 +61,13 @@ class ToolCaller(Protocol):
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
+        permitted: Tool | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 told in the error
         on_progress: Callable[[float, float | None, str | None], None] | None = None,
     ) -> ToolResult:
         """Call a tool.
 
+        :param permitted: the tool as it was when it was permitted; nothing is sent when it changed.
         :param timeout: seconds, None: the server's own.
         :raises TideateError: the tool failed, or its server did; says why.
         """

@@ -86,7 +86,7 @@ class ToolCalls:
         self._emit(EventName.TOOL_CALLED, {**place, "arguments": _shown(arguments)})
         begun, ending = time.monotonic(), dict[str, Any](ok=False)
         try:
-            value = await self._send(tool, arguments, place)
+            value = await self._send(tool, arguments)
             ending = {"ok": True}
         except Exception as error:
             ending |= words_of(error)
@@ -96,7 +96,8 @@ class ToolCalls:
             self._emit(EventName.TOOL_COMPLETED, {**place, "duration_ms": duration, **ending})
         return value
 
-    async def _send(self, tool: Tool, arguments: dict[str, Any], place: dict[str, Any]) -> Any:
+    async def _send(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+        place = {"server": tool.server, "tool": tool.name}
         last = 0.0
 
         def on_progress(progress: float, total: float | None, message: str | None) -> None:
@@ -109,7 +110,7 @@ class ToolCalls:
         definition = self._step.definition
         timeout = definition.timeout / 1000 if definition is not None and definition.timeout else None
         result = await self._tools.call(
-            tool.server, tool.name, arguments, timeout=timeout, on_progress=on_progress
+            tool.server, tool.name, arguments, permitted=tool, timeout=timeout, on_progress=on_progress
         )
         return result.value
 

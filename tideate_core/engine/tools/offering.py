@@ -14,7 +14,7 @@ from tideate_core.errors import ConfigError, ToolError
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from tideate_core.adapters import Adapter
     from tideate_core.engine.step import Offer
@@ -26,6 +26,7 @@ __all__ = ["offering"]
 
 MOST_CALLS: Final = 30
 """Of one answer."""
+LONGEST_NAME: Final = 64
 LONGEST: Final = 60_000
 """Characters of a result that a model is told."""
 
@@ -42,7 +43,7 @@ def offering(services: Services) -> Offer:
             )
         found = [tool for name in names for tool in await _found(services.tools, name)]
         calls = _Calls(ToolCalls(services.tools, services, step))
-        return [calls.offered(tool) for tool in {(one.server, one.name): one for one in found}.values()]
+        return calls.offer({(one.server, one.name): one for one in found}.values())
 
     return offer
 
@@ -59,11 +60,23 @@ class _Calls:
         self._calls = calls
         self._made = Counter[str]()
 
-    def offered(self, tool: Tool) -> OfferedTool:
+    def offer(self, tools: Iterable[Tool]) -> list[OfferedTool]:
+        """Return tools under names that a model takes; no two have the same, whatever servers call them."""
+        named: dict[str, OfferedTool] = {}
+        for tool in tools:
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]
+            number = 1
+            while name in named:
+                number += 1
+                end = f"_{number}"
+                name = f"{name[: LONGEST_NAME - len(end)]}{end}"
+            named[name] = self._offered(tool, name)
+        return list(named.values())
+
+    def _offered(self, tool: Tool, name: str) -> OfferedTool:
         async def call(arguments: dict[str, Any]) -> str:
             return await self._call(tool, arguments)
 
-        name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{tool.server}__{tool.name}")[:64]
         return OfferedTool(name, tool.description, tool.input_schema, call)
 
     async def _call(self, tool: Tool, arguments: dict[str, Any]) -> str:
