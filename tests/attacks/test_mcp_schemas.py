@@ -128,10 +128,10 @@ def test_a_large_result_against_its_own_schema_takes_no_time(kind: str) -> None:
             assert len(str(error)) < 5_000
 
 
-async def called(folder: Path, behaviour: str = "", **say: Any) -> ToolResult | ToolError:
+async def called(folder: Path, behaviour: str = "", limit: float = 5, **say: Any) -> ToolResult | ToolError:
     client = MCPClient([hostile(folder, behaviour, **say)], permissions=ToolPermissions(folder))
     try:
-        return await client.call("evil", "act", {"text": "a"}, timeout=1)
+        return await client.call("evil", "act", {"text": "a"}, timeout=limit)
     except ToolError as error:
         return error
     finally:
@@ -283,7 +283,7 @@ RAW: dict[str, bytes] = {
 async def test_a_result_is_json_or_an_error(kind: str, tmp_path: Path) -> None:
     (tmp_path / "raw").write_bytes(b'{"jsonrpc":"2.0","id":ID,"result":' + RAW[kind] + b"}")
     with bounded(8):
-        outcome = await called(tmp_path, "raw result")
+        outcome = await called(tmp_path, "raw result", 0.3)
     if isinstance(outcome, ToolResult):
         text = json.dumps(outcome.value, allow_nan=False, ensure_ascii=False)
         assert json.loads(text.encode()) == outcome.value

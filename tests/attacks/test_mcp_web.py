@@ -15,6 +15,7 @@ from tests.attacks.test_mcp_words import is_plain
 from tests.support.hostile import bounded
 from tests.support.hostile_web import MB, PLAIN, SERVER, web
 from tideate_core.errors import ToolError
+from tideate_core.mcp import websocket
 from tideate_core.mcp.client import MCPClient, ToolPermissions, ToolResult, server_at
 from tideate_core.mcp.client import connection as connections
 from tideate_core.mcp.client import supervisor as supervisors
@@ -36,6 +37,7 @@ CODE = "the code of the person"
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("THE_TOKEN", TOKEN)
     monkeypatch.setattr(supervisors, "TRIES", 1)
+    monkeypatch.setattr(websocket, "CLOSING", 0.2)
 
 
 async def called(url: str, folder: Path, timeout: float = 2) -> ToolResult | ToolError:  # noqa: ASYNC109
@@ -212,7 +214,7 @@ async def socket(frames: Callable[[ServerConnection, Any], Awaitable[None]]) -> 
                 await it.send(json.dumps({"jsonrpc": "2.0", "id": key, "error": error}))
 
     async with serve(
-        speak, "127.0.0.1", 0, compression=None, subprotocols=[SUBPROTOCOL], close_timeout=1
+        speak, "127.0.0.1", 0, compression=None, subprotocols=[SUBPROTOCOL], close_timeout=0.2
     ) as server:
         yield f"ws://127.0.0.1:{next(iter(server.sockets)).getsockname()[1]}/"
 

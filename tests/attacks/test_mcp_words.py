@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.hostile import command, hostile
-from tideate_core.errors import ToolError
-from tideate_core.mcp.client import MCPClient, ToolPermissions
+from tests.support.hostile import bounded, command, hostile
+from tideate_core.cli.mcp_arguments import arguments_of
+from tideate_core.errors import InvalidArguments, ToolError
+from tideate_core.mcp.client import MCPClient, Tool, ToolPermissions
 from tideate_core.mcp.client import supervisor as supervisors
+from tideate_core.mcp.client.tools import check_arguments
 
 if TYPE_CHECKING:
     import logging
@@ -172,6 +175,9 @@ async def test_an_error_does_not_imitate_a_message_of_ours(tmp_path: Path) -> No
     assert "evil" in first
 
 
+LISTED = ("a type that is a number", "a type of lists", "definitions a list", "twice as much at each level")
+
+
 def configured(shell: Shell, folder: Path, behaviour: str = "", **say: Any) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "say.json").write_text(json.dumps(say))
@@ -223,10 +229,22 @@ BROKEN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_a_broken_schema_breaks_no_command(kind: str, shell: Shell, tmp_path: Path) -> None:
-    configured(shell, tmp_path / "evil", tools=[{**PLAIN, "inputSchema": BROKEN[kind]}])
+def test_a_broken_schema_is_read_as_far_as_it_goes(kind: str) -> None:
+    tool = Tool("evil", "act", input_schema=BROKEN[kind])
+    with bounded(5):
+        assert arguments_of(tool, ["a=1"], {}) in ({"a": 1}, {"a": "1"})
+        assert all(isinstance(name, str) for name in [*tool.properties, *tool.required])
+        with suppress(InvalidArguments):
+            check_arguments(tool, {"a": 1})
+
+
+def test_a_broken_schema_breaks_no_command(shell: Shell, tmp_path: Path) -> None:
+    tools = [{**PLAIN, "name": f"t{n}", "inputSchema": BROKEN[kind]} for n, kind in enumerate(LISTED)]
+    configured(shell, tmp_path / "evil", tools=tools)
     listed = shell.run("mcp", "tools", "evil")
-    assert listed.returncode in (0, 1), listed.stderr
-    called = shell.run("mcp", "call", "evil", "act", "--yes", "a=1")
-    assert called.returncode in (0, 1, 2)
-    assert "Traceback" not in listed.stderr + called.stderr
+    assert listed.returncode == 0, listed.stderr
+    assert listed.stdout.count("[a]") == len(LISTED)
+    called = shell.run("mcp", "call", "evil", "t0", "--yes", "a=1")
+    assert called.returncode == 2
+    assert "is no JSON Schema" in called.stderr
+    assert "Traceback" not in called.stderr
