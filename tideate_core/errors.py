@@ -56,6 +56,7 @@
     │   ├── StoreIsNewer             a newer tideate made it
     │   └── RunLost                  another process took this run over
     ├── UnusableSchema               a JSON Schema that no value can be held against
+    │   └── SlowSchema               it takes too long
     ├── MachineError                 state machines and the `.workflow` language
     │   ├── InvalidTransition        a lifecycle was asked for a step it does not have
     │   ├── InvalidMachineRecord     a serialized machine does not fit its table
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "SlowSchema",
     "AdapterError",
     "AdapterUnavailable",
     "AuthenticationFailed",
@@ -436,7 +438,11 @@ class RunLost(StoreError):
 
 
 class UnusableSchema(TideateError):
-    """A JSON Schema that no value can be held against: it is none, leads out, or takes too long."""
+    """A JSON Schema that no value can be held against: it is none, or leads out of itself."""
+
+
+class SlowSchema(UnusableSchema):
+    """A JSON Schema that takes too long to be held against a value."""
 
 
 class MachineError(TideateError):

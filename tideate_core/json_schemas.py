@@ -3,34 +3,82 @@
 jsonschema follows references that double at every level, fetches addresses, and gives patterns to `re`, which
 some patterns keep busy for years. Here every keyword looks at the clock, nothing is fetched, and patterns are
 those of Rust's `regex` (by pydantic), whose time grows with the text's length only: they know no lookaround
-and no backreferences.
+and no backreferences. Schemas of MCP servers may be of earlier drafts, and what cannot be checked of them is
+left to their server.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.deadline import Deadline
-from tideate_core.errors import UnusableSchema
+from tideate_core.errors import SlowSchema, UnusableSchema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["LONGEST_PATTERN", "MOST_SECONDS", "check_schema", "mistakes_in", "pattern_problem"]
+__all__ = ["LONGEST_PATTERN", "check_schema", "mistakes_in", "mistakes_of_server", "pattern_problem"]
 
-MOST_SECONDS: Final = 3.0
-"""Of processor time for one value, or for one schema."""
 LONGEST_PATTERN: Final = 1_000
 """Characters."""
 LONGEST_TEXT: Final = 1024 * 1024
 """Characters of a text that a pattern is tried on."""
 
-_deadline: ContextVar[Deadline] = ContextVar("schema_deadline")
+UNBOUNDED: Final = ("unevaluatedItems", "unevaluatedProperties")
+"""Keywords that jsonschema follows through a schema by itself, where nothing looks at the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How one schema is held against one value."""
+
+    seconds: float
+    """Of processor time."""
+    is_lenient: bool = False
+    """What cannot be checked fits."""
+
+
+OWN: Final = _Limits(3.0)
+SERVERS: Final = _Limits(1.0, is_lenient=True)
+
+
+class _Work:
+    """The limits of what goes on, and the time that is left."""
+
+    def __init__(self, limits: _Limits) -> None:
+        self.limits = limits
+        self.deadline = Deadline(limits.seconds)
+
+
+_work: ContextVar[_Work] = ContextVar("schema_work")
+
+
+def mistakes_of_server(value: Any, schema: Mapping[str, Any], most: int) -> list[ValidationError]:
+    """Return the first mistakes of a value by the schema of an MCP server, of any draft.
+
+    :raises SlowSchema: it takes too long.
+    :raises UnusableSchema: it is no schema, or leads out of itself.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import validator_for
+    from referencing import Registry
+
+    def found() -> list[ValidationError]:
+        base = validator_for(schema, default=Draft202012Validator)
+        wrong = next(_meta(base).iter_errors(schema), None)
+        if wrong is not None:
+            raise UnusableSchema(f"{wrong.json_path}: {wrong.message}")
+        kind = _kind(base, is_lenient=True)
+        return list(islice(kind(schema, registry=Registry()).iter_errors(value), most))
+
+    result: list[ValidationError] = _within_time(found, SERVERS)
+    return result
 
 
 def mistakes_in(value: Any, schema: Mapping[str, Any], most: int) -> list[ValidationError]:
@@ -49,9 +97,11 @@ def check_schema(schema: Any) -> ValidationError | None:
 
     :raises UnusableSchema: this takes too long.
     """
+    from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    found: ValidationError | None = _within_time(lambda: best_match(_meta().iter_errors(schema)))
+    meta = _meta(Draft202012Validator)
+    found: ValidationError | None = _within_time(lambda: best_match(meta.iter_errors(schema)))
     return found
 
 
@@ -66,10 +116,10 @@ def pattern_problem(pattern: str) -> str:
     return ""
 
 
-def _within_time(work: Callable[[], Any]) -> Any:
+def _within_time(work: Callable[[], Any], limits: _Limits = OWN) -> Any:
     from referencing.exceptions import Unresolvable
 
-    before = _deadline.set(Deadline(MOST_SECONDS))
+    before = _work.set(_Work(limits))
     try:
         return work()
     except Unresolvable as error:
@@ -84,37 +134,41 @@ def _within_time(work: Callable[[], Any]) -> Any:
             f"a part of it is no schema: {type(error).__name__}: {str(error)[:200]}"
         ) from error
     finally:
-        _deadline.reset(before)
+        _work.reset(before)
 
 
 def _check_time() -> None:
-    if _deadline.get().is_over:
-        raise UnusableSchema(f"it takes more than {MOST_SECONDS:.0f} s; make it smaller")
+    work = _work.get()
+    if work.deadline.is_over:
+        raise SlowSchema(f"it takes more than {work.limits.seconds:.0f} s; make it smaller")
 
 
 def _validator(schema: Mapping[str, Any]) -> Any:
+    from jsonschema import Draft202012Validator
     from referencing import Registry
 
     # jsonschema gives the patterns that it meets there to `re`
     if _has_key(schema, "unevaluatedProperties") and _has_key(schema, "patternProperties"):
         raise UnusableSchema("`unevaluatedProperties` and `patternProperties` cannot be used together")
     # an empty registry: by default a reference to an address would be fetched
-    return _kind()(schema, registry=Registry())
+    return _kind(Draft202012Validator)(schema, registry=Registry())
 
 
 @cache
-def _meta() -> Any:
-    from jsonschema import Draft202012Validator
+def _meta(base: Any) -> Any:
+    """Return what checks schemas of one draft by the schema of schemas."""
     from jsonschema_specifications import REGISTRY
 
-    return _kind()(Draft202012Validator.META_SCHEMA, registry=REGISTRY)
+    return _kind(base)(base.META_SCHEMA, registry=REGISTRY)
 
 
 @cache
-def _kind() -> Any:
-    """Return the class of our validators."""
+def _kind(base: Any, *, is_lenient: bool = False) -> Any:
+    """Return the class of our validators of one draft.
+
+    :param base: jsonschema's own.
+    """
     import attrs
-    from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
     own = {
@@ -122,9 +176,10 @@ def _kind() -> Any:
         "pattern": _pattern,
         "patternProperties": _pattern_properties,
         "uniqueItems": _unique_items,
+        **(dict.fromkeys(UNBOUNDED, _nothing) if is_lenient else {}),
     }
-    keywords = {**Draft202012Validator.VALIDATORS, **own}
-    kind: Any = extend(Draft202012Validator, {name: partial(_timed, call) for name, call in keywords.items()})
+    keywords = base.VALIDATORS | {name: call for name, call in own.items() if name in base.VALIDATORS}
+    kind: Any = extend(base, {name: partial(_timed, call) for name, call in keywords.items()})
 
     def evolve(self: Any, **changes: Any) -> Any:
         # jsonschema's own takes another class where a part of the schema names its dialect
@@ -133,6 +188,10 @@ def _kind() -> Any:
 
     kind.evolve = evolve
     return kind
+
+
+def _nothing(*_: Any) -> Iterator[ValidationError]:
+    return iter(())
 
 
 def _timed(
@@ -161,9 +220,14 @@ def _regex_words(told: str) -> str:
 
 def _matches(pattern: str, text: str) -> bool:
     _check_time()
+    is_lenient = _work.get().limits.is_lenient
     if problem := pattern_problem(pattern):
+        if is_lenient:
+            return True
         raise UnusableSchema(f"its pattern {pattern[:60]!r} cannot be used: {problem}")
     if len(text) > LONGEST_TEXT:
+        if is_lenient:
+            return True
         raise UnusableSchema(f"a pattern would be tried on a text of more than {LONGEST_TEXT:,} characters")
     return _search(pattern)(text)
 

@@ -1,4 +1,3 @@
-
 """Definitions in files that were made so that reading, checking or using them takes for ever."""
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
-SECONDS: Final = 6.0
+SECONDS: Final = 10.0
 """Of the processor, for one file."""
 MB: Final = 1 << 20
 STEP: Final = "steps:\n  - id: a\n    task: x\n"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidAnswer, InvalidArguments, did_you_mean
-from tideate_core.mcp.client.schemas import TooMuchWork, UnusableSchema, mistakes_of
+from tideate_core.errors import InvalidAnswer, InvalidArguments, SlowSchema, UnusableSchema, did_you_mean
+from tideate_core.json_schemas import mistakes_of_server
 from tideate_core.mcp.client.words import one_line
 
 if TYPE_CHECKING:
@@ -116,14 +116,15 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     """
     found = list(_unknown(tool, arguments))
     try:
-        for mistake in mistakes_of(tool.input_schema, dict(arguments), MOST_TOLD + 1):
+        for mistake in mistakes_of_server(dict(arguments), tool.input_schema, MOST_TOLD + 1):
             if mistake.validator == "additionalProperties" and not mistake.absolute_path:
                 continue  # told above, with the nearest name
             found.append(_words(mistake))
     except UnusableSchema as error:
         raise InvalidArguments(
             f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is no JSON Schema "
-            f"that can be used ({error}); nothing can be checked against it, so nothing was sent"
+            f"that can be used ({one_line(str(error), LONGEST_REASON)}); "
+            "nothing can be checked against it, so nothing was sent"
         ) from error
     if found:
         told = "; ".join([*found[:MOST_TOLD], *(["and more"] if len(found) > MOST_TOLD else [])])
@@ -138,13 +139,14 @@ def check_result(tool: Tool, value: Any) -> None:
     if tool.output_schema is None:
         return
     try:
-        mistakes = mistakes_of(tool.output_schema, value, 1)
-    except TooMuchWork:
+        mistakes = mistakes_of_server(value, tool.output_schema, 1)
+    except SlowSchema:
         log.info("%s of the MCP server %s gave too much to be checked", tool.name, tool.server)
         return
     except UnusableSchema as error:
         raise InvalidAnswer(
-            f"the schema that {tool.server!r} gives for what {tool.name!r} gives cannot be used ({error})"
+            f"the schema that {tool.server!r} gives for what {tool.name!r} gives cannot be used "
+            f"({one_line(str(error), LONGEST_REASON)})"
         ) from error
     if mistakes:
         raise InvalidAnswer(
