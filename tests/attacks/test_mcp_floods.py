@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,7 +58,7 @@ async def test_a_server_that_does_not_start_properly_is_an_error_in_time(
 ) -> None:
     monkeypatch.setattr(connections, "START", 0.5)
     client = client_of(tmp_path, behaviour)
-    with bounded(15), pytest.raises(ToolError) as caught:
+    with bounded(6), pytest.raises(ToolError) as caught:
         try:
             await client.tools("evil")
         finally:
@@ -109,6 +110,43 @@ async def test_what_comes_beside_an_answer_does_no_harm(behaviour: str, tmp_path
             await client.aclose()
     assert all(math.isfinite(done) for done in told)
     assert await gone(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "behaviour", ["progress", "log", "changes", "answers to nothing", "wrong notifications", "wrong changes"]
+)
+async def test_a_flood_takes_little_of_the_processor_and_of_the_log(
+    behaviour: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = client_of(tmp_path, behaviour)
+    try:
+        await client.tools("evil")
+        begun = time.process_time()
+        with pytest.raises(ToolError):
+            await client.call("evil", "act", timeout=1.5, on_progress=lambda *_: None)
+        assert time.process_time() - begun < 0.75
+        assert len(caplog.records) < 100
+    finally:
+        await client.aclose()
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("pings", "does not read the answers"),
+        ("same pings", "does not read the answers"),
+        ("garbage aside", "lines that are no messages"),
+    ],
+)
+async def test_a_server_that_cannot_be_spoken_with_is_left(
+    behaviour: str, words: str, tmp_path: Path
+) -> None:
+    client = client_of(tmp_path, behaviour)
+    try:
+        with bounded(8), pytest.raises(ToolError, match=words):
+            await client.call("evil", "act", timeout=20)
+    finally:
+        await client.aclose()
 
 
 async def test_a_flood_that_was_left_does_not_hold_others_up(tmp_path: Path) -> None:

@@ -108,6 +108,11 @@ def _garbage(_: dict[str, Any]) -> None:
     forever((b"garbage \x1b]0;owned\x07 \xff\x00" * 50 + b"\n") * 100)
 
 
+@on("garbage aside", "tools/call")
+def _garbage_aside(_: dict[str, Any]) -> None:
+    forever(b"starting\n" * 100)
+
+
 @on("large garbage", "start")
 def _large_garbage(_: dict[str, Any]) -> None:
     forever(b"[" * (8 * MB) + b"\n")
@@ -358,6 +363,11 @@ def _large_log(_: dict[str, Any]) -> None:
 def _wrong_notifications(_: dict[str, Any]) -> None:
     how = {"level": "a" * 10_000, "data": None}
     forever(json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": how}).encode() + b"\n")
+
+
+@on("wrong changes", "tools/call")
+def _wrong_changes(_: dict[str, Any]) -> None:
+    forever(b'{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":[]}}\n' * 100)
 
 
 @on("changes", "tools/call")

@@ -114,6 +114,8 @@ class Connection:
         if not done:
             task.cancel()
             await asyncio.wait({task}, timeout=CLOSE)
+        if self._ready is not None and self._ready.done() and not self._ready.cancelled():
+            self._ready.exception()  # nobody waits for it any longer
 
     async def tools(self, *, fresh: bool = False) -> dict[str, Tool]:
         """Return the tools by name; listed again after the server said that they changed.

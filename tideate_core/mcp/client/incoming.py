@@ -153,10 +153,34 @@ class Pace:
             self._asked -= 1
 
 
+class FewRecords(logging.Filter):
+    """Of the SDK's records so many in a second: it writes one for every wrong notification."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._second = 0
+        self._seen = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is written."""
+        if int(record.created) != self._second:
+            self._second, self._seen = int(record.created), 0
+        self._seen += 1
+        return self._seen <= LOGGED
+
+
+# the name under which the SDK's sessions log
+logging.getLogger("client").addFilter(FewRecords())
+
+
 def is_usable(item: SessionMessage) -> bool:
-    """Tell whether a notification has numbers that can be shown; the SDK ends with those that are none."""
+    """Tell whether a notification is of use; the SDK ends with numbers that are none."""
     message = item.message
-    if not isinstance(message, types.JSONRPCNotification) or message.method != "notifications/progress":
+    if not isinstance(message, types.JSONRPCNotification):
+        return True
+    if message.method == "notifications/message":
+        return False  # what a server logs, which nobody here asked for
+    if message.method != "notifications/progress":
         return True
     params: dict[str, Any] = message.params or {}
     return all(_is_finite(params.get(name, 0)) for name in ("progress", "total"))

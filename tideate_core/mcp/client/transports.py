@@ -146,9 +146,10 @@ class _Incoming:
                     self._watch.pace.unreadable(item)
                 elif isinstance(item, Exception):
                     return item
-                elif is_usable(item):
+                else:
                     await self._watch.pace.received(item)
-                    return item
+                    if is_usable(item):
+                        return item
         except InvalidAnswer as error:
             self._watch.failure = error
             self._watch.ended.set()
