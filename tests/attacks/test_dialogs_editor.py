@@ -16,7 +16,7 @@ from tideate_core.mcp.client import Tool
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 ALL = HIDDEN | LOOKALIKES
 SHOWN = """
@@ -370,7 +370,6 @@ def test_what_lies_below_the_edge_is_counted(editor: Editor) -> None:
     assert not any("▼" in row for row in editor.wait_screen('"99": 99'))
 
 
-@pytest.mark.slow
 def test_how_much_of_ten_megabytes_is_left_out_is_said_and_all_of_it_can_be_read(editor: Editor) -> None:
     text = arguments({"text": "x" * 10_000_000 + "; rm -rf ~"})
     put(editor, "tool", details=text)
@@ -456,7 +455,6 @@ def test_the_second_question_waits_for_the_first_and_takes_none_of_its_keys(edit
     assert [one["accepted"] for one in answers(editor)] == [True]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gate", "tool", "plan", "document"])
 def test_a_question_that_takes_the_place_of_another_takes_no_key_of_it(editor: Editor, kind: str) -> None:
     first = ask(editor, "gate", message="first")

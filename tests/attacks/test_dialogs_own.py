@@ -14,7 +14,7 @@ from tests.support.hidden import HIDDEN, LOOKALIKES, original, tagged, taken, un
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 ALL = {name: text for name, text in (HIDDEN | LOOKALIKES).items() if name != "half a pair"}
 RAW = {name: text for name, text in ALL.items() if "\x00" not in text}
@@ -65,7 +65,6 @@ SETTINGS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_what_would_be_trusted_takes_a_line_each(shell: Shell, setting: str) -> None:
     shell.write(".tideate/config.toml", SETTINGS[setting])
@@ -107,7 +106,6 @@ def test_nothing_that_is_trusted_is_hidden(trusting: dict[str, str], surface: st
     assert original(text) == ALL[name]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("blank", [" ", "\t", "\n", "\n \n"])
 def test_blanks_do_not_push_away_what_would_be_trusted(shell: Shell, blank: str) -> None:
     command = f'["sh", "-c", {quoted("true" + blank * 3000 + "; rm -rf ~")}]'
@@ -121,7 +119,6 @@ def test_blanks_do_not_push_away_what_would_be_trusted(shell: Shell, blank: str)
     assert terminal.wait_exit() == 3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("typed", ["y\n", "yes\n", "\ny\n"])
 def test_what_was_typed_before_trusts_nothing(shell: Shell, typed: str) -> None:
     shell.write(".tideate/config.toml", table("verify", {"tests": '["true"]'}))
@@ -215,7 +212,6 @@ end
 """
 
 
-@pytest.mark.slow
 def test_the_choices_of_an_input_take_a_line_each(nvim: Editor) -> None:
     texts = [tagged(name, text) for name, text in ALL.items()]
     folder = nvim.cwd / ".tideate" / "workflows"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-pytestmark = pytest.mark.attack
+pytestmark = [pytest.mark.attack, pytest.mark.slow]
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 """What tideate itself sends to a terminal while it asks."""
@@ -336,7 +336,6 @@ def test_how_much_of_a_huge_argument_is_left_out_is_said_and_all_of_it_can_be_re
     assert text.removeprefix("x" * 500) in re.sub(r"[\n┆ ]{2,}", "", again).replace("┆ ", "")
 
 
-@pytest.mark.slow
 def test_ten_megabytes_are_asked_about_in_time(ask: Callable[..., Asked]) -> None:
     asked = ask({"kind": "tool", "arguments": {"text": "x" * 10_000_000 + "; rm"}})
     asked.terminal.wait_for("more characters are left out here")
