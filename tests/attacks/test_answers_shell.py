@@ -74,7 +74,7 @@ def test_a_name_cannot_hide_the_warning(shell: Shell, answering: ModelServer) ->
     answering.answers("Rewrite these lines", "```sh\nb\n```")
     done = shell.run("run", "refactor", "change", "--file", "a\x1b[2K/.envrc:1-1", "--yes")
     assert done.returncode == 0, done.stderr
-    assert "warning: other tools run a\u241b[2K/.envrc: direnv" in done.stderr
+    assert r"warning: other tools run a\x1b[2K/.envrc: direnv" in done.stderr
     assert "\x1b" not in done.stderr
 
 

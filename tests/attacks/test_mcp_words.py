@@ -94,7 +94,7 @@ async def test_what_a_tool_says_of_itself_is_seen(kind: str, tmp_path: Path) -> 
     (tool,), _, _ = await outcome(tmp_path, tools=[{**PLAIN, "title": words, "description": words}])
     for said in (tool.description, tool.title):
         assert is_plain(said), said
-        assert "<U+" in said
+        assert "\\" in said
         assert said.startswith("before") and said.endswith("after")
 
 
@@ -103,14 +103,14 @@ async def test_an_error_of_a_tool_is_seen(kind: str, tmp_path: Path) -> None:
     result = {"content": [{"type": "text", "text": HIDDEN[kind]}], "isError": True}
     _, error, _ = await outcome(tmp_path, result=result)
     assert is_plain(error), error
-    assert "<U+" in error
+    assert "\\" in error
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
 async def test_an_error_of_a_server_is_seen(kind: str, tmp_path: Path) -> None:
     _, error, _ = await outcome(tmp_path, error={"code": -1, "message": HIDDEN[kind]})
     assert is_plain(error), error
-    assert "<U+" in error
+    assert "\\" in error
 
 
 @pytest.mark.parametrize("name", IMITATIONS)

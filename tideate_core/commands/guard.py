@@ -97,9 +97,16 @@ def _end_strays() -> bool:
     for pid in found:
         _kill(pid, signal.SIGTERM)
     _wait_for_end(_strays)
-    for pid in _strays():
-        _kill(pid, signal.SIGKILL)
+    _wait_for_end(_killed_strays)
     return True
+
+
+def _killed_strays() -> list[int]:
+    """Kill what left the group; returns what was still there, as a killed process takes its time to end."""
+    found = _strays()
+    for pid in found:
+        _kill(pid, signal.SIGKILL)
+    return found
 
 
 def _strays() -> list[int]:
