@@ -1,8 +1,6 @@
 --- What a gated task came to, in a few lines: what it was to reach, and who decided what.
 local M = {}
 
-local GLUE = '\194\160' -- a blank at which no line is broken
-
 ---@type table<string, string> event → mark of a gate
 local DECIDED = { SD_EVENT_GATE_PASSED = '✓', SD_EVENT_GATE_FAILED = '✗' }
 
@@ -20,7 +18,7 @@ end
 --- What each gate, or each check, said last, in the order in which they were first heard.
 ---@param told tideate.Event[]
 ---@param wanted 'gates'|'checks'
----@return string words, boolean failed
+---@return string[] words, boolean failed
 local function last(told, wanted)
   local order, marks, failed = {}, {}, false ---@type string[], table<string, string>, boolean
   for _, event in ipairs(told) do
@@ -34,19 +32,19 @@ local function last(told, wanted)
   end
   local words = vim.tbl_map(function(name)
     failed = failed or marks[name] ~= '✓'
-    return marks[name] .. GLUE .. name
+    return marks[name] .. ' ' .. require('tideate.ui.text').plain(name)
   end, order)
-  return table.concat(words, ' '), failed
+  return words, failed
 end
 
 --- The facts of a task; none of a run that has no gates.
 ---@param result {told: tideate.Event[], gist: {plan?: string, audit?: string}}
----@return { [1]: string, [2]: string, [3]: string? }[] name, text, highlight group
+---@return { [1]: string, [2]: string|string[], [3]: string? }[] name, text or words, highlight group
 function M.facts(result)
-  local facts = {} ---@type { [1]: string, [2]: string, [3]: string? }[]
+  local facts = {} ---@type { [1]: string, [2]: string|string[], [3]: string? }[]
   for _, kind in ipairs({ 'gates', 'checks' }) do
     local words, failed = last(result.told, kind)
-    if words ~= '' then
+    if #words > 0 then
       table.insert(facts, { kind, words, failed and 'TideateFailed' or 'TideateDone' })
     end
   end

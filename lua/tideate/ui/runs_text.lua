@@ -121,11 +121,13 @@ end
 
 ---@param page tideate.ui.RunsPage
 ---@param name string
----@param text string
+---@param said string|string[] a text, or plain words that stay together
 ---@param group? string
-local function fact(page, name, text, group)
-  if text ~= '' then
-    for index, line in ipairs(require('tideate.ui.text').wrap(text, require('tideate.ui.runs_window').columns() - 12)) do
+local function fact(page, name, said, group)
+  if #said > 0 then
+    local texts, width = require('tideate.ui.text'), require('tideate.ui.runs_window').columns() - 12
+    local lines = type(said) == 'table' and texts.fill(said, width) or texts.wrap(said --[[@as string]], width)
+    for index, line in ipairs(lines) do
       table.insert(page.lines, { { (' %-10s'):format(index == 1 and name or ''), 'TideateHint' }, { line, group } })
     end
   end

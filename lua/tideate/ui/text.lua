@@ -72,6 +72,33 @@ function M.pieces(text, width)
   return pieces
 end
 
+--- Lines of words; a word that is too long for one is broken.
+---@param words string[] plain; blanks within them are not broken at
+---@param width integer
+---@return string[]
+function M.fill(words, width)
+  local lines, line = {}, ''
+  for _, word in ipairs(words) do
+    if vim.fn.strdisplaywidth(word) > width then
+      if line ~= '' then
+        table.insert(lines, line)
+        line = ''
+      end
+      local pieces = M.pieces(word, width)
+      word = table.remove(pieces)
+      vim.list_extend(lines, pieces)
+    end
+    local joined = line == '' and word or line .. ' ' .. word
+    if vim.fn.strdisplaywidth(joined) > width then
+      table.insert(lines, line)
+      joined = word
+    end
+    line = joined
+  end
+  table.insert(lines, line)
+  return lines
+end
+
 --- Break a text into lines at blanks; line ends in it are kept, and longer words broken.
 ---@param text string
 ---@param width integer
@@ -79,25 +106,11 @@ end
 function M.wrap(text, width)
   local lines = {}
   for _, paragraph in ipairs(vim.split(text, '\n', { plain = true })) do
-    local line = ''
+    local words = {}
     for word in M.plain(paragraph):gmatch('%S+') do
-      if vim.fn.strdisplaywidth(word) > width then
-        if line ~= '' then
-          table.insert(lines, line)
-          line = ''
-        end
-        local pieces = M.pieces(word, width)
-        word = table.remove(pieces)
-        vim.list_extend(lines, pieces)
-      end
-      local joined = line == '' and word or line .. ' ' .. word
-      if vim.fn.strdisplaywidth(joined) > width then
-        table.insert(lines, line)
-        joined = word
-      end
-      line = joined
+      table.insert(words, word)
     end
-    table.insert(lines, line)
+    vim.list_extend(lines, M.fill(words, width))
   end
   return lines
 end
