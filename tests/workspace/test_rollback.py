@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -133,7 +134,33 @@ async def test_other_runs_stay(root: Path, workspace: Workspace) -> None:
     assert (root / "src" / "one.py").read_text() == "a = 1\nb = 20\nc = 3\n"
 
 
+def forged(**fields: object) -> Callable[[Path], object]:
+    """Return what changes fields of the first file's entry in a manifest."""
+
+    def forge(apply: Path) -> None:
+        path = apply / "manifest.json"
+        manifest = json.loads(path.read_text())
+        next(entry for entry in manifest["entries"] if entry["kind"] == "file").update(fields)
+        path.write_text(json.dumps(manifest))
+
+    return forge
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
+    "an absolute temporary name": forged(temp="/etc/hostname"),
+    "a temporary name upwards": forged(temp="../.tideate-00.tmp"),
+    "a temporary name of the person's": forged(temp="notes.txt"),
+    "an absolute path": forged(path="/etc/hostname"),
+    "a path upwards": forged(path="src/../../other.py"),
+    "a path of git": forged(path=".GIT/hooks/pre-commit"),
+    "a move from elsewhere": forged(moved_from="../other.py"),
+    "another kind": forged(kind="command"),
+    "a field more": forged(run="true"),
+    "no digest": forged(before={"kind": "file", "digest": "", "mode": 0o644}),
+    "another digest": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o644}),
+    "a mode that is none": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o107777}),
+    "images outside of the file": forged(offset=10**9),
+    "a length below zero": forged(length=-1),
     "no manifest syntax": lambda apply: (apply / "manifest.json").write_text("{"),
     "cut off images": lambda apply: (apply / "before").write_bytes(b"x"),
     "other images": lambda apply: (apply / "before").write_bytes(b"x" * 1000),
