@@ -35,7 +35,8 @@ STATE = pytest.StashKey[str]()
 def pytest_configure(config: pytest.Config) -> None:
     # a shell starts what it puts into the background with these ignored, and children would inherit that
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     # databases are made known there: never in the tester's own
     config.stash[STATE] = os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="tideate-state-")
     config.addinivalue_line("markers", "crash: kills a process, cuts a stream, breaks a write (`make crash`)")
