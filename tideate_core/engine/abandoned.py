@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import RUN, TAKING_BACK
 from tideate_core.engine.opening import let_go
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
 from tideate_core.engine.reports import summary_of, write_summary
 from tideate_core.engine.resuming import load_past
-from tideate_core.engine.task import of_a_task
+from tideate_core.engine.stored_definition import stored_graph
 from tideate_core.errors import RunNotActive, StoreError
-from tideate_core.machines.task import WorkflowState
 from tideate_core.store import Ending
 
 if TYPE_CHECKING:
@@ -99,8 +98,10 @@ async def end_adopted(
     recorder = Recorder(log, _Nobody(), agents=past.agents, checkpoints=past.checkpoints)
     data = {"reason": "cancelled", "message": "", "step": run.current_step, "duration_ms": past.elapsed_ms}
     ending, back = _ending(past), None
-    if workspace is not None and of_a_task(definition.name, definition.kind, definition.source):
-        back = await _take_back(workspace, log, recorder, past, run)
+    hooks = driver_hooks(definition.name, definition.kind, definition.source)
+    if workspace is not None and hooks.is_reversible:
+        snapshot = hooks.snapshot(past.settled)
+        back = await _take_back(workspace, log, recorder, past, run, snapshot)
         ending = replace(ending, files=tuple(back.left))
     await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
     if run.parent is None:
@@ -120,10 +121,11 @@ async def end_adopted(
 
 
 async def _take_back(
-    workspace: Workspace, log: RunLog, recorder: Recorder, past: Past, run: RunRow
+    workspace: Workspace, log: RunLog, recorder: Recorder, past: Past, run: RunRow, snapshot: str | None
 ) -> TakenBack:
     """Take back a run that is all or nothing.
 
+    :param snapshot: that was made before it wrote.
     :raises WorkspaceError: the journal is damaged, or a file cannot be written.
     """
     # here, because few runs are
@@ -132,8 +134,6 @@ async def _take_back(
     if past.broken_off is None:
         end = {"step": run.current_step, "reason": "cancelled", "message": "", "error": None}
         await log.remember(RUN, TAKING_BACK, {**end, "error_code": None})
-    first = past.settled.get(WorkflowState.IDLE.value)
-    snapshot = first.value["snapshot"] if first is not None and first.value else None
     back = await take_back(workspace, run.id, past.files, snapshot)
     recorder.event(EventName.ROLLED_BACK, rolled_back(back, snapshot, ""))
     await tell_strays(recorder, workspace, run.current_step, snapshot, back)
@@ -171,10 +171,8 @@ async def _give_up(
 
 def _done_once(definition: Definition) -> tuple[frozenset[str], frozenset[str]]:
     """Return the steps that must not be done twice, and those of them that are runs of their own."""
-    steps = json.loads(definition.text).get("steps", []) if definition.kind == "graph" else []
-    once = [step for step in steps if step.get("idempotent") is False]
-    nests = [step for step in once if step.get("workflow") or step.get("machine")]
-    return frozenset(step["id"] for step in once), frozenset(step["id"] for step in nests)
+    once = [step for step in stored_graph(definition).steps if not step.idempotent]
+    return frozenset(step.id for step in once), frozenset(step.id for step in once if step.is_run)
 
 
 def _ending(past: Past) -> Ending:

@@ -9,12 +9,13 @@ import sys
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.execution import RunRequest
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.reports import Report, iso_time, write_report
 from tideate_core.engine.resuming import settled_of
 from tideate_core.engine.state import StateManager, about
-from tideate_core.engine.task import from_first_write, of_a_task
+from tideate_core.engine.stored_definition import stored_graph
 from tideate_core.errors import UnusableFile
 
 if TYPE_CHECKING:
@@ -192,15 +193,11 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
 
 
 def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
-    """Return the steps that the run failed in, and those that were skipped because it did.
-
-    Of a task also those from the first on that wrote: what they wrote is the old run's, which may have taken
-    it back; the new run writes, and takes back, its own.
-    """
-    if of_a_task(definition.name, definition.kind, definition.source):
-        return dict.fromkeys(from_first_write([step.step for step in ended]))
-    steps = json.loads(definition.text).get("steps", []) if definition.kind == "graph" else []
-    goes_on = {step["id"] for step in steps if step.get("continueOnError")}
+    """Return the steps that the run failed in, and those that were skipped because it did."""
+    hooks = driver_hooks(definition.name, definition.kind, definition.source)
+    if (repeated := hooks.repeated_steps([step.step for step in ended])) is not None:
+        return dict.fromkeys(repeated)
+    goes_on = {step.id for step in stored_graph(definition).steps if step.continue_on_error}
     again: dict[str, None] = {}
     for step in ended:
         failed = step.status == "failed" and step.step not in goes_on
@@ -210,9 +207,8 @@ def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
 
 
 def _context(request: RunRequest, definition: Definition, ended: list[StepRow]) -> dict[str, Any]:
-    own = json.loads(definition.text).get("context", {}) if definition.kind == "graph" else {}
     settled = {step.step: settled_of(step) for step in ended}
-    context = {**about(request.context), **own}
+    context = {**about(request.context), **stored_graph(definition).context}
     return StateManager(request.inputs, context, settled, request.prompt).snapshot()
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.graph_driver import GraphDriver
 from tideate_core.engine.steps import handler_for
-from tideate_core.engine.task import of_a_task
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tideate_core.config import Config
     from tideate_core.engine.execution import RunRequest
     from tideate_core.engine.steps import Services
     from tideate_core.engine.work import Driver
-    from tideate_core.workflows import MachineWorkflow, Registration, StepHandler, WorkflowStep
+    from tideate_core.workflows import Registration, StepHandler, WorkflowStep
 
 __all__ = ["driver_for"]
 
@@ -40,8 +38,9 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
                 "remove the key (its steps ask by themselves)"
             )
         return GraphDriver(definition, partial(_handler, registration, services))
-    if of_a_task(definition.name, registration.kind, registration.source):
-        return _task_driver(definition, request, config, services, wanted or ())
+    hooks = driver_hooks(definition.name, registration.kind, registration.source)
+    if (own := hooks.driver(definition, request, config, services)) is not None:
+        return own
     # the language is loaded where it is needed
     from tideate_core.engine.machine_driver import MachineDriver
     from tideate_core.engine.machine_questions import states_to_confirm
@@ -50,24 +49,6 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
     return MachineDriver(
         definition, confirm=confirm, limits=config.limits, prompt=request.prompt, emit=services.emit
     )
-
-
-def _task_driver(
-    definition: MachineWorkflow,
-    request: RunRequest,
-    config: Config,
-    services: Services,
-    wanted: Iterable[str],
-) -> Driver:
-    # here, because few runs are tasks
-    from tideate_core.engine.machine_questions import states_to_confirm
-    from tideate_core.engine.task.bench import Bench
-    from tideate_core.engine.task.driver import TaskDriver
-
-    if definition.obfuscator is not None:
-        raise InvalidInput("the states of a task are known to everybody; run it without --obfuscate")
-    confirm = states_to_confirm(definition, wanted, {**request.options, **request.inputs})
-    return TaskDriver(definition, Bench(config, services), confirm=confirm, prompt=request.prompt)
 
 
 def _handler(registration: Registration, services: Services, step: WorkflowStep) -> StepHandler:

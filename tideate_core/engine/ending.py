@@ -8,10 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.driver_hooks import NO_HOOKS, driver_hooks
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import WorkflowResult, usage_json
-from tideate_core.engine.handoff import HANDOFF
-from tideate_core.engine.task import corrections, of_a_task
 from tideate_core.engine.work import Settled
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
@@ -135,8 +134,8 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
     """
     tokens = run.tokens
     results = {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"}
-    whole = of_a_task(run.name, run.kind, run.source)
-    back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if whole else None
+    hooks = driver_hooks(run.name, run.kind, run.source)
+    back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if hooks.is_reversible else None
     return WorkflowResult(
         run.id,
         run.name,
@@ -151,8 +150,8 @@ def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
         executed=[one for one in executed_of(reader, run.id).values() if one["path"] in run.files],
         usage=Usage(tokens.input, tokens.output, tokens.cost),
         duration_ms=run.duration_ms or 0,
-        rollback_performed=_all_back(back) if whole else None,
-        attempts=corrections(results) if whole else None,
+        rollback_performed=_all_back(back) if hooks.is_reversible else None,
+        attempts=hooks.attempts(results),
     )
 
 
@@ -173,23 +172,10 @@ async def leave_summary(
     summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)
     try:
         await asyncio.to_thread(write_summary, documents, summary)
-        if definition.name == HANDOFF:
-            await asyncio.to_thread(_leave_state, execution, ending, documents)
+        if execution.hooks is not NO_HOOKS:
+            await asyncio.to_thread(execution.hooks.conclude, execution, ending, documents)
     except StoreError:
         log.exception("run %s has no summary", execution.id)
-
-
-def _leave_state(execution: Execution, ending: Ending, documents: Documents) -> None:
-    """Write the last state of a handoff; blocking.
-
-    :raises StoreError: it cannot be written.
-    """
-    from tideate_core.engine.handoff.files import FILES, write_json
-    from tideate_core.engine.handoff.progress import last_state
-
-    why = "" if ending.status == "completed" else ending.error or f"it was {ending.reason or 'cancelled'}"
-    if (state := last_state(execution.id, execution.results, why)) is not None:
-        write_json(documents, FILES["state"].path, state)
 
 
 def executed_of(reader: Reader, run_id: str) -> dict[str, dict[str, str]]:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.machines import ExecutionMachine
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from tideate_core.engine.driver_hooks import DriverHooks
     from tideate_core.engine.work import Driver, Settled
     from tideate_core.errors import TideateError
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
@@ -115,6 +117,7 @@ class Execution:
 
     :param inputs: the request's, checked against what the workflow declares, with its defaults.
     :param around: the run that this one is a step of.
+    :param hooks: of the workflow.
     """
 
     def __init__(
@@ -124,11 +127,13 @@ class Execution:
         driver: Driver,
         inputs: Mapping[str, Any] | None = None,
         around: Execution | None = None,
+        hooks: DriverHooks = NO_HOOKS,
     ) -> None:
         self.request = request
         self.id = request.execution_id
         self.definition = definition
         self.driver = driver
+        self.hooks = hooks
         self.inputs: Mapping[str, Any] = inputs if inputs is not None else request.inputs
         self.results: dict[str, Any] = {}
         """What came of the steps; of a failed one that the run goes on without, its error."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.children import Children
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.ending import CannotGoOn, words_of
 from tideate_core.engine.events import Event, EventName
@@ -271,7 +272,9 @@ class WorkflowRunner:
         )
         driver = driver_for(registration, request, config, services)
         driver.prepare()
-        execution = Execution(request, definition, driver, inputs, within[0].execution if within else None)
+        around = within[0].execution if within else None
+        hooks_of = driver_hooks(definition.name, registration.kind, registration.source)
+        execution = Execution(request, definition, driver, inputs, around, hooks_of)
         tools = replace(self._tools, hooks=hooks) if hooks is not None else self._tools
         live = LiveRun(execution, tools, past, within)
         live.offer = offering(services)

@@ -6,12 +6,12 @@ import json
 import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tideate_core.engine.confirmation import ConfirmationRequest
-from tideate_core.engine.task import of_a_task
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.errors import DefinitionChanged, InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
 from tideate_core.store.records import Definition
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.workflows.registry import Source
 
-__all__ = ["Changed", "Workflows", "definition_for", "stored_definition"]
+__all__ = ["Changed", "Workflows", "definition_for", "stored_definition", "stored_graph"]
 
 Changed = Literal["ask", "stored", "file"]
 """Which definition counts where a file was changed: the person is asked, the run's own, or the file's."""
@@ -48,6 +48,37 @@ class _Found:
 
     registration: Registration | None
     why: str = ""
+
+
+class StoredStep(BaseModel):
+    """What an ended run's step is asked for; written by any version."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str
+    idempotent: bool = True
+    continue_on_error: bool = Field(default=False, alias="continueOnError")
+    workflow: Any = None
+    machine: Any = None
+
+    @property
+    def is_run(self) -> bool:
+        """It is a run of its own."""
+        return bool(self.workflow or self.machine)
+
+
+class StoredGraph(BaseModel):
+    """The same of a workflow."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    steps: tuple[StoredStep, ...] = ()
+    context: dict[str, Any] = Field(default_factory=dict)
+
+
+def stored_graph(definition: Definition) -> StoredGraph:
+    """Return the steps and the context of a run's definition; a machine has none."""
+    return StoredGraph.model_validate_json(definition.text) if definition.kind == "graph" else StoredGraph()
 
 
 def stored_definition(registration: Registration) -> Definition:
@@ -187,9 +218,9 @@ def _machine(stored: Definition, now: Registration | None, obfuscate: bool) -> M
 
 
 def _same(stored: Definition, now: Registration) -> bool:
-    """Tell whether a run's definition is the one that there is; a file is never the gated task."""
-    task = of_a_task(now.definition.name, now.kind, now.source)
-    if task != of_a_task(stored.name, stored.kind, stored.source):
+    """Tell whether a run's definition is the one that there is; a file is never a built-in one."""
+    hooks = driver_hooks(now.definition.name, now.kind, now.source)
+    if hooks is not driver_hooks(stored.name, stored.kind, stored.source):
         return False
     return now.kind == stored.kind and _text_of(now) == stored.text
 

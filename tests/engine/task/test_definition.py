@@ -12,11 +12,11 @@ from tests.support.tally import DONE
 from tideate_core.cli.wiring import build_catalog
 from tideate_core.config import Config
 from tideate_core.engine import RunRequest
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.machine_driver import MachineDriver
 from tideate_core.engine.steps import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.engine.task import of_a_task
 from tideate_core.engine.task.definition import task_workflow
 from tideate_core.engine.task.driver import HANDLERS, TaskDriver
 from tideate_core.errors import DefinitionChanged, InvalidInput
@@ -83,7 +83,7 @@ def test_listing_workflows_makes_no_machine() -> None:
 
 def test_the_built_in_task_has_its_own_driver() -> None:
     found = build_catalog(None).get("task")
-    assert of_a_task(found.definition.name, found.kind, found.source)
+    assert driver_hooks(found.definition.name, found.kind, found.source).is_reversible
     assert isinstance(driver_of(found), TaskDriver)
 
 

@@ -11,10 +11,10 @@ from tideate_core.commands import Check
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.steps import Services
-from tideate_core.engine.task import corrections
 from tideate_core.engine.task.bench import Bench
 from tideate_core.engine.task.definition import task_workflow
 from tideate_core.engine.task.driver import TaskDriver
+from tideate_core.engine.task.hooks import TaskHooks
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
 from tideate_core.machines.task import WorkflowEvent as E
@@ -197,4 +197,4 @@ def test_corrections_are_counted_by_what_was_written() -> None:
         "self_correcting#3": ended,
         "verifying": done,
     }
-    assert corrections(results) == 2
+    assert TaskHooks().attempts(results) == 2

@@ -5,8 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.driver_hooks import register_driver_hooks
 from tideate_core.engine.handoff import HANDOFF
+from tideate_core.engine.handoff.hooks import HandoffHooks
+from tideate_core.engine.task import TASK
 from tideate_core.engine.task.definition import task_workflow
+from tideate_core.engine.task.hooks import TaskHooks
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -118,6 +122,10 @@ def _handoff() -> WorkflowDefinition:
             "steps": links,
         }
     )
+
+
+register_driver_hooks(TASK, "machine", TaskHooks())
+register_driver_hooks(HANDOFF, "graph", HandoffHooks())
 
 
 def register_builtin(registry: WorkflowRegistry) -> None:
