@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
+from tideate_core.atomic_files import write_whole
 from tideate_core.project import state_dir
 from tideate_core.project.held import open_way
-from tideate_core.project.writing import write_whole
 from tideate_core.store.database import FILE
 from tideate_core.store.earlier import is_own_database
 from tideate_core.workspace.manifest import Manifest

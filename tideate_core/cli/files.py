@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tideate_core.atomic_files import write_whole
 from tideate_core.cli.output import label, messages, print_text
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.project import expanded, real
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["write_output", "write_text"]
 
@@ -53,25 +56,16 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
             _check_unchanged(target, replaces)
             _write_in_place(target, text)
         else:
-            _replace(target, text, mode, replaces)
+            # as late as can be: what an editor saved since it was read must not be lost
+            write_whole(
+                target,
+                text.encode(),
+                mode=mode,
+                parents=False,
+                check=lambda: _check_unchanged(target, replaces),
+            )
     except OSError as error:
         raise WorkspaceError(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _replace(target: Path, text: str, mode: int, replaces: str | None) -> None:
-    descriptor, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:100]}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            os.fchmod(descriptor, mode)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(descriptor)
-        # as late as can be: what an editor saved since it was read must not be lost
-        _check_unchanged(target, replaces)
-        Path(draft).replace(target)
-    except BaseException:
-        Path(draft).unlink(missing_ok=True)
-        raise
 
 
 def _write_in_place(target: Path, text: str) -> None:

@@ -7,16 +7,15 @@ A column holds JSON text, or `@` and the blake3 of a file under `objects/` that 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.atomic_files import fsync_directory, write_whole
 from tideate_core.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 __all__ = [
     "BIG",
@@ -142,19 +141,9 @@ class Objects:
             return
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            _sync_directory(self._directory.parent)
-            _sync_directory(self._directory)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(packed.content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
-        _sync_directory(path.parent)
+            fsync_directory(self._directory.parent)
+            fsync_directory(self._directory)
+        write_whole(path, packed.content, prefix=".new-")
 
     def remove(self, digest: str) -> int:
         """Delete a content that no row names any more; returns its bytes, 0 if it was not there."""
@@ -194,11 +183,3 @@ def _blake3(content: bytes) -> str:
     from blake3 import blake3
 
     return blake3(content).hexdigest()
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
     from pathlib import Path
 
+    from tideate_core.workspace.adopting import OutsideChanges
     from tideate_core.workspace.buffers import Buffers
     from tideate_core.workspace.commit import Committed
     from tideate_core.workspace.edits import FileChange
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.snapshots.since import Since
     from tideate_core.workspace.staging import Plan
     from tideate_core.workspace.unwound import TakenBack
 
@@ -84,11 +84,11 @@ class Changing:
                     raise error from None  # it says what happened first
         return await committer.commit(plan, execution_id)
 
-    async def adopt(self, since: Since, execution_id: str) -> list[str]:
+    async def adopt(self, changes: OutsideChanges, execution_id: str) -> list[str]:
         from tideate_core.workspace.adopting import adopt
 
         journal = Journal(self._private())
-        paths = await asyncio.to_thread(adopt, self._root, journal, since, execution_id, self._step)
+        paths = await asyncio.to_thread(adopt, self._root, journal, changes, execution_id, self._step)
         if self._buffers is not None and paths:
             await self._buffers.changed_on_disk(paths)
         return [self._root.relative(path) for path in paths]

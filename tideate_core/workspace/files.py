@@ -20,7 +20,6 @@ __all__ = [
     "ABSENT",
     "FileState",
     "Snapshot",
-    "fsync_directory",
     "holds",
     "put",
     "remove_directory",
@@ -212,12 +211,3 @@ def remove_directory(path: Path) -> None:
     with held(path.parent) as above:
         os.rmdir(path.name, dir_fd=above)
         os.fsync(above)
-
-
-def fsync_directory(path: Path) -> None:
-    """Make names that were created, replaced or removed in a directory survive a power loss."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

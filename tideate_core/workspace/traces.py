@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.atomic_files import write_whole
 from tideate_core.errors import NotText, WorkspaceError
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import fsync_directory, text_digest
+from tideate_core.workspace.files import text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def leave_traces(marks: Sequence[Mark]) -> None:
             states = list(dict.fromkeys([*known, *mark.states]))
             notes[mark.key] = {"states": states, "merged": mark.merged}
         try:
-            _save(directory / _FILE, notes)
+            write_whole(directory / _FILE, json.dumps(notes, separators=(",", ":")).encode())
         except OSError as error:
             raise WorkspaceError(
                 f"{directory} cannot be written ({error.strerror}); nothing was restored"
@@ -96,13 +96,3 @@ def _load(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         log.warning("%s cannot be read, so a merge may be taken for a change: %s", path, error)
         return {}
-
-
-def _save(path: Path, notes: dict[str, Any]) -> None:
-    new = path.with_name(f"{path.name}.new")
-    with new.open("wb") as file:
-        file.write(json.dumps(notes, separators=(",", ":")).encode())
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
-    fsync_directory(path.parent)

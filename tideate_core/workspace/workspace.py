@@ -19,10 +19,10 @@ from tideate_core.workspace.paths import Root, journal_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
+    from tideate_core.workspace.adopting import OutsideChanges
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changing import Applied, Changing
     from tideate_core.workspace.edits import FileChange
-    from tideate_core.workspace.snapshots.since import Since
     from tideate_core.workspace.unwound import TakenBack
 
     _Changes = list[FileChange]
@@ -156,17 +156,17 @@ class Workspace:
         """
         return await self._changing().apply(changes, execution_id)
 
-    async def adopt(self, since: Since, *, execution_id: str) -> _Names:
+    async def adopt(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
         """Count as written by a run what something else changed, so that it is taken back with the run.
 
         Nothing is written but the journal. The editor is told of it.
 
-        :param since: what differs from a snapshot that was made before.
+        :param changes: what differs from a snapshot that was made before.
         :returns: the files, relative to the root.
         :raises OutsideRoot: a path is one that no workflow touches.
         :raises WorkspaceError: the journal cannot be written; nothing is counted.
         """
-        return await self._changing().adopt(since, execution_id)
+        return await self._changing().adopt(changes, execution_id)
 
     async def revert(self, applied: Applied) -> None:
         """Undo one apply; what a person typed elsewhere in its buffers stays.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.atomic_files import NEW, fsync_directory
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace.files import fsync_directory
-from tideate_core.workspace.snapshots.durable import NEW
 from tideate_core.workspace.snapshots.manifest import find, headers, load, parts, write
 from tideate_core.workspace.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compressed
 

@@ -18,7 +18,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tideate_core.workspace.snapshots.durable import NEW, create
+from tideate_core.atomic_files import NEW, create
 from tideate_core.workspace.snapshots.packs import digest
 
 if TYPE_CHECKING:

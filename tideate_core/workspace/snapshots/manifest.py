@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 
+from tideate_core.atomic_files import durable
 from tideate_core.errors import SnapshotNotFound, WorkspaceError
-from tideate_core.workspace.snapshots.durable import durable
 from tideate_core.workspace.snapshots.entries import Entry
 from tideate_core.workspace.snapshots.packs import digest
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import zstandard
 from blake3 import blake3
 
+from tideate_core.atomic_files import NEW, create, finish
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace.snapshots.durable import NEW, create, finish
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView, Sequence

@@ -11,9 +11,9 @@ import asyncio
 import shutil
 from typing import TYPE_CHECKING, Final
 
+from tideate_core.atomic_files import fsync_directory
 from tideate_core.errors import RollbackConflict, TideateError, WorkspaceError
 from tideate_core.workspace.commit import Committed, Committer
-from tideate_core.workspace.files import fsync_directory
 from tideate_core.workspace.journal import FileEntry, Journal
 from tideate_core.workspace.paths import Root
 from tideate_core.workspace.snapshots.planning import clearing, writing

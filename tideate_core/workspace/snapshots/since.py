@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from tideate_core.workspace.adopting import OutsideChanges
 from tideate_core.workspace.files import ABSENT, Snapshot, snapshot
 
 if TYPE_CHECKING:
@@ -21,21 +22,10 @@ _States: TypeAlias = "tuple[Snapshot, Snapshot]"
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
-    """Paths relative to the root; what git ignores is not among them."""
+class Since(OutsideChanges):
+    """What changed since a snapshot; what git ignores is not in it."""
 
-    files: dict[str, _States] = field(default_factory=dict)
-    """What stood there then, and what does now: files and links."""
-    modes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Permission bits then and now, of what stood there all the time."""
-    made: list[str] = field(default_factory=list)
-    """Directories, outer ones first."""
-    removed: dict[str, int] = field(default_factory=dict)
-    """Directories with their permission bits, outer ones first."""
     diffs: list[FileDiff] = field(default_factory=list)
-
-    def __bool__(self) -> bool:
-        return bool(self.files or self.modes or self.made or self.removed)
 
 
 def since(root: Path, found: Comparison, now: Tree, packs: Packs, diffs: list[FileDiff]) -> Since:

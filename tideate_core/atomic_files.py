@@ -1,0 +1,89 @@
+"""Atomic writes: a file has its new content whole or not at all, also after a crash or a power loss."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+__all__ = ["NEW", "create", "durable", "finish", "fsync_directory", "write_whole"]
+
+NEW = ".new"
+"""Suffix of a file that is being written by `durable`."""
+
+
+def write_whole(
+    path: Path,
+    content: bytes,
+    *,
+    mode: int = 0o600,
+    prefix: str | None = None,
+    parents: bool = True,
+    check: Callable[[], None] | None = None,
+) -> None:
+    """Make a file hold this; several processes may do so at once.
+
+    :param prefix: of the name that it has while it is written.
+    :param parents: make the directories above it, readable by nobody else, where they are missing.
+    :param check: called as late as can be; what it raises keeps the file as it was.
+    :raises OSError: it cannot be written; the file is as it was.
+    """
+    if parents:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if prefix is None:
+        prefix = f".{path.name[:100]}-"
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=prefix)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(descriptor, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        if check is not None:
+            check()
+        Path(draft).replace(path)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    fsync_directory(path.parent)
+
+
+@contextmanager
+def durable(path: Path) -> Iterator[BinaryIO]:
+    """Give a file to write, one process at a time; when the block is left in order, it has its name."""
+    temp = path.with_name(path.name + NEW)
+    try:
+        with os.fdopen(create(temp), "wb") as file:
+            yield file
+            finish(file, path)
+    except BaseException:
+        temp.unlink(missing_ok=True)
+        raise
+
+
+def finish(file: BinaryIO, path: Path) -> None:
+    """Give a file that was written beside a path that path."""
+    file.flush()
+    os.fsync(file.fileno())
+    path.with_name(path.name + NEW).replace(path)
+    fsync_directory(path.parent)
+
+
+def create(path: Path) -> int:
+    """Return the descriptor of a file to write, emptied if there was one; it is private."""
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+
+def fsync_directory(path: Path) -> None:
+    """Make names that were created, replaced or removed in a directory survive a power loss."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
