@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.gates import SyntaxProblem, language_of, new_errors
+from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.gates.syntax import _GRAMMARS, _STRICT, _tree_problems
+from tideate_core.workspace.languages import language_of
 
 GOOD_AND_BAD = {
     "python": (

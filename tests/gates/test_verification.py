@@ -13,17 +13,15 @@ import pytest
 
 from tests.support.state import trust_file
 from tideate_core.commands import Check, Tool, run
-from tideate_core.commands.selection import tool_name
+from tideate_core.commands.selection import ProjectTrust, select_tools, tool_name
 from tideate_core.config import Verify, load
 from tideate_core.gates import (
     CheckResult,
     CheckStatus,
     DocumentValidator,
     GateEnforcer,
-    ProjectTrust,
     VerificationPipeline,
     VerificationReport,
-    select_tools,
 )
 
 if TYPE_CHECKING:

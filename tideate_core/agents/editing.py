@@ -9,9 +9,10 @@ from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
 from tideate_core.agents.shown import ShownFile
 from tideate_core.errors import UnusableAnswer
-from tideate_core.gates import SyntaxProblem, language_of, new_errors
+from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.workspace import FileChange
 from tideate_core.workspace.fences import is_fence
+from tideate_core.workspace.languages import language_of
 from tideate_core.workspace.naming import path_in
 from tideate_core.workspace.resolve import resolve_files, resolve_text
 

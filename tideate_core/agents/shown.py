@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tideate_core.agents.capacity import text_budget
 from tideate_core.agents.consent import why_hidden
 from tideate_core.errors import OutsideRoot, WorkspaceError
-from tideate_core.gates import language_of
+from tideate_core.workspace.languages import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

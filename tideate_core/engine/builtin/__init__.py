@@ -27,7 +27,7 @@ def _later(module: str, name: str) -> StepHandler:
     """Return a handler whose module is loaded when it is called: what it needs is slow to load."""
 
     async def handler(step: StepContext) -> Any:
-        return await getattr(import_module(f"{__name__}.{module}"), name)(step)
+        return await getattr(import_module(module), name)(step)
 
     return handler
 
@@ -39,7 +39,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
             _chain(
                 "ask", ["query"], description="Ask a question, about the selection if any", needs=("prompt",)
             ),
-            {"query": _later("texts", "query")},
+            {"query": _later("tideate_core.engine.builtin.texts", "query")},
         ),
         (
             _chain(
@@ -48,7 +48,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Summarize the selection or the buffer",
                 needs=("text",),
             ),
-            {"summarize": _later("texts", "summarize")},
+            {"summarize": _later("tideate_core.engine.builtin.texts", "summarize")},
         ),
         (
             _chain(
@@ -57,7 +57,10 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Change the selected code, analysis first",
                 needs=("prompt", "lines"),
             ),
-            {"analyze": _later("lines", "analyze"), "refactor": _later("lines", "refactor")},
+            {
+                "analyze": _later("tideate_core.engine.builtin.lines", "analyze"),
+                "refactor": _later("tideate_core.engine.builtin.lines", "refactor"),
+            },
         ),
         (
             _chain(
@@ -66,7 +69,7 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 description="Write new code at the cursor",
                 needs=("prompt", "place"),
             ),
-            {"generate": _later("lines", "generate")},
+            {"generate": _later("tideate_core.engine.builtin.lines", "generate")},
         ),
         (
             _chain(
@@ -76,15 +79,16 @@ BUILTIN: Mapping[str, tuple[WorkflowDefinition, Mapping[str, StepHandler]]] = {
                 needs=("prompt",),
             ),
             {
-                "plan": _later("files", "plan"),
-                "confirm": _later("files", "confirm"),
-                "execute": _later("files", "execute"),
+                "plan": _later("tideate_core.engine.builtin.files", "plan"),
+                "confirm": _later("tideate_core.engine.builtin.files", "confirm"),
+                "execute": _later("tideate_core.engine.builtin.files", "execute"),
             },
         ),
     )
 }
 _HANDOFF: Mapping[str, StepHandler] = {
-    name: _later("handoff", name) for name in ("plan", "edit", "manifest", "report")
+    name: _later("tideate_core.engine.builtin.handoff", name)
+    for name in ("plan", "edit", "manifest", "report")
 }
 
 

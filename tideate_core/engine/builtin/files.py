@@ -13,11 +13,11 @@ from tideate_core.engine.builtin.review import review_and_apply
 from tideate_core.engine.builtin.subject import NO_TEXT, Subject
 from tideate_core.engine.mentions import with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
-from tideate_core.gates import language_of
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange
 from tideate_core.workspace.executed_changes import executed_paths
 from tideate_core.workspace.fences import fence_for
+from tideate_core.workspace.languages import language_of
 
 if TYPE_CHECKING:
     from tideate_core.workflows import Decision, StepContext

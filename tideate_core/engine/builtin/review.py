@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import BaseModel, StrictInt, ValidationError
 
 from tideate_core.errors import InvalidInput, StepFailed
-from tideate_core.gates import language_of, new_errors
+from tideate_core.gates import new_errors
 from tideate_core.visible import label
 from tideate_core.workflows import Declined
 from tideate_core.workspace import apply_hunks
 from tideate_core.workspace.executed_changes import executed_in
 from tideate_core.workspace.files import text_digest
+from tideate_core.workspace.languages import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.gates import language_of
 from tideate_core.workspace.fences import fence_for
+from tideate_core.workspace.languages import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

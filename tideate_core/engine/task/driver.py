@@ -28,17 +28,17 @@ _S = WorkflowState
 BOUNDARY: Final = "*"
 
 HANDLERS: Final = {
-    _S.IDLE: ("preparing", "prepare"),
-    _S.PLANNING: ("stages", "plan"),
-    _S.AWAITING_PLAN_GATE: ("planned", "plan_gate"),
-    _S.AUDITING: ("stages", "audit"),
-    _S.AWAITING_AUDIT_GATE: ("planned", "audit_gate"),
-    _S.EXECUTING: ("stages", "execute"),
-    _S.AWAITING_EXECUTION_GATE: ("written", "execution_gate"),
-    _S.DOCUMENTING: ("stages", "document"),
-    _S.AWAITING_DOCUMENTATION_GATE: ("written", "documentation_gate"),
-    _S.VERIFYING: ("verifying", "verify"),
-    _S.SELF_CORRECTING: ("correcting", "correct"),
+    _S.IDLE: ("tideate_core.engine.task.preparing", "prepare"),
+    _S.PLANNING: ("tideate_core.engine.task.stages", "plan"),
+    _S.AWAITING_PLAN_GATE: ("tideate_core.engine.task.planned", "plan_gate"),
+    _S.AUDITING: ("tideate_core.engine.task.stages", "audit"),
+    _S.AWAITING_AUDIT_GATE: ("tideate_core.engine.task.planned", "audit_gate"),
+    _S.EXECUTING: ("tideate_core.engine.task.stages", "execute"),
+    _S.AWAITING_EXECUTION_GATE: ("tideate_core.engine.task.written", "execution_gate"),
+    _S.DOCUMENTING: ("tideate_core.engine.task.stages", "document"),
+    _S.AWAITING_DOCUMENTATION_GATE: ("tideate_core.engine.task.written", "documentation_gate"),
+    _S.VERIFYING: ("tideate_core.engine.task.verifying", "verify"),
+    _S.SELF_CORRECTING: ("tideate_core.engine.task.correcting", "correct"),
 }
 """By state its module and function; a module is loaded when the task gets there."""
 STAGES: Final = {
@@ -180,7 +180,7 @@ class TaskDriver:
 
     async def _do(self, state: WorkflowState, step: StepContext) -> dict[str, Any]:
         module, name = HANDLERS[state]
-        handler = getattr(import_module(f"tideate_core.engine.task.{module}"), name)
+        handler = getattr(import_module(module), name)
         value: dict[str, Any] = await handler(step, self._record, self._bench)
         return value
 
