@@ -8,7 +8,8 @@ local MOST_LINES = 10 -- of a question; with them it fits on 24 lines
 ---@field name string
 ---@field effects string[] what it can do once it is trusted
 ---@field trusted boolean as it is now
----@field changes string unified diff from what was trusted last; empty of what is no file
+---@field changes string unified diff from what was trusted last
+---@field mistake string why it cannot be trusted; empty where it can
 
 ---@class tideate.TrustPlan
 ---@field root string
@@ -19,7 +20,7 @@ local MOST_LINES = 10 -- of a question; with them it fits on 24 lines
 ---@return tideate.TrustItem[]
 local function waiting(plan)
   return vim.tbl_filter(function(item)
-    return not item.trusted
+    return not item.trusted and #item.effects > 0
   end, plan.items)
 end
 
@@ -81,6 +82,13 @@ end
 ---@param plan tideate.TrustPlan
 local function ask(plan)
   local items = waiting(plan)
+  for _, item in ipairs(plan.items) do
+    if item.mistake ~= '' then
+      local text = require('tideate.ui.text')
+      local words = '%s cannot be trusted while it has mistakes: %s'
+      require('tideate.ui').notify(words:format(text.name(item.name), text.plain(item.mistake)), vim.log.levels.WARN)
+    end
+  end
   if #items == 0 then
     return require('tideate.ui').notify('everything here is trusted as it is now')
   end

@@ -71,6 +71,7 @@ def test_a_project_that_is_still_there_was_not_moved(root: Path, tmp_path: Path)
 
 
 def test_state_is_given_to_the_new_path(root: Path, tmp_path: Path) -> None:
+    (root / ".git").mkdir()
     open_store(root).close()
     new = root.rename(tmp_path / "new")
     assert move_project(str(root), str(new)) == new

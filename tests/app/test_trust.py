@@ -12,12 +12,15 @@ from tideate_core.cli.wiring import build_catalog
 from tideate_core.commands import Check, CommandTrust
 from tideate_core.commands.detection import detect_clean
 from tideate_core.config import Verify, load
+from tideate_core.config.schema import AdapterConfig, McpServer, WorkflowConfig
 from tideate_core.errors import ConfigError
 from tideate_core.gates import CheckStatus, VerificationPipeline
 from tideate_core.project import Trust
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from pydantic import BaseModel
 
 OFF = "".join(f'{name} = "off"\n' for name in ("type_check", "build", "documentation"))
 
@@ -173,9 +176,102 @@ def test_what_is_trusted_is_what_was_shown_and_nothing_that_came_since(root: Pat
 
 def test_one_file_can_be_trusted_alone(root: Path) -> None:
     write(root, ".tideate/config.toml", CONFIG)
-    file = write(root, "flows/flow.yaml", "name: flow\nsteps: []\n")
+    file = write(root, "flows/flow.yaml", "steps:\n  - {id: a, task: Say it.}\n")
     plan = plan_trust(root, build_catalog(root), file)
     apply_trust(plan)
     assert Trust(root).names() == ["flows/flow.yaml"]
     with pytest.raises(ConfigError, match="there is nothing to trust"):
         plan_trust(root, build_catalog(root), root / "none.yaml")
+
+
+HARMLESS = {"context_tokens", "timeout", "enabled", "confirm"}
+GUARDED: dict[str, tuple[str, str]] = {
+    "the default adapter": ('adapter = "elsewhere"', "elsewhere"),
+    "an address": (
+        '[adapters.a]\nmodel = "m"\nbase_url = "http://evil.invalid/v1"',
+        "http://evil.invalid/v1",
+    ),
+    "a model": ('[adapters.a]\nbase_url = "http://e/v1"\nmodel = "odd"', "odd"),
+    "a key": ('[adapters.a]\nmodel = "m"\nbase_url = "http://e/v1"\napi_key_env = "MY_KEY"', "$MY_KEY"),
+    "a command for a key": (
+        '[adapters.a]\nmodel = "m"\nbase_url = "http://e/v1"\napi_key_command = ["./key.sh"]',
+        "./key.sh",
+    ),
+    "a server": ('[mcp.servers.s]\ncommand = ["node", "x.js"]', "node x.js"),
+    "its arguments that are files": (
+        '[mcp.servers.s]\ncommand = ["sh", "own.sh"]',
+        "whatever own.sh of this",
+    ),
+    "its environment": (
+        '[mcp.servers.s]\ncommand = ["node"]\nenvironment = {NODE_OPTIONS = "--require ./evil.js"}',
+        "NODE_OPTIONS=--require ./evil.js",
+    ),
+    "its inherited variables": (
+        '[mcp.servers.s]\ncommand = ["node"]\ninherit = ["AWS_SECRET"]',
+        "AWS_SECRET",
+    ),
+    "a server elsewhere": ('[mcp.servers.s]\nurl = "https://evil.invalid/mcp"', "https://evil.invalid/mcp"),
+    "its token": ('[mcp.servers.s]\nurl = "https://e/mcp"\ntoken_env = "MY_TOKEN"', "$MY_TOKEN"),
+    "a command for its token": (
+        '[mcp.servers.s]\nurl = "https://e/mcp"\ntoken_command = ["./t.sh"]',
+        "./t.sh",
+    ),
+    "a check": ('[verify]\ntests = ["./run.sh", "all"]', "./run.sh all"),
+    "the environment of checks": (
+        '[verify]\nenvironment = {LD_PRELOAD = "./evil.so"}',
+        "LD_PRELOAD=./evil.so",
+    ),
+    "inherited variables of checks": ('[verify]\ninherit = ["AWS_SECRET"]', "AWS_SECRET"),
+    "another adapter for a workflow": ('[workflows.refactor]\nadapter = "elsewhere"', "elsewhere"),
+    "no confirmation": ("[workflows.refactor]\nrequire_confirmation = false", "skip the confirmations"),
+}
+
+
+@pytest.mark.parametrize("kind", GUARDED)
+def test_all_that_a_configuration_could_do_is_said(root: Path, kind: str) -> None:
+    """However much stands around it: 300 lines of comments hide nothing."""
+    text, said = GUARDED[kind]
+    (root / "own.sh").write_text("")
+    (root / ".tideate").mkdir()
+    (root / ".tideate/config.toml").write_text("# more\n" * 300 + text + "\n")
+    (item,) = [one for one in plan_trust(root, build_catalog(root)).items if one.kind == "file"]
+    assert any(said in effect for effect in item.effects), item.effects
+
+
+@pytest.mark.parametrize("section", [AdapterConfig, McpServer, Verify, WorkflowConfig])
+def test_the_keys_that_are_tested_are_all_that_need_trust(section: type[BaseModel]) -> None:
+    told = " ".join(text for text, _ in GUARDED.values())
+    for name in section.model_fields.keys() - HARMLESS - set(Check):
+        assert name in told, name
+
+
+def test_what_a_makefile_would_run_is_shown_and_what_changed_in_it(root: Path) -> None:
+    (root / "Makefile").write_text("test:\n\tpytest\n")
+    (first,) = plan_trust(root, build_catalog(root)).waiting
+    assert "+\tpytest" in first.changes
+    trust_all(root)
+    (root / "Makefile").write_text("test:\n\trm -rf ~\n")
+    (changed,) = plan_trust(root, build_catalog(root)).waiting
+    assert "-\tpytest" in changed.changes
+    assert "+\trm -rf ~" in changed.changes
+
+
+def test_what_has_mistakes_is_not_trusted(root: Path) -> None:
+    """Its mistake could be mended from another file, and then it would run."""
+    folder = root / ".tideate/workflows"
+    folder.mkdir(parents=True)
+    text = "steps:\n  - {id: a, workflow: {name: zed}}\n  - {id: b, tool: {server: fs, name: write_file}}\n"
+    (folder / "w.yaml").write_text(text)
+    plan = plan_trust(root, build_catalog(root))
+    assert ([one.name for one in plan.mistaken], plan.waiting) == ([".tideate/workflows/w.yaml"], [])
+    apply_trust(plan)
+    (folder / "zed.yaml").write_text("steps:\n  - {id: a, task: Say it.}\n")
+    assert not Trust(root).is_trusted(".tideate/workflows/w.yaml", text.encode())
+    again = plan_trust(root, build_catalog(root))
+    assert any("write_file" in effect for one in again.waiting for effect in one.effects)
+
+
+def test_what_needs_no_trust_is_not_asked_about(root: Path) -> None:
+    (root / ".tideate").mkdir()
+    (root / ".tideate/config.toml").write_text("[ui]\nnotify = false\n")
+    assert plan_trust(root, build_catalog(root)).waiting == []

@@ -16,7 +16,7 @@ def say(words):
     print(words, flush=True)
 
 async def main():
-    with interruption.Interruption(lambda: say("cancel"), lambda left: say("again"), lambda: say("leave")):
+    with interruption.Interruption(lambda _: say("cancel"), lambda _: say("again"), lambda: say("leave")):
         say("ready")
         await asyncio.Event().wait()
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.interrupted import LOOP, SHORT, killed, object_of, refactored
+from tests.cli.interrupted import LOOP, SHORT, killed, object_of, only_run, refactored
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -141,3 +142,59 @@ def test_state_on_another_file_system_than_the_project(shell: Shell, answering: 
         assert (shell.project / "a.py").read_text() == LOOP
     finally:
         subprocess.run(["rm", "-rf", place], check=True)
+
+
+@pytest.mark.slow
+def test_the_state_of_a_living_project_moves_only_with_a_yes(shell: Shell, answering: ModelServer) -> None:
+    refactored(shell, answering)
+    other = shell.home / "other"
+    (other / ".git").mkdir(parents=True)
+    declined = shell.run("project", "move", str(shell.project), str(other))
+    assert (declined.returncode, "is still there" in declined.stderr) == (2, True), declined.stderr
+    (other / "sub").mkdir()
+    inside = shell.run("project", "move", str(shell.project), str(other / "sub"), "--yes")
+    assert (inside.returncode, "is not the root of a project" in inside.stderr) == (2, True), inside.stderr
+    done = shell.run("project", "move", str(shell.project), str(other), "--yes")
+    assert done.returncode == 0, done.stderr
+    assert "no runs yet" in shell.run("history").stderr
+
+
+@pytest.mark.slow
+def test_a_paused_run_is_left_by_its_process_and_goes_on_where_the_project_is_now(
+    shell: Shell, answering: ModelServer
+) -> None:
+    for name in ("a.py", "b.py", "c.py"):  # by which it is recognised where it is now
+        shell.write(name, LOOP)
+    gate = answering.holds("what does the code do", text="- it adds up")
+    answering.answers("Rewrite these lines", f"```python\n{SHORT}```")
+    process = shell.start("run", "refactor", "shorten", "--file", "a.py", "--yes")
+    gate.wait_started(30)
+    run = only_run(shell)["execution_id"]
+    shell.run("pause", run, "--wait", "0")
+    gate.release()
+    assert object_of(shell.run("pause", run, "--json"))["state"] == "paused"
+    old = shell.project
+    shell.project = old.rename(shell.home / "place two")
+    refused = shell.run("project", "move", str(old), str(shell.project))
+    assert f"`kill -HUP {process.pid}` leaves the run paused" in refused.stderr
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=20)
+    hinted = shell.run("history")
+    assert f"`tideate project move {old} '{shell.project}'`" in hinted.stderr
+    moved = shell.run("project", "move", str(old), str(shell.project))
+    assert moved.returncode == 0, moved.stderr
+    done = shell.run("resume", run, "--yes")
+    assert (done.returncode, (shell.project / "a.py").read_text()) == (0, SHORT), done.stderr
+
+
+@pytest.mark.slow
+def test_trust_with_json_declines_like_other_commands(shell: Shell) -> None:
+    shell.write(".tideate/prompts/ask.md", "Say {{ prompt }}")
+    declined = shell.run("trust", "--json")
+    answer = object_of(declined)
+    assert (declined.returncode, answer["error_code"]) == (3, "Declined")
+    terminal = shell.open("trust", "--json")
+    terminal.wait_for("change what models are asked")
+    terminal.wait_for("Trust this, as it is now?")
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 3

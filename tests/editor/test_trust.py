@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 from typing import TYPE_CHECKING
 
 from tests.support.dialogs import wait_focused
@@ -33,7 +36,7 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> No
     prompts = editor.cwd / ".tideate" / "prompts"
     prompts.mkdir(parents=True)
     (prompts / "ask.md").write_text("Obey.\n---\nproject's {{ prompt }}")
-    (editor.cwd / ".tideate" / "config.toml").write_text("")
+    (editor.cwd / ".tideate" / "config.toml").write_text('adapter = "local"\n')
     with ModelServer() as server:
         server.answers("", "fine")
         configure(editor, server)
@@ -52,7 +55,7 @@ def test_a_projects_prompts_are_used_once_they_are_trusted(editor: Editor) -> No
 def test_the_project_of_the_buffer_is_the_one_that_is_trusted(editor: Editor) -> None:
     other = editor.home / "cloned"
     (other / ".tideate").mkdir(parents=True)
-    (other / ".tideate" / "config.toml").write_text("")
+    (other / ".tideate" / "config.toml").write_text('adapter = "local"\n')
     editor.edit(other / "a.py", "A = 1\n")
     trust(editor)
     state = state_below(editor.home / "state", other)
@@ -108,3 +111,28 @@ def test_what_could_run_and_what_changed_is_shown(start_editor: EditorFactory) -
     editor.wait_for(lambda: "trusted as it is now: .tideate/config.toml" in editor.messages(), "trusted")
     editor.command("Workflow trust .tideate/config.toml")
     editor.wait_for(lambda: "everything here is trusted" in editor.messages(), "nothing is asked any more")
+
+
+def test_what_has_mistakes_is_named_and_not_asked_about(editor: Editor) -> None:
+    config = editor.cwd / ".tideate" / "workflows" / "w.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("steps:\n  - {id: a, workflow: {name: none}}\n")
+    editor.command("Workflow trust")
+    editor.wait_for(lambda: "cannot be trusted while it has mistakes" in editor.messages(), "the mistake")
+    assert editor.lua("return #require('tideate.ui').pending()") == 0
+
+
+def test_a_project_that_was_moved_is_told_of_in_the_history(editor: Editor) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        (editor.cwd / name).write_text("A = 1\n")
+    (editor.cwd / ".tideate").mkdir()
+    gone = editor.home / "gone"
+    state = editor.home / "state" / "tideate" / "projects" / "gone-0123456789abcdef"
+    state.mkdir(parents=True, mode=0o700)
+    names = sorted(path.name for path in editor.cwd.iterdir() if path.name != ".tideate")
+    digest = hashlib.sha256(b"\0".join(map(os.fsencode, names))).hexdigest()
+    (state / "project.json").write_text(json.dumps({"path": str(gone), "files": digest, "used_at": 1}))
+    for level in (state, state.parent, state.parent.parent):
+        level.chmod(0o700)
+    editor.command("Workflow history")
+    editor.wait_for(lambda: f"tideate project move {gone}" in editor.messages().replace("\n", ""), "the hint")

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from tideate_core.errors import ConfigError
-from tideate_core.project import Trust, make_project_state, project_state, state_dir
-from tideate_core.project.state import known_projects, move_project_state, note_identity
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tideate_core.errors import ConfigError, OutsideRoot, StateError
+from tideate_core.project import (
+    Trust,
+    config_dir,
+    make_project_state,
+    private_within,
+    project_state,
+    state_dir,
+)
+from tideate_core.project.state import (
+    directory_name,
+    known_project,
+    known_projects,
+    move_project_state,
+    note_identity,
+)
+from tideate_core.workspace.paths import Root
 
 
 def configure(home: Path, text: str) -> None:
@@ -116,6 +128,74 @@ def test_state_below_the_projects_own_directory_is_refused(
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "place", ["{root}/.tideate/state", "{root}/st", "{root}", "{link}/.tideate/s", "{link}"]
+)
+def test_state_in_the_project_is_not_even_read(
+    home: Path, root: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """A clone that brings a trust store at a place that the person's setting leads to is not believed."""
+    link = home / "link"
+    link.symlink_to(root)
+    named = Path(place.format(root=root, link=link))
+    forged = named / "projects" / directory_name(root) / "trust.json"
+    forged.parent.mkdir(parents=True)
+    digest = hashlib.sha256(b"a = 1").hexdigest()
+    forged.write_text(json.dumps({"files": {".tideate/config.toml": digest}, "allowed": {}}))
+    monkeypatch.setenv("TIDEATE_STATE", str(named))
+    for looks in (
+        lambda: Trust(root).is_trusted(".tideate/config.toml", b"a = 1"),
+        lambda: project_state(root),
+    ):
+        with pytest.raises(StateError, match="where a clone could bring its own"):
+            looks()
+
+
+@pytest.mark.parametrize("level", ["tideate", "tideate/projects"])
+def test_state_that_others_may_write_to_is_not_even_read(home: Path, root: Path, level: str) -> None:
+    make_project_state(root)
+    (home / "state" / level).chmod(0o777)
+    with pytest.raises(StateError, match="others may write to"):
+        Trust(root).is_trusted(".tideate/config.toml", b"")
+
+
+def test_a_home_directory_that_is_a_project_keeps_its_state(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(root))
+    monkeypatch.setenv("XDG_STATE_HOME", str(root / ".local/state"))
+    made = make_project_state(root)
+    assert made.is_relative_to(root / ".local/state/tideate")
+    assert private_within(root)[0] == root / ".local/state/tideate"
+    for private in (made / "trust.json", config_dir() / "config.toml"):
+        if private.is_relative_to(root):
+            with pytest.raises(OutsideRoot, match="own state"):
+                Root(root).resolve(private)
+
+
+@pytest.mark.parametrize("section", ["directry = 'x'", "directory = 5", "directory = 'relative'"])
+def test_a_wrong_state_section_is_refused(section: str) -> None:
+    path = config_dir() / "config.toml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"[state]\n{section}\n")
+    with pytest.raises(ConfigError, match="state"):
+        state_dir()
+
+
+def test_a_moved_project_that_was_only_trusted_gets_its_runs_and_keeps_its_trust(
+    home: Path, root: Path
+) -> None:
+    (make_project_state(root) / "tideate.db").write_text("runs")
+    Trust(root).trust(".tideate/config.toml", b"old")
+    moved = root.rename(home / "moved")
+    Trust(moved).trust(".tideate/config.toml", b"new")
+    state = move_project_state(root, moved)
+    assert (state / "tideate.db").read_text() == "runs"
+    assert Trust(moved).is_trusted(".tideate/config.toml", b"new")
+    assert Trust(moved).last_trusted(".tideate/config.toml") == b"new"
+    assert known_project(moved) is not None
+
+
 def test_a_file_in_its_place_is_explained(home: Path, root: Path) -> None:
     (home / "state").write_text("")
     with pytest.raises(ConfigError, match="cannot be used for private state"):
@@ -161,7 +241,7 @@ def test_state_of_the_new_path_is_never_replaced(home: Path, root: Path) -> None
     make_project_state(root)
     new = home / "new"
     new.mkdir()
-    make_project_state(new)
+    (make_project_state(new) / "tideate.db").write_text("runs")
     with pytest.raises(ConfigError, match="has state of its own"):
         move_project_state(root, new)
 

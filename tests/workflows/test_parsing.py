@@ -120,7 +120,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
         ("agent: asistant", "4:12: no agent is called 'asistant'; did you mean 'assistant'?"),
         ("retry: 3", "4:5: unknown key 'retry'; did you mean 'retries'?"),
         ("timeout: {}", "4:14: `timeout` must be a whole number, not a mapping; write digits, without quotes"),
-        ("output_schema: {allOf: [{pattern: '('}]}", "4:39: this is no pattern: unclosed group; correct it, or put it in single quotes"),
+        ("output_schema: {allOf: [{pattern: '('}]}", "4:39: this is no pattern: unclosed group; correct it; a `\\` needs single quotes in YAML"),
         ("for_each: 1 // 0", "4:15: the expression '1 // 0' has no value: integer division or modulo by zero"),
         ("handler: null", ""),
         ("name: true", "4:11: `name` must be a text, not true or false; put it in quotes"),

@@ -35,7 +35,7 @@ __all__ = ["earlier_state", "move_earlier_state"]
 LARGEST: Final = 1024 * 1024 * 1024
 """Bytes of one file that is moved."""
 MOST_FILES: Final = 100_000
-PRIVATE_NAMES: Final = (FILE, "journal", "keys", "mcp", "objects", "snapshots")
+PRIVATE_NAMES: Final = (FILE, "journal", "keys", "mcp", "objects", "snapshots/journal", "snapshots/packs")
 """Names in `.tideate/` under which earlier versions kept state."""
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _RUN: Final = re.compile(r"[0-9a-f]{32}")
@@ -45,7 +45,8 @@ _OBJECT: Final = re.compile(r"[0-9a-f]{64}")
 
 def earlier_state(root: Path) -> list[str]:
     """Return the names in a project's `.tideate/` under which earlier versions kept state."""
-    return [name for name in PRIVATE_NAMES if os.path.lexists(root / ".tideate" / name)]
+    found = (name for name in PRIVATE_NAMES if os.path.lexists(root / ".tideate" / name))
+    return list(dict.fromkeys(name.partition("/")[0] for name in found))
 
 
 def move_earlier_state(root: Path, private: Path) -> list[str]:

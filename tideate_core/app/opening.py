@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import Buffers
 
-__all__ = ["open_store", "prepare_state", "recover_before", "recovery_names", "recovery_words"]
+__all__ = [
+    "interrupted_restore",
+    "note_project",
+    "open_store",
+    "prepare_state",
+    "recover_before",
+    "recovery_names",
+    "recovery_words",
+]
 
 NAMED: Final = 10
 """Files that are named one by one."""
@@ -37,11 +45,16 @@ def open_store(root: Path | None) -> Store:
     private = make_project_state(root)
     if root is not None:
         prepare_state(root, log.warning)
-        try:
-            note_use(root)
-        except OSError as error:
-            log.warning("a move of %s will not be recognised: %s", root, error)
+        note_project(root)
     return Store.open(private, None if root is None else Documents(root))
+
+
+def note_project(root: Path) -> None:
+    """Note how a project that has state is recognised when it has been moved; blocking."""
+    try:
+        note_use(root)
+    except OSError as error:
+        log.warning("a move of %s will not be recognised: %s", root, error)
 
 
 def prepare_state(root: Path | None, say: Callable[[str], None]) -> None:
@@ -55,6 +68,16 @@ def prepare_state(root: Path | None, say: Callable[[str], None]) -> None:
             say(notice)
 
 
+async def interrupted_restore(root: Path | None, buffers: Buffers | None = None) -> list[str]:
+    """Return the files that an interrupted restore of a snapshot would be put back in; nothing is written."""
+    if root is None or not (project_state(root) / "snapshots" / "journal").is_dir():
+        return []
+    # here, because a restore is seldom interrupted
+    from tideate_core.workspace import SnapshotManager
+
+    return list(await SnapshotManager(root, buffers=buffers).interrupted())
+
+
 async def recover_before(
     root: Path | None, say: Callable[[str], None], buffers: Buffers | None = None
 ) -> None:
@@ -66,17 +89,13 @@ async def recover_before(
     :param buffers: the editor's, None outside it.
     :raises WorkspaceError: it cannot be put back; the message says why.
     """
-    if root is None or not (project_state(root) / "snapshots" / "journal").is_dir():
+    pending = await interrupted_restore(root, buffers)
+    if root is None or not pending:
         return
-    # here, because a restore is seldom interrupted
     from tideate_core.workspace import SnapshotManager
 
-    manager = SnapshotManager(root, buffers=buffers)
-    pending = await manager.interrupted()
-    if not pending:
-        return
     say(recovery_words(pending))
-    done = await manager.recover()
+    done = await SnapshotManager(root, buffers=buffers).recover()
     if done is not None:
         left = f"; left as they are: {'; '.join(done.left)}" if done.left else ""
         back = recovery_names(done.restored) or "nothing"

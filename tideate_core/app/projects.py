@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import time
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, StoreError
-from tideate_core.project import expanded, project_state, real
+from tideate_core.project import expanded, find_root, project_state, real
 from tideate_core.project.state import (
     KnownProject,
+    has_no_work,
     known_project,
     known_projects,
     move_project_state,
@@ -32,6 +34,7 @@ __all__ = [
     "list_projects",
     "move_project",
     "moved_from",
+    "moved_words",
     "note_use",
     "project_named",
 ]
@@ -88,15 +91,25 @@ def project_named(path: str) -> ProjectView:
     return _view(_known(path))
 
 
-def move_project(old: str, new: str) -> Path:
+def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
     """Give the state of a project that was moved to its new path; what is trusted has to be trusted again.
 
+    :param from_living: the old path may still be there; it has no runs and snapshots then.
     :returns: the new path.
-    :raises ConfigError: there is no such state, the new path is no directory, or has state of its own.
+    :raises ConfigError: there is no such state, the old path is still there, or the new one is no project or
+        has state of its own.
     """
     known, target = _known(old), real(expanded(new))
     if not target.is_dir():
         raise ConfigError(f"{new} is no directory; name where the project is now")
+    if (root := find_root(target)) is None or real(root) != target:
+        where = f" (it is in the project {root})" if root else ""
+        raise ConfigError(f"{target} is not the root of a project{where}; name where the project is now")
+    if not known.is_gone and not from_living:
+        raise ConfigError(
+            f"{known.path} is still there, and would have no runs, snapshots and rollbacks any more; "
+            "--yes moves them all the same"
+        )
     _refuse_running(known)
     move_project_state(known.path, target)
     return target
@@ -124,7 +137,7 @@ def moved_from(root: Path) -> list[KnownProject]:
 
     :raises ConfigError: the state directory cannot be read.
     """
-    if project_state(root).exists():
+    if not has_no_work(project_state(root)):
         return []
     gone = [one for one in known_projects() if one.is_gone]
     if not gone:
@@ -134,6 +147,18 @@ def moved_from(root: Path) -> list[KnownProject]:
         one
         for one in gone
         if (commit and one.first_commit == commit) or (not commit and files and one.files == files)
+    ]
+
+
+def moved_words(root: Path) -> list[str]:
+    """Say, a sentence each, which projects that are gone this one may have been, and what brings their runs.
+
+    :raises ConfigError: the state directory cannot be read.
+    """
+    return [
+        f"{one.path} is gone and looked like this project: if it was moved here, "
+        f"`tideate project move {shlex.quote(str(one.path))} {shlex.quote(str(root))}` brings its runs along"
+        for one in moved_from(root)
     ]
 
 
@@ -192,7 +217,11 @@ def _refuse_running(known: KnownProject) -> None:
         return  # nobody can be at work in a database that cannot be read
     if alive:
         pid = alive[0].lease.pid if alive[0].lease else 0
-        raise ConfigError(f"a run of {known.path} is under way in process {pid}; end it first")
+        how = "paused" if alive[0].status == "paused" else "under way"
+        raise ConfigError(
+            f"a run of {known.path} is {how} in process {pid}; end that process first"
+            + (f": `kill -HUP {pid}` leaves the run paused, to be resumed" if how == "paused" else "")
+        )
 
 
 def _unfinished(known: KnownProject) -> list[RunRow]:

@@ -9,6 +9,7 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from tideate_core.app.opening import note_project
 from tideate_core.app.trust_effects import effects_of
 from tideate_core.commands import CommandTrust
 from tideate_core.commands.detection import detect_clean
@@ -41,7 +42,9 @@ class TrustItem:
     trusted: bool
     """It is trusted already, as it is."""
     changes: str = ""
-    """Of a file: a unified diff from what was trusted last, from nothing where nothing was."""
+    """A unified diff from what was trusted last, from nothing where nothing was."""
+    mistake: str = ""
+    """Why it cannot be trusted: nobody can say what it does."""
     content: bytes = field(default=b"", repr=False)
     tool: Tool | None = None
     brought: Brought | None = None
@@ -54,6 +57,7 @@ class TrustItem:
             "effects": list(self.effects),
             "trusted": self.trusted,
             "changes": self.changes,
+            "mistake": self.mistake,
         }
 
 
@@ -66,8 +70,13 @@ class TrustPlan:
 
     @property
     def waiting(self) -> list[TrustItem]:
-        """Return what is not trusted yet."""
-        return [item for item in self.items if not item.trusted]
+        """Return what can be trusted and is not yet."""
+        return [item for item in self.items if item.effects and not item.trusted]
+
+    @property
+    def mistaken(self) -> list[TrustItem]:
+        """Return what cannot be trusted."""
+        return [item for item in self.items if item.mistake]
 
     @property
     def token(self) -> str:
@@ -119,20 +128,25 @@ def plan_trust(root: Path, catalog: Catalog, file: Path | None = None) -> TrustP
 
 
 def apply_trust(plan: TrustPlan) -> None:
-    """Trust all that is in a plan.
+    """Trust all that is in a plan and can be trusted.
 
     :raises ConfigError: it cannot be written down.
     """
     trust = Trust(plan.root)
     for item in plan.items:
+        if not item.effects:
+            continue
         if item.tool is not None:
             CommandTrust(plan.root).trust([item.tool])
+            trust.keep(item.name, item.content)
         elif item.brought is not None:
             from tideate_core.mcp.servers.git.trusting import allow
 
             allow(item.brought)
+            trust.keep(item.name, item.content)
         else:
             trust.trust(item.name, item.content)
+    note_project(plan.root)
 
 
 def revoke_trust(root: Path, file: Path | None = None) -> list[str]:
@@ -148,17 +162,14 @@ def revoke_trust(root: Path, file: Path | None = None) -> list[str]:
 
 
 def _files(root: Path, contents: dict[str, bytes], trust: Trust, catalog: Catalog) -> list[TrustItem]:
-    return [
-        TrustItem(
-            "file",
-            name,
-            tuple(effects_of(root, name, content, catalog)),
-            trust.is_trusted(name, content),
-            _changes(name, trust.last_trusted(name), content),
-            content,
-        )
-        for name, content in contents.items()
-    ]
+    return [_file(root, name, content, trust, catalog) for name, content in contents.items()]
+
+
+def _file(root: Path, name: str, content: bytes, trust: Trust, catalog: Catalog) -> TrustItem:
+    effects = effects_of(root, name, content, catalog)
+    changes = _changes(name, trust.last_trusted(name), content)
+    trusted = trust.is_trusted(name, content)
+    return TrustItem("file", name, effects.words, trusted, changes, effects.mistake, content)
 
 
 def _changes(name: str, before: bytes | None, after: bytes) -> str:
@@ -185,16 +196,15 @@ def _commands(root: Path) -> list[TrustItem]:
     tools = [tool for tool in select_tools(root, config, environment).values() if tool is not None]
     if clean := detect_clean(root, environment):
         tools.append(clean)
-    return [
-        TrustItem(
-            "command",
-            shlex.join(tool.argv),
-            (f"run `{shlex.join(tool.argv)}` ({tool.check}): {tool.reason}",),
-            allowed.allows(tool),
-            tool=tool,
-        )
-        for tool in tools
-    ]
+    return [_command(root, tool, allowed.allows(tool)) for tool in tools]
+
+
+def _command(root: Path, tool: Tool, trusted: bool) -> TrustItem:
+    name = shlex.join(tool.argv)
+    effect = f"run `{name}` ({tool.check}): {tool.reason}"
+    recipe = tool.recipe.encode("utf-8", "surrogateescape")
+    changes = _changes(name, Trust(root).kept(name), recipe) if recipe else ""
+    return TrustItem("command", name, (effect,), trusted, changes, content=recipe, tool=tool)
 
 
 def _repository(root: Path) -> list[TrustItem]:
@@ -206,4 +216,8 @@ def _repository(root: Path) -> list[TrustItem]:
     if brought is None:
         return []
     effects = tuple(f"run the {words}" for words in brought.words())
-    return [TrustItem("repository", "git", effects, brought.trusted, brought=brought)]
+    content = brought.shown().encode("utf-8", "surrogateescape")
+    changes = _changes("git", Trust(root).kept("git"), content)
+    return [
+        TrustItem("repository", "git", effects, brought.trusted, changes, content=content, brought=brought)
+    ]

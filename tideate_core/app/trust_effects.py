@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.commands.detection import Check
@@ -17,39 +18,52 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Catalog
     from tideate_core.workflows.definitions import WorkflowStep
 
-__all__ = ["effects_of"]
+__all__ = ["Effects", "effects_of"]
 
 
-def effects_of(root: Path, name: str, content: bytes, catalog: Catalog) -> list[str]:
-    """Return what a file can do once its content is trusted; an imperative each.
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a file can do once it is trusted."""
+
+    words: tuple[str, ...] = ()
+    """An imperative each; none where nothing in it needs trust."""
+    mistake: str = ""
+    """Why nobody can say, and so trust, what it does."""
+
+
+def effects_of(root: Path, name: str, content: bytes, catalog: Catalog) -> Effects:
+    """Return what a file can do once its content is trusted.
 
     :param name: of the file, relative to the root.
     """
-    if name == CONFIG_NAME:
-        return _of_configuration(content)
-    if name.startswith(".tideate/prompts/"):
-        return [f"change what models are asked: the prompt {_stem(name)!r}"]
-    if name.startswith(".tideate/agents/"):
-        return _of_role(root / name, content)
-    return _of_definition(root / name, content, catalog)
+    try:
+        if name == CONFIG_NAME:
+            return Effects(tuple(_of_configuration(root, content)))
+        if name.startswith(".tideate/prompts/"):
+            return Effects((f"change what models are asked: the prompt {_stem(name)!r}",))
+        if name.startswith(".tideate/agents/"):
+            return Effects(tuple(_of_role(root / name, content)))
+        return Effects(tuple(_of_definition(root / name, content, catalog)))
+    except UnicodeDecodeError:
+        return Effects(mistake="it is not UTF-8")
+    except ValueError as error:
+        return Effects(mistake=f"it is not valid TOML ({error})")
+    except TideateError as error:
+        return Effects(mistake=str(error).partition("\n")[0])
 
 
 def _stem(name: str) -> str:
     return name.rpartition("/")[2].rpartition(".")[0]
 
 
-def _of_configuration(content: bytes) -> list[str]:
-    try:
-        values = tomllib.loads(content.decode("utf-8"))
-    except ValueError as error:
-        return [f"nothing: it is not valid TOML ({error})"]
-    found = [
-        *_of_adapters(values),
-        *_of_servers(_section(_section(values, "mcp"), "servers")),
-        *_of_checks(_section(values, "verify")),
+def _of_configuration(root: Path, content: bytes) -> list[str]:
+    values = tomllib.loads(content.decode("utf-8"))
+    return [
+        *_of_adapters(root, values),
+        *_of_servers(root, _section(_section(values, "mcp"), "servers")),
+        *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
     ]
-    return found or ["nothing that needs trust"]
 
 
 def _section(values: Any, key: str) -> dict[str, Any]:
@@ -57,38 +71,40 @@ def _section(values: Any, key: str) -> dict[str, Any]:
     return section if isinstance(section, dict) else {}
 
 
-def _of_adapters(values: dict[str, Any]) -> Iterator[str]:
+def _of_adapters(root: Path, values: dict[str, Any]) -> Iterator[str]:
     if "adapter" in values:
         yield f"send code to the model adapter {values['adapter']!r} by default"
     for name, adapter in _section(values, "adapters").items():
         yield f"send code to {_key(adapter, 'base_url')} (adapter {name!r}, model {_key(adapter, 'model')})"
-        if command := _command(adapter, "api_key_command"):
+        if command := _command(root, adapter, "api_key_command"):
             yield f"run {command} for the key of the adapter {name!r}"
         if variable := _key(adapter, "api_key_env"):
             yield f"send the key in ${variable} to it"
 
 
-def _of_servers(servers: dict[str, Any]) -> Iterator[str]:
+def _of_servers(root: Path, servers: dict[str, Any]) -> Iterator[str]:
     for name, server in servers.items():
-        if command := _command(server, "command"):
+        if command := _command(root, server, "command"):
             yield f"start {command} as the MCP server {name!r}"
         elif url := _key(server, "url"):
             yield f"connect to {url} as the MCP server {name!r}"
-        if command := _command(server, "token_command"):
+        if command := _command(root, server, "token_command"):
             yield f"run {command} for the token of the MCP server {name!r}"
         if variable := _key(server, "token_env"):
             yield f"send the token in ${variable} to it"
         inherited = server.get("inherit") if isinstance(server, dict) else None
         if inherited:
             yield f"give it the variables {', '.join(map(str, inherited))} of your environment"
+        for variable, value in _section(server, "environment").items():
+            yield f"set {variable}={value} for the MCP server {name!r}"
 
 
-def _of_checks(verify: dict[str, Any]) -> Iterator[str]:
+def _of_checks(root: Path, verify: dict[str, Any]) -> Iterator[str]:
     for check in Check:
-        if command := _command(verify, check):
+        if command := _command(root, verify, check):
             yield f"run {command} ({check})"
-    if verify.get("environment"):
-        yield f"set {', '.join(map(str, _section(verify, 'environment')))} for these commands"
+    for variable, value in _section(verify, "environment").items():
+        yield f"set {variable}={value} for these commands"
     if verify.get("inherit"):
         names = ", ".join(map(str, verify["inherit"]))
         yield f"give these commands the variables {names} of your environment"
@@ -107,19 +123,28 @@ def _key(section: Any, key: str) -> str:
     return str(value) if value else ""
 
 
-def _command(section: Any, key: str) -> str:
+def _command(root: Path, section: Any, key: str) -> str:
     value = section.get(key) if isinstance(section, dict) else None
-    return f"`{shlex.join(map(str, value))}`" if isinstance(value, list) and value else ""
+    if not isinstance(value, list) or not value:
+        return ""
+    words = [str(word) for word in value]
+    files = [word for word in words if not word.startswith("-") and _is_file(root, word)]
+    note = f" (whatever {', '.join(files)} of this project holds then)" if files else ""
+    return f"`{shlex.join(words)}`{note}"
+
+
+def _is_file(root: Path, word: str) -> bool:
+    try:
+        return (root / word).is_file() and (root / word).is_relative_to(root)
+    except (OSError, ValueError):
+        return False
 
 
 def _of_role(path: Path, content: bytes) -> list[str]:
     # here, because most projects have no roles of their own
     from tideate_core.agents.role_file import read_role
 
-    try:
-        keys = read_role(path, content).keys
-    except TideateError as error:
-        return [f"nothing: {error}"]
+    keys = read_role(path, content).keys
     found = [f"change the words of the role {path.stem!r}"]
     words = {
         "adapter": "send its code to the model adapter {}",
@@ -140,14 +165,8 @@ def _of_definition(path: Path, content: bytes, catalog: Catalog) -> list[str]:
     from tideate_core.workflows.discovery import is_definition_path
 
     if not is_definition_path(path.name):
-        return ["nothing that needs trust"]
-    try:
-        text = content.decode("utf-8")
-        definition = parse_definition(path, text, catalog.known_names(path)).require()
-    except UnicodeDecodeError:
-        return ["nothing: it is not UTF-8"]
-    except TideateError as error:
-        return [f"nothing while it has mistakes: {error}".partition("\n")[0]]
+        return []
+    definition = parse_definition(path, content.decode("utf-8"), catalog.known_names(path)).require()
     found = [f"step {step.id!r}: {deed}" for step in definition.steps if (deed := _deed(step))]
     return found or [f"ask models as the workflow {definition.name!r}; that needs no trust"]
 

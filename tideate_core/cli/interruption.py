@@ -28,12 +28,13 @@ class Interruption:
     `PATIENCE` leaves the process as it stands: whatever the end waits for, the store and the journal have all
     that another process needs to bring the run to its end.
 
+    :param cancel: called with whether the person asked for it, by Ctrl-C.
     :param again: called with the seconds left, at the second Ctrl-C only.
     :param leave: called before the process is left; says what a person can do then.
     """
 
     def __init__(
-        self, cancel: Callable[[], object], again: Callable[[float], None], leave: Callable[[], None]
+        self, cancel: Callable[[bool], object], again: Callable[[float], None], leave: Callable[[], None]
     ) -> None:
         self._cancel = cancel
         self._tell_again = again
@@ -46,7 +47,7 @@ class Interruption:
         self._loop = asyncio.get_running_loop()
         self._caught = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in self._caught:
-            self._loop.add_signal_handler(number, self._on_signal)
+            self._loop.add_signal_handler(number, self._on_signal, number)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -55,7 +56,7 @@ class Interruption:
             if not (self.happened and number == signal.SIGINT):
                 self._loop.remove_signal_handler(number)
 
-    def _on_signal(self) -> None:
+    def _on_signal(self, number: int) -> None:
         if self.happened:
             return
         self.happened = True
@@ -64,7 +65,7 @@ class Interruption:
             self._loop.remove_signal_handler(signal.SIGINT)
             # not the loop's: also one that does not turn any more is left
             signal.signal(signal.SIGINT, self._on_another)
-        self._cancel()
+        self._cancel(number == signal.SIGINT)
 
     def _on_another(self, _number: int, _frame: FrameType | None) -> None:
         left = self._first + PATIENCE - time.monotonic()
@@ -78,4 +79,4 @@ class Interruption:
         if not self._told:
             self._told = True
             self._tell_again(left)
-        self._cancel()
+        self._cancel(True)

@@ -28,15 +28,17 @@ def move(
     new: Annotated[str, Parameter(help="The path that it has now.")],
     /,
     *,
+    yes: Yes = None,
     json: Json = False,
 ) -> int:
     """Give the private state of a project that was moved to its new path.
 
-    What was trusted has to be trusted again: trust belongs to one path.
+    What was trusted has to be trusted again: trust belongs to one path. Of a project that is still at the old
+    path nothing is moved unless --yes.
     """
     from tideate_core.cli.projects import move as command
 
-    return command(old, new, as_json=json)
+    return command(old, new, from_living=bool(yes), as_json=json)
 
 
 @app.command

@@ -43,10 +43,11 @@ def list_projects(*, as_json: bool) -> int:
     return DONE
 
 
-def move(old: str, new: str, *, as_json: bool) -> int:
+def move(old: str, new: str, *, from_living: bool, as_json: bool) -> int:
     """Give the state of a moved project to its new path; returns the exit status."""
     try:
-        path = move_project(old, new)
+        was = project_named(old).path
+        path = move_project(old, new, from_living=from_living)
     except TideateError as error:
         fail(error, as_json=as_json)
         return USAGE
@@ -54,7 +55,7 @@ def move(old: str, new: str, *, as_json: bool) -> int:
         print_json({"ok": True, "path": str(path)})
         return DONE
     words = (
-        f"the state of {old} belongs to {path} now; what was trusted has to be trusted again: `tideate trust`"
+        f"the state of {was} belongs to {path} now; what was trusted has to be trusted again: `tideate trust`"
     )
     tell(messages(), Text(visible(words)))
     return DONE

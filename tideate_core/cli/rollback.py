@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from tideate_core.app import prepare_state, recover_before
+from tideate_core.app.opening import interrupted_restore, recovery_words
 from tideate_core.cli.exits import DECLINED, DONE, status_of
 from tideate_core.cli.output import fail, label, messages, note, print_json, tell, visible
 from tideate_core.cli.runs import page, short, state_text, table, when
@@ -45,9 +46,9 @@ def rollback(wanted: str | None, root: str | None, *, policy: bool | None, as_js
     """
     try:
         project = open_project(root)
-        prepare_state(project.root, note)
         if wanted is None:
             return _list(project, as_json=as_json)
+        prepare_state(project.root, note)
         run, members = _chosen(project, wanted)
         if not asyncio.run(_agreed(project, run, members, policy)):
             return _declined(policy, as_json=as_json)
@@ -103,9 +104,12 @@ async def _agreed(project: Project, run_id: str, members: list[str], policy: boo
         return False
     if policy:
         return True
+    pending = await interrupted_restore(project.root)
     ahead = await asyncio.to_thread(_undoing(project).look_ahead, members)
-    if not ahead.names or ahead.conflicts:
+    if not pending and (not ahead.names or ahead.conflicts):
         return True  # nothing would be written; what is in the way is said by who tries
+    if pending:
+        note(recovery_words(pending))
     for path in ahead.names:
         how = "would be restored, your edits kept" if path in ahead.merged else "would be restored"
         messages().print(f"{how}: {label(path)}", markup=False, soft_wrap=True)

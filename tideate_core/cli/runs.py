@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "cost_words",
     "hint",
+    "hint_of_state",
     "lasted",
     "lease_json",
     "page",
@@ -140,7 +141,7 @@ def hint(root: Path | None) -> None:
         return
     if not runs:
         if root is not None:
-            _hint_of_state(root)
+            hint_of_state(root)
         return
     newest = runs[0]
     if len(runs) == 1:
@@ -154,13 +155,14 @@ def hint(root: Path | None) -> None:
     tell(messages(), Text(visible(words), style="yellow"))
 
 
-def _hint_of_state(root: Path) -> None:
+def hint_of_state(root: Path) -> None:
+    """Say on stderr that there is state that may be this project's."""
     # here, because most projects have state, or never had any
     from tideate_core.app.earlier_state import earlier_state
-    from tideate_core.app.projects import moved_from
+    from tideate_core.app.projects import moved_words
 
-    for one in moved_from(root):
-        note(f"this may be {one.path}, moved: `tideate project move {one.path} {root}` brings its runs along")
+    for words in moved_words(root):
+        note(words)
     if not project_state(root).exists() and (left := earlier_state(root)):
         note(
             f".tideate/ has {', '.join(left)} of an earlier version: the next run, resume or rollback moves "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from rich.text import Text
 
 from tideate_core.app import recovery_names, recovery_words
+from tideate_core.app.opening import note_project
 from tideate_core.cli.diffs import patch_text
 from tideate_core.cli.exits import DECLINED, DONE, status_of
 from tideate_core.cli.output import (
@@ -74,6 +75,7 @@ def create(name: str, root: str | None, *, as_json: bool) -> int:
             note(f"a restore of a snapshot was interrupted, so these files may be half restored: {names}")
         with Waiting(messages(), "reading the project's files") as waiting:
             made = await manager.get(await manager.create(name, progress=waiting))
+        await asyncio.to_thread(note_project, manager.root)
         if as_json:
             print_json({"ok": True, "snapshot": _shape(made), "skipped": made.skipped})
             return DONE

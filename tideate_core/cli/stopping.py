@@ -39,7 +39,7 @@ class Stopping:
         """Wait for a run; returns its result, None where it was stopped before it went on."""
         self._runner, self._task = runner, asyncio.create_task(run)
         if self._stopped:
-            self.cancel()
+            self.cancel(asked=True)
         try:
             return await self._task
         except asyncio.CancelledError:
@@ -47,10 +47,19 @@ class Stopping:
                 raise
             return None
 
-    def cancel(self) -> None:
-        """Cancel the run; once more ends at once what was given time to end by itself."""
+    def cancel(self, asked: bool) -> None:
+        """Cancel the run; once more ends at once what was given time to end by itself.
+
+        :param asked: by the person; a paused run that is not is left as it is, to be resumed.
+        """
         self._stopped = True
-        if self._runner is None or self._task is None or self._runner.cancel():
+        if self._runner is None or self._task is None:
+            return
+        runs = self._runner.running
+        if not asked and runs and all(run.is_paused for run in runs):
+            self._runner.leave()
+            return
+        if self._runner.cancel():
             return
         self._task.cancel()  # at a question before the run is this process's
 

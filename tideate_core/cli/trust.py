@@ -12,6 +12,7 @@ from rich.text import Text
 from tideate_core.app import apply_trust, plan_trust, revoke_trust
 from tideate_core.cli.exits import DECLINED, DONE, USAGE
 from tideate_core.cli.output import fail, label, messages, print_json, tell
+from tideate_core.cli.runs import hint_of_state
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import ConfigError, TideateError
 from tideate_core.project import expanded, find_root
@@ -34,7 +35,8 @@ def trust(file: str | None, root: str | None, *, policy: bool | None, as_json: b
     try:
         plan = _plan(file, root)
         waiting = plan.waiting
-        if not as_json:
+        # with --json, too, where a person is asked: nobody says yes to what they did not see
+        if not as_json or (waiting and _asks(policy)):
             _show(plan)
         trusted = not waiting or _agreed(policy)
         if waiting and trusted:
@@ -43,7 +45,8 @@ def trust(file: str | None, root: str | None, *, policy: bool | None, as_json: b
         fail(error, as_json=as_json)
         return USAGE
     if as_json:
-        print_json({"ok": trusted, "trusted": trusted, **plan.as_json()})
+        declined = {} if trusted else {"error": "declined; nothing was trusted", "error_code": "Declined"}
+        print_json({"ok": trusted, "trusted": trusted, **declined, **plan.as_json()})
     elif waiting:
         _tell_end(waiting, trusted=trusted)
     return DONE if trusted else DECLINED
@@ -85,11 +88,13 @@ def _root(path: Path | None, root: str | None) -> Path:
     return found
 
 
+def _asks(policy: bool | None) -> bool:
+    return policy is None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def _agreed(policy: bool | None) -> bool:
-    if policy is not None:
-        return policy
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
+    if not _asks(policy):
+        return bool(policy)
     # here, because most calls ask nobody
     from tideate_core.cli.keyboard import Keyboard
 
@@ -100,13 +105,20 @@ def _agreed(policy: bool | None) -> bool:
 
 def _show(plan: TrustPlan) -> None:
     console = messages()
-    known = len(plan.items) - len(plan.waiting)
+    hint_of_state(plan.root)
+    known = sum(item.trusted for item in plan.items)
     for item in plan.waiting:
         console.print(_heading(item), soft_wrap=True)
         for effect in item.effects:
             tell(console, Text(f"  - {one_line(effect)}"), indent=4)
         if item.changes:
             _show_changes(item)
+    for item in plan.mistaken:
+        words = f"{label(item.name)} cannot be trusted while it has mistakes: {one_line(item.mistake)}"
+        tell(console, Text(words, style="yellow"))
+    for item in plan.items:
+        if not item.effects and not item.mistake:
+            tell(console, Text(f"{label(item.name)} has nothing that needs trust", style="dim"))
     if known:
         tell(console, Text(f"trusted already, as it is now: {known} of {len(plan.items)}", style="dim"))
 

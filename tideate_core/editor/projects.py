@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core import config as configuration
 from tideate_core.adapters import AdapterPool
 from tideate_core.app import open_store, plan_trust, recover_before
+from tideate_core.app.projects import moved_words
 from tideate_core.engine import RunRequest, WorkflowRunner
 from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, without_changes
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
@@ -78,6 +79,8 @@ class Projects:
         self._notify = notify
         self._opened = opened
         self._told: set[str] = set()
+        self._looked_for: set[Path] = set()
+        """Projects whose runs were looked for under paths that are gone."""
         self._catalogs: dict[Path | None, Catalog] = {}
         self._open: dict[Path, list[_Project]] = {}
         self._closing: asyncio.Task[None] | None = None
@@ -125,7 +128,15 @@ class Projects:
         """Put back an interrupted restore of a snapshot in a folder's project, after saying so."""
         await self._recover(self.root(folder))
 
+    async def tell_moved(self, root: Path | None) -> None:
+        """Say, once for a project, that its runs may be those of one that is gone."""
+        if root is not None and root not in self._looked_for:
+            self._looked_for.add(root)
+            if words := await asyncio.to_thread(moved_words, root):
+                self._notify(words)
+
     async def _recover(self, root: Path | None) -> None:
+        await self.tell_moved(root)
         await recover_before(root, lambda words: self._notify([words]), self._buffers)
 
     def runner(self, folder: str | None = None) -> WorkflowRunner:

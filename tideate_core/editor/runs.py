@@ -30,6 +30,7 @@ class StoredRuns:
 
     async def history(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a page of the runs, the newest first."""
+        await self._projects.tell_moved(self._projects.root(params.get("folder")))
         return await stored.history(self._root(params), params, self._here())
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:

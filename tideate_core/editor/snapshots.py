@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.app.opening import note_project
 from tideate_core.errors import InvalidInput, SnapshotNotFound
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Snapshots:
         """
         manager = self._manager(params)
         made = await manager.get(await manager.create(str(params.get("name") or "by hand")))
+        await asyncio.to_thread(note_project, manager.root)
         skipped = dict(list(made.skipped.items())[:MOST])
         return {"ok": True, "snapshot": _shape(made), "skipped": skipped}
 

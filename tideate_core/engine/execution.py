@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
 from tideate_core.engine.driver_hooks import NO_HOOKS
-from tideate_core.machines import ExecutionMachine
+from tideate_core.machines import ExecutionMachine, ExecutionState
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
@@ -242,6 +242,11 @@ class Execution:
         for task in self._children:
             task.cancel()
         await asyncio.gather(*self._children, return_exceptions=True)
+
+    @property
+    def is_paused(self) -> bool:
+        """It stands before a step until it is resumed."""
+        return self.machine.state is ExecutionState.PAUSED
 
     async def resumed(self) -> None:
         """Wait until a paused run is resumed."""

@@ -15,7 +15,7 @@ from tideate_core.project.roots import (
     inside,
     real,
 )
-from tideate_core.project.state import make_project_state, project_state, state_dir
+from tideate_core.project.state import make_project_state, private_within, project_state, state_dir
 from tideate_core.project.trust import CONFIG_NAME, Trust, files_to_trust, name_in_project
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "list_documents",
     "make_project_state",
     "name_in_project",
+    "private_within",
     "project_state",
     "read_document",
     "real",

@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 import re
+import shlex
+import shutil
 import stat
 import time
 import tomllib
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
 __all__ = [
     "KnownProject",
     "directory_name",
+    "has_no_work",
     "known_project",
     "known_projects",
     "make_project_state",
     "move_project_state",
     "note_identity",
+    "private_within",
     "project_state",
     "state_dir",
 ]
@@ -43,6 +47,8 @@ _NAME_LENGTH: Final = 40
 _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _OTHERS_WRITE: Final = 0o022
 _PRIVATE: Final = 0o700
+_OF_ONE_PATH: Final = ("trust.json", "trusted", "trust.json.lock")
+"""What of a state does not go with a project that is moved."""
 _LARGEST: Final = 64 * 1024
 """Bytes of `project.json`."""
 
@@ -93,8 +99,13 @@ def _configured() -> Path | None:
         section = tomllib.loads(content.decode("utf-8")).get("state", {})
     except ValueError as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
-    named = section.get("directory") if isinstance(section, dict) else None
-    return _absolute(named, f"{path}: state.directory") if isinstance(named, str) else None
+    if not isinstance(section, dict) or section.keys() - {"directory"}:
+        raise ConfigError(f"{path}: [state] has one key, `directory`")
+    if (named := section.get("directory")) is None:
+        return None
+    if not isinstance(named, str):
+        raise ConfigError(f"{path}: state.directory is the path of a directory, not {named!r}")
+    return _absolute(named, f"{path}: state.directory")
 
 
 def _absolute(name: str, source: str) -> Path:
@@ -111,8 +122,39 @@ def project_state(root: Path | None) -> Path:
 
     :param root: of the project; None, outside of any, is the person's own.
     :raises ConfigError: as of `state_dir`.
+    :raises StateError: it is where a clone or another user could have put things.
     """
-    return state_dir() if root is None else _of(real(root))
+    base = state_dir()
+    path = None if root is None else real(root)
+    _refuse_within(base, path)
+    directory = base if path is None else _of(path)
+    for level in dict.fromkeys((base, base / "projects", directory)):
+        with suppress(OSError):  # what is not there cannot be read either
+            _refuse_shared(level)
+    return directory
+
+
+def private_within(root: Path) -> tuple[Path, ...]:
+    """Return the real paths of tideate's own directories that are below a root, as below a home directory.
+
+    :param root: real.
+    """
+    places = (real(state_dir()), real(config_dir()))
+    return tuple(place for place in places if place.is_relative_to(root))
+
+
+def _refuse_within(base: Path, path: Path | None) -> None:
+    """Refuse a state directory in the project, but in a home directory that is one."""
+    if path is None:
+        return
+    place = real(base)
+    if place.is_relative_to(path / ".tideate") or (
+        place.is_relative_to(path) and not real(Path.home()).is_relative_to(path)
+    ):
+        raise StateError(
+            f"the state directory {base} is in the project {path}, where a clone could bring its own; let "
+            f"{VARIABLE} or [state] directory name one outside of projects"
+        )
 
 
 def directory_name(path: Path) -> str:
@@ -136,11 +178,6 @@ def make_project_state(root: Path | None) -> Path:
     """
     path = None if root is None else real(root)
     directory = project_state(path)
-    if path is not None and directory.is_relative_to(path / ".tideate"):
-        raise StateError(
-            f"the state directory {state_dir()} is in {path / '.tideate'}, where a clone could bring its own;"
-            f" let {VARIABLE} or [state] directory name one outside of projects"
-        )
     try:
         _make_private(directory)
         if path is not None and not (directory / IDENTITY).exists():
@@ -159,7 +196,10 @@ def _make_private(directory: Path) -> None:
     # each of them: who may write to one can exchange those below it
     levels = [base, *(base / part for part in (["projects"] if directory != base else []))]
     for level in dict.fromkeys([*levels, directory]):
-        level.mkdir(exist_ok=True, mode=_PRIVATE)
+        try:
+            level.mkdir(exist_ok=True, mode=_PRIVATE)
+        except FileExistsError as error:
+            raise StateError(f"{level} is no directory; let {VARIABLE} name one") from error
         _refuse_shared(level)
 
 
@@ -242,19 +282,40 @@ def move_project_state(old: Path, new: Path) -> Path:
     before, target = _of(old), _of(real(new))
     if not (before / IDENTITY).is_file():
         raise ConfigError(f"there is no state of {old}; `tideate project list` lists what there is")
-    if target.exists():
+    if not has_no_work(target):
         raise ConfigError(
-            f"{real(new)} has state of its own ({target}); `tideate project forget {new}` removes that first"
+            f"{real(new)} has state of its own ({target}); `tideate project forget "
+            f"{shlex.quote(str(new))}` removes that first"
         )
     found = _identity(before)
     try:
-        with suppress(FileNotFoundError):
-            (before / "trust.json").unlink()  # what is trusted is trusted at one path
+        for name in _OF_ONE_PATH:  # what is trusted is trusted at one path
+            _remove(before / name)
+            if (target / name).exists():
+                (target / name).rename(before / name)
+        _remove(target)
         before.rename(target)
         _write_identity(target, {**found, "path": str(real(new)), "used_at": _now()})
     except OSError as error:
         raise ConfigError(f"{before} cannot be moved: {error.strerror}") from error
     return target
+
+
+def has_no_work(state: Path) -> bool:
+    """Tell whether the state of a project holds nothing of runs and snapshots; there may be none."""
+    try:
+        return {path.name for path in state.iterdir()} <= {IDENTITY, *_OF_ONE_PATH}
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _write_identity(directory: Path, content: dict[str, Any]) -> None:

@@ -67,6 +67,24 @@ class Trust:
             return None  # only shown: what is trusted is the digest
         return content if _digest(content) == digest else None
 
+    def kept(self, name: str) -> bytes | None:
+        """Return what `keep` was given last for a name; None where there is nothing."""
+        try:
+            return (self._contents / _kept_as(name)).read_bytes()
+        except OSError:
+            return None
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Keep what a command is made of, to show what changed since; it is no trust.
+
+        :raises ConfigError: it cannot be written.
+        """
+        path = make_project_state(self._root) / "trusted" / _kept_as(name)
+        try:
+            write_whole(path, content)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+
     def trust(self, name: str, content: bytes) -> None:
         """Trust a content under a name, in place of what was trusted there.
 
@@ -209,6 +227,10 @@ def _is_store(entries: Any) -> bool:
         isinstance(section, dict) and all(isinstance(value, str) for value in section.values())
         for section in entries.values()
     )
+
+
+def _kept_as(name: str) -> str:
+    return f"command-{_digest(name.encode('utf-8', 'surrogateescape'))}"
 
 
 def _digest(content: bytes) -> str:

@@ -59,7 +59,13 @@ def _keyword(key: str, item: Any, at: Loc, deadline: Deadline) -> Iterator[Findi
 
 def _pattern(pattern: str, at: Loc) -> Iterator[Finding]:
     if problem := pattern_problem(pattern):
-        yield Finding(at, f"this is no pattern: {problem}", "correct it, or put it in single quotes")
+        yield Finding(at, f"this is no pattern: {problem}", _hint(problem))
+
+
+def _hint(problem: str) -> str:
+    if "look" in problem or "backreference" in problem:
+        return "write it without look-around and backreferences; patterns are those of Rust's regex"
+    return "correct it; a `\\` needs single quotes in YAML"
 
 
 def _brief(message: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.project import private_within
 from tideate_core.workspace.plain_names import plain_name
 
 __all__ = ["PROTECTED", "Root", "journal_of"]
@@ -38,6 +39,7 @@ class Root:
     def __init__(self, path: Path | None) -> None:
         self._given = None if path is None else Path(os.path.abspath(path))  # noqa: PTH100 keeps links
         self._real = None if path is None else Path(os.path.realpath(path))
+        self._private: tuple[Path, ...] | None = None
 
     @property
     def path(self) -> Path | None:
@@ -86,6 +88,12 @@ class Root:
         if not real.is_relative_to(root):
             raise OutsideRoot(f"{_shown(path)} is outside the project {root}")
         _refuse_protected(real.relative_to(root), path)
+        if self._private is None:
+            self._private = private_within(root)  # of a home directory that is a project
+        if any(real.is_relative_to(place) for place in self._private):
+            raise OutsideRoot(
+                f"{_shown(path)}: a workflow never touches tideate's own state and configuration"
+            )
         return real
 
 

@@ -9,7 +9,7 @@ import mcp_types as types
 
 from tideate_core.errors import InvalidAnswer, ToolFailed
 from tideate_core.mcp.client.tools import Tool, ToolResult, check_result
-from tideate_core.mcp.client.words import one_line, quoted, short
+from tideate_core.mcp.client.words import quoted, short, short_line
 
 if TYPE_CHECKING:
     from tideate_core.mcp.client.specs import ServerSpec
@@ -35,7 +35,7 @@ def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
         spec.name,
         tool.name,
         short(tool.description or "", LONGEST_DESCRIPTION),
-        one_line(tool.title or hints.title or "", LONGEST_TITLE),
+        short_line(tool.title or hints.title or "", LONGEST_TITLE),
         tool.input_schema,
         tool.output_schema,
         read_only=bool(hints.read_only_hint),
@@ -55,7 +55,7 @@ def _check_size(spec: ServerSpec, tool: types.Tool) -> None:
         )
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(
-            f"MCP server {spec.name!r}: a schema of {tool.name!r} is no JSON ({one_line(str(error), 100)})"
+            f"MCP server {spec.name!r}: a schema of {tool.name!r} is no JSON ({short_line(str(error), 100)})"
         ) from error
     if size > LARGEST_SCHEMAS:
         raise InvalidAnswer(
@@ -99,5 +99,5 @@ def _size_of(tool: Tool, value: Any) -> int:
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(
             f"{tool.name!r} of the MCP server {tool.server!r} gave what is no JSON "
-            f"({one_line(str(error), 100)})"
+            f"({short_line(str(error), 100)})"
         ) from error

@@ -24,7 +24,7 @@ from tideate_core.mcp.client.answers import result_of, tool_of
 from tideate_core.mcp.client.stdio import LastWords
 from tideate_core.mcp.client.translation import translated
 from tideate_core.mcp.client.transports import Watch, open_transport
-from tideate_core.mcp.client.words import is_tool_name, one_line, quoted
+from tideate_core.mcp.client.words import is_tool_name, quoted, short_line
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -146,7 +146,7 @@ class Connection:
 
         async def tell(progress: float, total: float | None, message: str | None) -> None:
             if on_progress is not None:
-                on_progress(progress, total, None if message is None else one_line(message, 200))
+                on_progress(progress, total, None if message is None else short_line(message, 200))
 
         try:
             async with asyncio.timeout(timeout):

@@ -24,7 +24,7 @@ from tideate_core.commands import guard, make_environment
 from tideate_core.commands.programs import check_argv, find_program, not_started
 from tideate_core.errors import InvalidAnswer
 from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, message_of
-from tideate_core.mcp.client.words import one_line
+from tideate_core.mcp.client.words import short_line
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -62,7 +62,7 @@ class LastWords:
         self._logged = 0
 
     def take(self, line: bytes) -> None:
-        text = one_line(line[:LONGEST_WORDS].decode("utf-8", "replace"), LONGEST_WORDS)
+        text = short_line(line[:LONGEST_WORDS].decode("utf-8", "replace"), LONGEST_WORDS)
         if text:
             self._lines.append(text)
             self._log(text)

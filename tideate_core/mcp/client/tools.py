@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidAnswer, InvalidArguments, SlowSchema, UnusableSchema, did_you_mean
 from tideate_core.json_schemas import mistakes_of_server
-from tideate_core.mcp.client.words import one_line
+from tideate_core.mcp.client.words import short_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -123,7 +123,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     except UnusableSchema as error:
         raise InvalidArguments(
             f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is no JSON Schema "
-            f"that can be used ({one_line(str(error), LONGEST_REASON)}); "
+            f"that can be used ({short_line(str(error), LONGEST_REASON)}); "
             "nothing can be checked against it, so nothing was sent"
         ) from error
     if found:
@@ -146,7 +146,7 @@ def check_result(tool: Tool, value: Any) -> None:
     except UnusableSchema as error:
         raise InvalidAnswer(
             f"the schema that {tool.server!r} gives for what {tool.name!r} gives cannot be used "
-            f"({one_line(str(error), LONGEST_REASON)})"
+            f"({short_line(str(error), LONGEST_REASON)})"
         ) from error
     if mistakes:
         raise InvalidAnswer(
@@ -165,8 +165,8 @@ def _unknown(tool: Tool, arguments: Mapping[str, Any]) -> Iterator[str]:
         near = did_you_mean(name[:LONGEST_NAME], known)
         # other spellings of a name are between the tool and its server; a slip of the pen is not
         if closed or (near and _snake(name) not in known):
-            names = one_line(", ".join(sorted(properties)[:MOST_NAMES]), LONGEST_NAMES) or "none"
-            yield f"{name[:LONGEST_NAME]!r} is not known{one_line(near, LONGEST_REASON)} (known: {names})"
+            names = short_line(", ".join(sorted(properties)[:MOST_NAMES]), LONGEST_NAMES) or "none"
+            yield f"{name[:LONGEST_NAME]!r} is not known{short_line(near, LONGEST_REASON)} (known: {names})"
 
 
 def _snake(name: str) -> str:
@@ -179,4 +179,4 @@ def _words(mistake: ValidationError) -> str:
         half = LONGEST_REASON // 2
         message = f"{message[:half]} … {message[-half:]}"
     path = mistake.json_path.removeprefix("$").removeprefix(".")[:LONGEST_REASON]
-    return one_line(f"{path}: {message}" if path else message, 3 * LONGEST_REASON)
+    return short_line(f"{path}: {message}" if path else message, 3 * LONGEST_REASON)

@@ -7,7 +7,7 @@ from typing import Final
 
 from tideate_core.visible import visible
 
-__all__ = ["is_tool_name", "one_line", "quoted", "short"]
+__all__ = ["is_tool_name", "quoted", "short", "short_line"]
 
 LONGEST: Final = 2000
 """Characters of a server's own words in an error."""
@@ -28,7 +28,7 @@ def quoted(text: str, longest: int = LONGEST) -> str:
     return "\n    ".join(short(text.strip(), longest).splitlines())
 
 
-def one_line(text: str, longest: int) -> str:
+def short_line(text: str, longest: int) -> str:
     """Return a server's words for one line."""
     return " ".join(short(text, longest).split())
 

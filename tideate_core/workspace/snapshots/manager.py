@@ -76,6 +76,11 @@ class SnapshotManager:
         self._directory = (private or project_state(self._root)) / "snapshots"
         self._recent = Recent()
 
+    @property
+    def root(self) -> Path:
+        """The project's real path."""
+        return self._root
+
     async def create(self, name: str, *, pin: str | None = None, progress: Progress = _quiet) -> str:
         """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
 

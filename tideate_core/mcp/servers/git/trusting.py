@@ -68,6 +68,15 @@ class Brought:
             *(f"git {line}" for line in self.filters),
         ]
 
+    def shown(self) -> str:
+        """Return the texts of the hooks' files, each under its path, and the settings that run something."""
+        parts = [f"# {line}\n" for line in self.filters]
+        if self.hooks:
+            for path in sorted(_files(self.folder))[:MOST_FILES]:
+                text = path.read_bytes()[:LARGEST].decode("utf-8", "replace")
+                parts.append(f"# {path}\n{text}" + ("" if text.endswith("\n") else "\n"))
+        return "".join(parts)
+
     def of_hooks(self, names: Iterable[str]) -> str:
         """Say what becomes of the hooks among these."""
         found = ", ".join(name for name in names if name in self.hooks)
