@@ -83,9 +83,12 @@ async def test_a_drawing_by_path_marks_the_current_state(catalog: Catalog, tmp_p
 
 
 async def test_obfuscated_a_drawing_has_no_name(
-    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    catalog: Catalog,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     path = tmp_path / "mine.workflow"
     path.write_text(TEXT.replace("a", "secret_one"))
     answer = await draw(catalog, name=str(path), obfuscate=True)

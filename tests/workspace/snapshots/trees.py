@@ -25,6 +25,8 @@ from pathlib import Path
 from tideate_core.workspace import SnapshotManager
 
 async def all_is_imported(place):  # nobody may read the interpreter's files
+    place = place / "project"
+    place.mkdir()
     snapshots = SnapshotManager(place)
     (place / "a").write_text("1")
     made = await snapshots.create("one")
