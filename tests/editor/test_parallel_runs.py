@@ -37,8 +37,8 @@ def text(run: Run) -> str:
 def test_all_running_steps_are_known_and_drawn(run: Run) -> None:
     assert (status(run)["running"], status(run)["current_step"]) == (["left", "right"], "right")
     assert run.editor.lua("return require('tideate').statusline()") == "wide 2/3 right +1"
-    line = next(line for line in run.editor.wait_screen("● left") if "● left" in line)
-    assert "● right" in line
+    line = next(line for line in run.editor.wait_screen("● right") if "● right" in line)
+    assert "● left" in line
     assert "○ last" in line
     run.complete(2)
     assert (status(run)["running"], status(run)["current_step"]) == (["left"], "left")

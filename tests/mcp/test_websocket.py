@@ -146,12 +146,12 @@ async def test_a_frame_that_is_no_message_is_answered_and_the_next_call_works(
 async def test_what_is_too_long_or_dropped_ends_that_connection_only(shared_url: str) -> None:
     address = ("127.0.0.1", urlsplit(shared_url).port)
     async with asyncio.timeout(60), raw(shared_url) as other:
-        async with raw(shared_url) as socket:
-            with pytest.raises(ConnectionClosed) as closed:
-                await socket.send("x" * (MAX_MESSAGE + 1))
-                await socket.recv()
-            assert closed.value.rcvd
-            assert closed.value.rcvd.code == 1009
+        socket = await raw(shared_url)  # not closed here: the server has done that
+        with pytest.raises(ConnectionClosed) as closed:
+            await socket.send("x" * (MAX_MESSAGE + 1))
+            await socket.recv()
+        assert closed.value.rcvd
+        assert closed.value.rcvd.code == 1009
         for words in (b"GET", b"\x16\x03\x01\x00", b"GET /mcp HTTP/1.1\r\nHost: x\r\n\r\n"):
             with socket_at(address) as dropped:
                 dropped.sendall(words)
