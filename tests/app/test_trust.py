@@ -217,6 +217,8 @@ GUARDED: dict[str, tuple[str, str]] = {
         "./t.sh",
     ),
     "a check": ('[verify]\ntests = ["./run.sh", "all"]', "./run.sh all"),
+    "a check that is turned off": ('[verify]\ntests = "off"', "turn off the check tests"),
+    "another setting": ("[mcp]\nstrict = true", "change the settings of mcp"),
     "the environment of checks": (
         '[verify]\nenvironment = {LD_PRELOAD = "./evil.so"}',
         "LD_PRELOAD=./evil.so",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.commands.detection import Check
+from tideate_core.config.loading import GUARDED
 from tideate_core.errors import TideateError
 from tideate_core.project import CONFIG_NAME
 
@@ -58,12 +59,14 @@ def _stem(name: str) -> str:
 
 def _of_configuration(root: Path, content: bytes) -> list[str]:
     values = tomllib.loads(content.decode("utf-8"))
-    return [
+    found = [
         *_of_adapters(root, values),
         *_of_servers(root, _section(_section(values, "mcp"), "servers")),
         *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
     ]
+    guarded = sorted(GUARDED & values.keys())
+    return found or ([f"change the settings of {', '.join(guarded)}"] if guarded else [])
 
 
 def _section(values: Any, key: str) -> dict[str, Any]:
@@ -103,6 +106,8 @@ def _of_checks(root: Path, verify: dict[str, Any]) -> Iterator[str]:
     for check in Check:
         if command := _command(root, verify, check):
             yield f"run {command} ({check})"
+        elif verify.get(check) == "off":
+            yield f"turn off the check {check}"
     for variable, value in _section(verify, "environment").items():
         yield f"set {variable}={value} for these commands"
     if verify.get("inherit"):
