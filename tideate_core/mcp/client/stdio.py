@@ -57,27 +57,31 @@ class LastWords:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lines: deque[str] = deque(maxlen=WORDS)
+        self._lines: deque[bytes] = deque(maxlen=WORDS)
         self._since = 0.0
         self._logged = 0
 
     def take(self, line: bytes) -> None:
-        text = short_line(line[:LONGEST_WORDS].decode("utf-8", "replace"), LONGEST_WORDS)
-        if text:
-            self._lines.append(text)
-            self._log(text)
+        if line.strip():
+            # escaped when it is shown: of a flood most is not
+            self._lines.append(line[:LONGEST_WORDS])
+            self._log(self._lines[-1])
 
-    def _log(self, text: str) -> None:
+    def _log(self, line: bytes) -> None:
         """Write to the log, as far as a server's words are not a flood."""
         now = time.monotonic()
         if now - self._since >= 1:
             self._since, self._logged = now, 0
         self._logged += 1
         if self._logged <= PER_SECOND:
-            log.info("MCP server %s: %s", self._name, text)
+            log.info("MCP server %s: %s", self._name, _words(line))
 
     def lines(self, count: int) -> list[str]:
-        return list(self._lines)[-count:]
+        return [_words(line) for line in list(self._lines)[-count:]]
+
+
+def _words(line: bytes) -> str:
+    return short_line(line.decode("utf-8", "replace"), LONGEST_WORDS)
 
 
 @asynccontextmanager
