@@ -14,17 +14,17 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from tideate_core.edits.envelope import read_edits, read_files
+from tideate_core.edits.resolve import resolve_files, resolve_text
 from tideate_core.errors import TideateError, UnusableAnswer
 from tideate_core.workspace import Document
-from tideate_core.workspace.envelope import read_edits, read_files
 from tideate_core.workspace.languages import language_of
-from tideate_core.workspace.resolve import resolve_files, resolve_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.edits_corpus import Case
-    from tideate_core.workspace.parts import Part
+    from tideate_core.edits.parts import Part
 
 __all__ = ["METHODS", "OURS", "Refused", "Result"]
 

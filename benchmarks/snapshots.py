@@ -21,7 +21,7 @@ from benchmarks.figures import Figure, console, number, ratios, spread, targets_
 from benchmarks.snapshots_journal import journals
 from benchmarks.snapshots_peers import PEERS, Git, Ours, Restic
 from benchmarks.snapshots_trees import change, copied, settle, synthetic
-from tideate_core.garbage import collect_rarely
+from tideate_core.util.garbage import collect_rarely
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

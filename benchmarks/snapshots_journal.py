@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tideate_core.workspace.files import Snapshot
+from tideate_core.workspace.files import FileImage
 from tideate_core.workspace.journal import FileEntry, Images, Journal
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def journals(place: Path, count: int) -> list[float]:
     entries = [
         FileEntry(
             path=f"src/module{number}.py",
-            before=Snapshot.of_file(image, 0o644).state,
-            after=Snapshot.of_file(image[:-1], 0o644).state,
+            before=FileImage.of_file(image, 0o644).state,
+            after=FileImage.of_file(image[:-1], 0o644).state,
             temp=f".tideate-{number:016x}.tmp",
         )
         for number, image in enumerate(images)

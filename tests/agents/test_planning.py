@@ -16,7 +16,7 @@ from tideate_core.agents.brief import TaskBrief
 from tideate_core.agents.planning import plan_task
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.gates import ExecutionPlan, PlanStep
-from tideate_core.workflows.working_time import persons_time
+from tideate_core.workflows.time_limits import persons_time
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,13 +9,13 @@ import pytest
 from tests.support.state import trust_all
 from tideate_core.app import apply_trust, plan_trust, revoke_trust
 from tideate_core.cli.wiring import build_catalog
-from tideate_core.commands import Check, CommandTrust
-from tideate_core.commands.detection import detect_clean
 from tideate_core.config import Verify, load
 from tideate_core.config.schema import AdapterConfig, McpServer, WorkflowConfig
 from tideate_core.errors import ConfigError
 from tideate_core.gates import CheckStatus, VerificationPipeline
 from tideate_core.project import Trust
+from tideate_core.toolchain import Check, CommandTrust
+from tideate_core.toolchain.detection import detect_clean
 
 if TYPE_CHECKING:
     from pathlib import Path

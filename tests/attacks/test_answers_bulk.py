@@ -12,8 +12,8 @@ import pytest
 from tideate_core.adapters import Prompt, Reply
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import edit_range, insert_text, write_text
+from tideate_core.edits.resolve import resolve_files
 from tideate_core.errors import UnusableAnswer
-from tideate_core.workspace.resolve import resolve_files
 
 if TYPE_CHECKING:
     from tideate_core.workspace import FileChange

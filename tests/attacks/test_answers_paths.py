@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.agents.planner import parse_plan
+from tideate_core.edits.resolve import resolve_files
 from tideate_core.errors import InvalidInput, TideateError, UnusableAnswer, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
-from tideate_core.workspace.resolve import resolve_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable

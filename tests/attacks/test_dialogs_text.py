@@ -10,7 +10,7 @@ import pytest
 
 from tests.editor.conftest import start_editor
 from tests.support.hidden import HIDDEN, LOOKALIKES, original, unseen
-from tideate_core.visible import label, shortened_runs, visible, visible_json
+from tideate_core.util.escaping import label, shortened_runs, visible, visible_json
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from tests.builtin.handoff.test_files import PLAN
 from tests.cli.conftest import PYTHON_PATH, Shell
 from tests.cli.test_handoff import GREET, TEST, file, git
-from tests.engine.handoff.test_files import PLAN
 from tests.support.model_server import ModelServer
 from tests.support.tasks import Model, edits
-from tideate_core.engine.handoff.files import LARGEST, read
-from tideate_core.engine.handoff.models import PlanFile
+from tideate_core.builtin.handoff.files import LARGEST, read
+from tideate_core.builtin.handoff.models import PlanFile
 from tideate_core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ def test_texts_that_people_write_are_still_plans() -> None:
 MEASURE: Final = """
 import sys
 from pathlib import Path
-from tideate_core.engine.handoff.files import read
-from tideate_core.engine.handoff.models import PlanFile
+from tideate_core.builtin.handoff.files import read
+from tideate_core.builtin.handoff.models import PlanFile
 read(Path("plan.json"), sys.stdin.buffer.read(), PlanFile)
 print(next(line for line in open("/proc/self/status") if line.startswith("VmHWM:")).split()[1])
 """

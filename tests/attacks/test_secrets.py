@@ -12,8 +12,8 @@ import pytest
 
 from tests.cli.conftest import Shell, answering, shell
 from tests.support.model_server import ModelServer
+from tideate_core.mentions.secrets import secret_in, secret_name
 from tideate_core.workspace import ContextResolver
-from tideate_core.workspace.contexts.secrets import secret_in, secret_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

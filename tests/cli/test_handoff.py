@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.engine.handoff.test_files import PLAN
+from tests.builtin.handoff.test_files import PLAN
 from tests.support.editor import REPOSITORY
 from tests.support.tasks import Model, edits
-from tideate_core.engine.handoff.files import FILES
+from tideate_core.builtin.handoff.files import FILES
 
 if TYPE_CHECKING:
     from pathlib import Path

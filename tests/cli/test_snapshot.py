@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.interrupted import object_of
-from tests.workspace.snapshots.trees import looked_at
+from tests.snapshots.trees import looked_at
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell

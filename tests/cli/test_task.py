@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import subprocess
 
     from tests.cli.conftest import Shell
+    from tests.snapshots.trees import Node
     from tests.support.model_server import ModelServer
-    from tests.workspace.snapshots.trees import Node
 
 pytestmark = pytest.mark.slow
 

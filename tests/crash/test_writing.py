@@ -22,7 +22,7 @@ import pytest
 
 from tests.crash.kills import Kill
 from tests.crash.writing import RUN, WORKS, Order, tree
-from tests.workspace.snapshots.trees import lay_out, looked_at
+from tests.snapshots.trees import lay_out, looked_at
 from tideate_core.project import project_state
 from tideate_core.workspace import SnapshotManager, Workspace
 

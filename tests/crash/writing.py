@@ -18,7 +18,7 @@ from tests.crash.kills import Kill, Killer
 from tideate_core.workspace import FileChange, SnapshotManager, Workspace
 
 if TYPE_CHECKING:
-    from tests.workspace.snapshots.trees import Node
+    from tests.snapshots.trees import Node
 
 __all__ = ["RUN", "TEXTS", "WORKS", "Order", "Work", "changes", "tree"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.engine.builtin import register_builtin
+from tideate_core.builtin.registration import register_builtin
 from tideate_core.workflows import WorkflowDefinition, WorkflowRegistry
 from tideate_core.workflows.definitions import RESERVED_NAMES
 

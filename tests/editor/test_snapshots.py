@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.dialogs import wait_focused
 from tests.support.runs import accept_all, configure, result, start
+from tideate_core.snapshots.restoring import Restoring
 from tideate_core.workspace import SnapshotManager
-from tideate_core.workspace.snapshots.restoring import Restoring
 
 if TYPE_CHECKING:
     from tests.editor.conftest import EditorFactory

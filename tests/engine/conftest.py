@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.adapters import AdapterPool
+from tideate_core.builtin import register_builtin
 from tideate_core.config import Config
 from tideate_core.engine import (
     ConfirmationRequest,
@@ -19,7 +20,6 @@ from tideate_core.engine import (
     RunRequest,
     WorkflowResult,
     WorkflowRunner,
-    register_builtin,
 )
 from tideate_core.machines.language import parse
 from tideate_core.store import Store

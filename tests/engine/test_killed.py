@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.test_builtin import planned
 from tests.engine.logbook import RUN
-from tests.engine.test_builtin import planned
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:

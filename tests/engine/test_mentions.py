@@ -361,6 +361,6 @@ async def test_steps_side_by_side_ask_about_a_secret_once(bench: Bench) -> None:
 
 
 def test_a_program_that_resolves_no_mention_loads_none_of_it() -> None:
-    program = "import sys, tideate_core.engine as e\nprint('tideate_core.workspace.contexts' in sys.modules)"
+    program = "import sys, tideate_core.engine as e\nprint('tideate_core.mentions' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

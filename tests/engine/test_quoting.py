@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.config import Config
+from tideate_core.edits.fences import fence_for, fenced_blocks
 from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Cursor, PromptLibrary, RunContext, Selection
-from tideate_core.workspace.fences import fence_for, fenced_blocks
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench

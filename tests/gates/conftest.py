@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.commands.selection import ProjectTrust
 from tideate_core.gates import DiskView
+from tideate_core.toolchain.selection import ProjectTrust
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:

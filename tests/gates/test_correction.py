@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.support.gates import Verifier, failed, report
-from tideate_core.commands import Check
 from tideate_core.gates import (
     CheckResult,
     CheckStatus,
@@ -14,6 +13,7 @@ from tideate_core.gates import (
     SelfCorrectionLoop,
     VerificationReport,
 )
+from tideate_core.toolchain import Check
 
 
 class Corrector:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.gates import PLAN, Ledger, Verifier, report
-from tideate_core.commands import Check
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.gates import (
     Approval,
@@ -26,6 +25,7 @@ from tideate_core.gates import (
     TaskResult,
 )
 from tideate_core.store import GateCount, GateLedger, Store
+from tideate_core.toolchain import Check
 from tideate_core.workspace import FileChange
 
 FIX = PlanFix(step=1, description="add a test")

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.state import trust_file
-from tideate_core.commands import Check, Tool, run
-from tideate_core.commands.selection import ProjectTrust, select_tools, tool_name
 from tideate_core.config import Verify, load
 from tideate_core.gates import (
     CheckResult,
@@ -23,12 +21,15 @@ from tideate_core.gates import (
     VerificationPipeline,
     VerificationReport,
 )
+from tideate_core.process import run
+from tideate_core.toolchain import Check, Tool
+from tideate_core.toolchain.selection import ProjectTrust, select_tools, tool_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.support.processes import Brood
-    from tideate_core.commands import Line
+    from tideate_core.process import Line
 
 OFF = Verify(type_check="off", lint="off", tests="off", build="off", documentation="off")
 PYPROJECT = """[build-system]

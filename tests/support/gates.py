@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.commands import Check, Failure
 from tideate_core.gates import CheckResult, CheckStatus, ExecutionPlan, PlanStep, VerificationReport
+from tideate_core.toolchain import Check, Failure
 
 if TYPE_CHECKING:
     from tideate_core.errors import StoreError

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Final
 
+from tests.snapshots.trees import looked_at
 from tests.support.tally_texts import (
     CHANGELOG,
     CHECK,
@@ -25,13 +26,12 @@ from tests.support.tally_texts import (
     USAGE,
     WORDS,
 )
-from tests.workspace.snapshots.trees import looked_at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from tests.workspace.snapshots.trees import Node
+    from tests.snapshots.trees import Node
 
 __all__ = [
     "AFTER",

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.snapshots.trees import Node
     from tests.support.model_server import ModelServer
-    from tests.workspace.snapshots.trees import Node
     from tideate_core.engine import ConfirmationRequest, Event, WorkflowHooks, WorkflowResult
     from tideate_core.workspace import FileDiff
 

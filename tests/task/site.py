@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crash.kills import Kill
+    from tests.snapshots.trees import Node
     from tests.support.model_server import ModelServer
     from tests.task.child import Told
     from tests.task.nursery import Nursery
-    from tests.workspace.snapshots.trees import Node
 
 __all__ = ["RUN", "Durable", "Site"]
 

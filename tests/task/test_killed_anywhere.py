@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.crash.kills import How
-    from tests.workspace.snapshots.trees import Node
+    from tests.snapshots.trees import Node
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 

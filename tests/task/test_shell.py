@@ -18,8 +18,8 @@ from tests.task.test_correcting import BODY
 if TYPE_CHECKING:
     import subprocess
 
+    from tests.snapshots.trees import Node
     from tests.support.model_server import ModelServer
-    from tests.workspace.snapshots.trees import Node
 
 pytestmark = pytest.mark.slow
 

@@ -15,9 +15,9 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.snapshots.trees import Node
     from tests.support.model_rules import Body
     from tests.task.desk import Desk
-    from tests.workspace.snapshots.trees import Node
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
+from tideate_core.mentions import git as contexts_git
+from tideate_core.mentions.git import read_changes
+from tideate_core.snapshots.ignored import Question
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.contexts import git as contexts_git
-from tideate_core.workspace.contexts.git import read_changes
 from tideate_core.workspace.git import environment
-from tideate_core.workspace.snapshots.ignored import Question
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -329,8 +329,8 @@ def test_nobody_of_this_process_comes_between_the_look_at_a_file_and_its_replace
 
     monkeypatch.setattr(files, "_refuse_changed", looked)
     found, temp = files.snapshot(long.path), long.path.with_name("temp")
-    files.put(long.path, files.Snapshot.of_file(b"new", 0o600), expected=found.state, temp=temp)
-    files.put(long.path, files.Snapshot(files.ABSENT), expected=files.snapshot(long.path).state, temp=temp)
+    files.put(long.path, files.FileImage.of_file(b"new", 0o600), expected=found.state, temp=temp)
+    files.put(long.path, files.FileImage(files.ABSENT), expected=files.snapshot(long.path).state, temp=temp)
     assert held == [True, True]
     assert not files._replacing.locked()
 

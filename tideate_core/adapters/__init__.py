@@ -7,19 +7,43 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.lazy import exports
+from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.adapters.base import Adapter, OfferedTool, Prompt, Reply, ToolAdapter, Turn, Usage
+    from tideate_core.adapters.libraries import INSTALL_MODEL, MODULES
     from tideate_core.adapters.pool import AdapterPool
 
-__all__ = ["Adapter", "AdapterPool", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage"]
+__all__ = [
+    "Adapter",
+    "AdapterPool",
+    "INSTALL_MODEL",
+    "MODULES",
+    "OfferedTool",
+    "Prompt",
+    "Reply",
+    "ToolAdapter",
+    "Turn",
+    "Usage",
+]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "base": ("Adapter", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage"),
+            "base": (
+                "Adapter",
+                "OfferedTool",
+                "Prompt",
+                "Reply",
+                "ToolAdapter",
+                "Turn",
+                "Usage",
+            ),
+            "libraries": (
+                "INSTALL_MODEL",
+                "MODULES",
+            ),
             "pool": ("AdapterPool",),
         },
     )

@@ -7,7 +7,7 @@ import importlib
 from functools import cache
 
 from tideate_core.errors import AdapterUnavailable
-from tideate_core.garbage import uncollected
+from tideate_core.util.garbage import uncollected
 
 __all__ = ["INSTALL_MODEL", "load_libraries"]
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
-from tideate_core.workflows.machine_files import shown_path
-from tideate_core.workflows.working_time import working_time
+from tideate_core.workflows import shown_path, working_time
 
 if TYPE_CHECKING:
     import asyncio

@@ -13,7 +13,8 @@ from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.planning import StepAnswer
 from tideate_core.agents.shown import Shown, named_files, real_names, shown_files
 from tideate_core.agents.tidy import tidy_text
-from tideate_core.gates.inputs import (
+from tideate_core.edits import fence_for
+from tideate_core.gates import (
     Approval,
     AuditIssue,
     AuditReport,
@@ -21,9 +22,8 @@ from tideate_core.gates.inputs import (
     PlanFix,
     PlanStep,
     Severity,
+    fix_problem,
 )
-from tideate_core.gates.stages import fix_problem
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt

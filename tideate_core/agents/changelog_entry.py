@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.gates.changelog import SECTIONS
-from tideate_core.gates.checklist import task_items
-from tideate_core.gates.markdown import headings, prose_lines
+from tideate_core.gates import SECTIONS, headings, prose_lines, task_items
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from tideate_core.gates.markdown import Heading
+    from tideate_core.gates import Heading
 
 __all__ = ["add_entry", "tick_items"]
 

@@ -6,18 +6,22 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.agents.attempts import Ask, Draft, until_usable
+from tideate_core.edits import (
+    extract_code,
+    fit_to_place,
+    fit_to_range,
+    is_fence,
+    resolve_part,
+    resolve_text,
+    trim_neighbours,
+)
 from tideate_core.gates import SyntaxProblem, new_errors
-from tideate_core.workspace.answer import extract_code, fit_to_range
-from tideate_core.workspace.fences import is_fence
-from tideate_core.workspace.neighbours import trim_neighbours
-from tideate_core.workspace.placing import fit_to_place
-from tideate_core.workspace.resolve import resolve_part, resolve_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.workspace.replaced import Replaced
+    from tideate_core.edits import Replaced
 
 __all__ = ["Ask", "EditFormat", "Written", "edit_format", "edit_range", "insert_text", "write_text"]
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot
-from tideate_core.visible import label
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -16,14 +16,14 @@ __all__ = ["why_hidden"]
 
 async def why_hidden(step: StepContext, path: str, text: str) -> str:
     """Say why a model may not see a file: it seems to hold secrets, and nobody agreed; else empty."""
-    from tideate_core.workspace.contexts.secrets import secret_in, secret_name
+    from tideate_core.mentions import secret_in, secret_name
 
     why = secret_name(path) or await asyncio.to_thread(secret_in, text) or await _linked(step, path)
     return "" if not why or await _agreed(step, path, why) else why
 
 
 async def _linked(step: StepContext, path: str) -> str:
-    from tideate_core.workspace.contexts.hard_links import HardLinks
+    from tideate_core.mentions import HardLinks
 
     workspace = step.workspace
     try:

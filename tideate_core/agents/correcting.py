@@ -12,8 +12,8 @@ from tideate_core.agents.editing import NO_CHANGE, Edit, can_be_named, edit_file
 from tideate_core.agents.overlay import Overlay
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.shown import named_files, real_names
+from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.asking import Asking
     from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
-    from tideate_core.gates.inputs import ExecutionPlan
-    from tideate_core.gates.report import CheckResult, VerificationReport
+    from tideate_core.gates import CheckResult, ExecutionPlan, VerificationReport
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange, Workspace
 

@@ -16,12 +16,10 @@ from tideate_core.agents.consent import why_hidden
 from tideate_core.agents.records import Records, is_document, read_records
 from tideate_core.agents.shown import named_files, read_if_there, real_names
 from tideate_core.agents.tidy import tidy_line
+from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
-from tideate_core.gates.changelog import has_entry
-from tideate_core.gates.inputs import DocumentationResult
-from tideate_core.gates.markdown import same_words
+from tideate_core.gates import DocumentationResult, has_entry, same_words
 from tideate_core.workspace import FileChange
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.asking import Asking
     from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
-    from tideate_core.gates.checklist import TaskItem
-    from tideate_core.gates.inputs import ExecutionPlan
+    from tideate_core.gates import ExecutionPlan, TaskItem
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 

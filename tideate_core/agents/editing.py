@@ -8,13 +8,10 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
 from tideate_core.agents.shown import ShownFile
+from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text
 from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import SyntaxProblem, new_errors
-from tideate_core.workspace import FileChange
-from tideate_core.workspace.fences import is_fence
-from tideate_core.workspace.languages import language_of
-from tideate_core.workspace.naming import path_in
-from tideate_core.workspace.resolve import resolve_files, resolve_text
+from tideate_core.workspace import FileChange, language_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,10 +12,10 @@ from tideate_core.agents.overlay import Overlay
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.shown import named_files, real_names
+from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer
-from tideate_core.gates.inputs import ExecutionPlan, TaskResult
+from tideate_core.gates import ExecutionPlan, TaskResult
 from tideate_core.workspace import FileChange
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.asking import Asking
     from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
-    from tideate_core.gates.inputs import PlanStep
+    from tideate_core.gates import PlanStep
     from tideate_core.workflows import StepContext
 
 __all__ = ["Executed", "execute_plan", "result_of"]

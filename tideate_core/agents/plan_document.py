@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.agents.plan_reading import STEP, SUB_ITEM, read_plan
 
 if TYPE_CHECKING:
-    from tideate_core.gates.inputs import AuditReport, ExecutionPlan, PlanStep
+    from tideate_core.gates import AuditReport, ExecutionPlan, PlanStep
 
 __all__ = ["parse_plan_document", "plan_as_markdown"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidInput, did_you_mean
-from tideate_core.gates.inputs import ExecutionPlan, PlanStep
+from tideate_core.gates import ExecutionPlan, PlanStep
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tideate_core.adapters import Turn
 from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
-from tideate_core.workspace.new_names import wrong_name
+from tideate_core.workspace import wrong_name
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,8 @@ from tideate_core.agents.asking import asking
 from tideate_core.agents.capacity import listed_files
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.tidy import tidy_path, tidy_text
-from tideate_core.gates.inputs import ExecutionPlan, PlanStep
-from tideate_core.workspace.fences import fence_for
+from tideate_core.edits import fence_for
+from tideate_core.gates import ExecutionPlan, PlanStep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

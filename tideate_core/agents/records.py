@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.shown import read_if_there
 from tideate_core.errors import WorkspaceError
-from tideate_core.gates.checklist import TaskItem, task_items
-from tideate_core.gates.stages import CHANGELOGS
+from tideate_core.gates import CHANGELOGS, TaskItem, task_items
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext

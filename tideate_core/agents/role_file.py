@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
-from tideate_core.workflows.machine_files import shown_path
-from tideate_core.workflows.nearest import Nearest
-from tideate_core.workflows.positions import LineTable, Located, Problem
+from tideate_core.workflows import LineTable, Located, Nearest, Problem, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +71,7 @@ def _bytes(path: Path) -> bytes:
 
 def _keys(path: Path, text: str) -> dict[str, Any]:
     # here, because most runs need no parser
-    from tideate_core.workflows.yaml_reader import read_yaml
+    from tideate_core.workflows import read_yaml
 
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.split("\n")):
         return {}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.agents.role_file import LARGEST_ROLE, read_role
 from tideate_core.errors import ConfigError, UnusableFile, did_you_mean
 from tideate_core.project import Trust, config_dir, read_document
-from tideate_core.workflows.machine_files import shown_path
+from tideate_core.workflows import shown_path
 
 if TYPE_CHECKING:
     from tideate_core.agents.role_file import RoleFile

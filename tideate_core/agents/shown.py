@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from tideate_core.agents.capacity import text_budget
 from tideate_core.agents.consent import why_hidden
 from tideate_core.errors import OutsideRoot, WorkspaceError
-from tideate_core.workspace.languages import language_of
+from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tideate_core.agents.asking import Asking
-    from tideate_core.gates.inputs import ExecutionPlan
+    from tideate_core.gates import ExecutionPlan
     from tideate_core.workspace import Source, Workspace
 
 __all__ = ["Shown", "ShownFile", "named_files", "read_if_there", "real_names", "shown_files"]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.app.earlier_state import earlier_state, move_earlier_state
+from tideate_core.app.legacy_state import earlier_state, move_earlier_state
 from tideate_core.app.projects import note_use
 from tideate_core.project import Documents, make_project_state, project_state
-from tideate_core.store import Store
-from tideate_core.store.database import FILE
+from tideate_core.store import FILE, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,7 +72,7 @@ async def interrupted_restore(root: Path | None, buffers: Buffers | None = None)
     if root is None or not (project_state(root) / "snapshots" / "journal").is_dir():
         return []
     # here, because a restore is seldom interrupted
-    from tideate_core.workspace import SnapshotManager
+    from tideate_core.snapshots import SnapshotManager
 
     return list(await SnapshotManager(root, buffers=buffers).interrupted())
 
@@ -92,7 +91,7 @@ async def recover_before(
     pending = await interrupted_restore(root, buffers)
     if root is None or not pending:
         return
-    from tideate_core.workspace import SnapshotManager
+    from tideate_core.snapshots import SnapshotManager
 
     say(recovery_words(pending))
     done = await SnapshotManager(root, buffers=buffers).recover()

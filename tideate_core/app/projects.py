@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, StoreError
-from tideate_core.project import expanded, find_root, project_state, real
-from tideate_core.project.state import (
+from tideate_core.project import (
     KnownProject,
+    expanded,
+    find_root,
     has_no_work,
     known_project,
     known_projects,
     move_project_state,
     note_identity,
+    project_state,
+    real,
 )
-from tideate_core.store.reader import Reader
-from tideate_core.workspace.git import SAFE, environment
+from tideate_core.store import Reader
+from tideate_core.workspace import SAFE, environment
 
 if TYPE_CHECKING:
     from tideate_core.store import RunRow

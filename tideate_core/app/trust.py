@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.app.opening import note_project
 from tideate_core.app.trust_effects import effects_of
-from tideate_core.commands import CommandTrust
-from tideate_core.commands.detection import detect_clean
-from tideate_core.commands.selection import ProjectTrust, select_tools, verification_environment
 from tideate_core.config import load
 from tideate_core.errors import ConfigError
-from tideate_core.project import Trust, files_to_trust, name_in_project, read_document
-from tideate_core.project.trust import LARGEST_TRUSTED
-from tideate_core.visible import label
+from tideate_core.project import LARGEST_TRUSTED, Trust, files_to_trust, name_in_project, read_document
+from tideate_core.toolchain import (
+    CommandTrust,
+    ProjectTrust,
+    detect_clean,
+    select_tools,
+    verification_environment,
+)
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.commands.detection import Tool
-    from tideate_core.mcp.servers.git.trusting import Brought
+    from tideate_core.mcp import Brought
+    from tideate_core.toolchain import Tool
     from tideate_core.workflows import Catalog
 
 __all__ = ["TrustItem", "TrustPlan", "apply_trust", "plan_trust", "revoke_trust"]
@@ -140,7 +143,7 @@ def apply_trust(plan: TrustPlan) -> None:
             CommandTrust(plan.root).trust([item.tool])
             trust.keep(item.name, item.content)
         elif item.brought is not None:
-            from tideate_core.mcp.servers.git.trusting import allow
+            from tideate_core.mcp import allow
 
             allow(item.brought)
             trust.keep(item.name, item.content)
@@ -210,7 +213,7 @@ def _command(root: Path, tool: Tool, trusted: bool) -> TrustItem:
 def _repository(root: Path) -> list[TrustItem]:
     if not (root / ".git").exists():
         return []
-    from tideate_core.mcp.servers.git.trusting import look_at  # the SDK of MCP takes its time
+    from tideate_core.mcp import look_at  # the SDK of MCP takes its time
 
     brought = look_at(root)
     if brought is None:

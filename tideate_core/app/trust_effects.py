@@ -7,17 +7,16 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.commands.detection import Check
-from tideate_core.config.loading import GUARDED
+from tideate_core.config import GUARDED
 from tideate_core.errors import TideateError
 from tideate_core.project import CONFIG_NAME
+from tideate_core.toolchain import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tideate_core.workflows import Catalog
-    from tideate_core.workflows.definitions import WorkflowStep
+    from tideate_core.workflows import Catalog, WorkflowStep
 
 __all__ = ["Effects", "effects_of"]
 
@@ -147,7 +146,7 @@ def _is_file(root: Path, word: str) -> bool:
 
 def _of_role(path: Path, content: bytes) -> list[str]:
     # here, because most projects have no roles of their own
-    from tideate_core.agents.role_file import read_role
+    from tideate_core.agents import read_role
 
     keys = read_role(path, content).keys
     found = [f"change the words of the role {path.stem!r}"]
@@ -166,8 +165,7 @@ def _listed(value: Any) -> str:
 
 
 def _of_definition(path: Path, content: bytes, catalog: Catalog) -> list[str]:
-    from tideate_core.workflows.definition_files import parse_definition
-    from tideate_core.workflows.discovery import is_definition_path
+    from tideate_core.workflows import is_definition_path, parse_definition
 
     if not is_definition_path(path.name):
         return []

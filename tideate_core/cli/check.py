@@ -16,19 +16,21 @@ from tideate_core.cli.output import diagnostic_json, fail, messages, print_json,
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.config import OWN_SERVERS, load
 from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError
-from tideate_core.machines.language import Diagnostic
-from tideate_core.machines.language.model import Position
+from tideate_core.machines.language import Diagnostic, Position
 from tideate_core.project import expanded, real
-from tideate_core.workflows.definition_files import parse_definition
-from tideate_core.workflows.discovery import is_definition_name, is_definition_path, is_workflow_path
-from tideate_core.workflows.machine_files import is_machine_name
-from tideate_core.workflows.machine_text import read_machine_text
+from tideate_core.workflows import (
+    is_definition_name,
+    is_definition_path,
+    is_machine_name,
+    is_workflow_path,
+    parse_definition,
+    read_machine_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.workflows import Catalog
-    from tideate_core.workflows.positions import FileMistake
+    from tideate_core.workflows import Catalog, FileMistake
 
 __all__ = ["check"]
 

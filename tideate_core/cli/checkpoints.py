@@ -13,7 +13,7 @@ from tideate_core.cli.places import locate
 from tideate_core.cli.runs import lasted, page, private_of, short, table, when
 from tideate_core.cli.wishes import opened
 from tideate_core.errors import TideateError
-from tideate_core.store.reader import Reader
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from tideate_core.engine.checkpoints import CheckpointDTO, CheckpointManager
+    from tideate_core.engine import CheckpointDTO, CheckpointManager
     from tideate_core.store import CheckpointRow
 
 __all__ = ["create", "export", "list_checkpoints", "restore", "show"]
@@ -65,7 +65,7 @@ def show(checkpoint: str, root: str | None, *, as_json: bool) -> int:
 
     def command(private: Path) -> None:
         # here, because to list them takes no engine
-        from tideate_core.engine.checkpoints import read_checkpoint
+        from tideate_core.engine import read_checkpoint
 
         shape = read_checkpoint(Reader(private), checkpoint)
         if as_json:
@@ -124,7 +124,7 @@ def _managed(root: str | None, use: Callable[[CheckpointManager], Any]) -> Any:
     :param root: the directory that `--root` names.
     """
     # here, because to list them takes no engine
-    from tideate_core.engine.checkpoints import CheckpointManager
+    from tideate_core.engine import CheckpointManager
 
     async def managed() -> Any:
         async with opened(locate(root)) as store:

@@ -14,15 +14,14 @@ from tideate_core.cli.output import fail, label, messages, print_json, print_tex
 from tideate_core.cli.runs import page, table
 from tideate_core.cli.subject import read_subject
 from tideate_core.cli.wiring import open_project
-from tideate_core.engine.mentions import surroundings_of
+from tideate_core.engine import surroundings_of
 from tideate_core.errors import TideateError
-from tideate_core.workspace.contexts import ContextResolver
-from tideate_core.workspace.contexts.extraction import BUILT_IN
+from tideate_core.mentions import BUILT_IN, ContextResolver
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tideate_core.workspace.contexts import ContextItem, Described
+    from tideate_core.mentions import ContextItem, Described
 
 __all__ = ["ShowOptions", "list_contexts", "names", "show"]
 

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.text import Text
 
 from tideate_core import __version__
-from tideate_core.adapters.libraries import INSTALL_MODEL
-from tideate_core.app.earlier_state import earlier_state
+from tideate_core.adapters import INSTALL_MODEL
+from tideate_core.app import earlier_state
 from tideate_core.cli.commands import outline
 from tideate_core.cli.output import print_json, visible
 from tideate_core.cli.verifying import words_of
@@ -194,7 +194,7 @@ def _trust(root: Path) -> Iterator[Check]:
 def _verification(root: Path, config: Config) -> Iterator[Check]:
     """Say of the five checks whether a task could run them."""
     # here, because it is slow to load
-    from tideate_core.gates.readiness import readiness
+    from tideate_core.gates import readiness
 
     for one in readiness(root, config.verify):
         yield Check(f"verify {one.check}", one.ready, words_of(one), needed=False)
@@ -202,7 +202,7 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
 
 def _servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
     """Say of the MCP servers whether they could be started; none is."""
-    from tideate_core.mcp.client.standing import standing
+    from tideate_core.mcp.client import standing
 
     for one in standing(root, loaded):
         yield Check(f"mcp server {one.name}", one.ready, one.words, needed=False)

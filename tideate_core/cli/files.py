@@ -6,10 +6,10 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from tideate_core.atomic_files import write_whole
 from tideate_core.cli.output import label, messages, print_text
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.project import expanded, real
+from tideate_core.util.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from pathlib import Path

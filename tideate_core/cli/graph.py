@@ -14,8 +14,7 @@ from tideate_core.cli.machine_graph import format_of
 from tideate_core.cli.output import fail, results, visible
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import TideateError
-from tideate_core.workflows import WorkflowDefinition
-from tideate_core.workflows.drawing import draw_steps
+from tideate_core.workflows import WorkflowDefinition, draw_steps
 
 if TYPE_CHECKING:
     from tideate_core.cli.machine_graph import Format

@@ -25,15 +25,13 @@ from tideate_core.cli.runs import (
 )
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.project import project_state
-from tideate_core.store.reader import Reader
-from tideate_core.store.standing import MOST_UNFINISHED, state_of
+from tideate_core.store import MOST_UNFINISHED, Reader, state_of
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from tideate_core.store import MetricsRow, RunRow
-    from tideate_core.store.standing import State
+    from tideate_core.store import MetricsRow, RunRow, State
 
 __all__ = ["HistoryOptions", "history"]
 

@@ -11,7 +11,7 @@ from tideate_core.cli.wiring import locate
 from tideate_core.errors import ConfigError, InvalidInput, TideateError, UnknownToken
 from tideate_core.machines.language import write_definition
 from tideate_core.project import project_state
-from tideate_core.workflows.keys import key_file
+from tideate_core.workflows import key_file
 
 if TYPE_CHECKING:
     from tideate_core.workflows import MachineWorkflow

@@ -11,7 +11,7 @@ from tideate_core.cli.machine_source import Source, Unreadable, sources
 from tideate_core.cli.output import fail, label, messages, results, tell_mistakes
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.machines.language import format_text
-from tideate_core.workflows.machine_text import BOM
+from tideate_core.workflows import BOM
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -13,10 +13,15 @@ from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError, UnknownWorkflow
 from tideate_core.machines.language import BOUNDARY, parse
 from tideate_core.project import expanded, real
-from tideate_core.workflows import MachineWorkflow, Registration
-from tideate_core.workflows.definitions import check_name
-from tideate_core.workflows.machine_files import is_machine_name, is_machine_path
-from tideate_core.workflows.machine_text import read_machine_stream, read_machine_text
+from tideate_core.workflows import (
+    MachineWorkflow,
+    Registration,
+    check_name,
+    is_machine_name,
+    is_machine_path,
+    read_machine_stream,
+    read_machine_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,7 +30,7 @@ from tideate_core.cli.project import app as project
 from tideate_core.cli.run_arguments import Yes, add_to
 from tideate_core.cli.snapshot import app as snapshot
 from tideate_core.cli.streams import with_streams
-from tideate_core.garbage import collect_rarely
+from tideate_core.util.garbage import collect_rarely
 
 __all__ = ["app", "main"]
 

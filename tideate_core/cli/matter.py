@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from tideate_core.visible import shortened_runs
+from tideate_core.util.escaping import shortened_runs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

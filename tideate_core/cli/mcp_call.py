@@ -80,7 +80,7 @@ def _given(options: CallOptions) -> dict[str, Any]:
 async def _call(options: CallOptions, given: dict[str, Any]) -> int:
     project = open_project(options.root)
     log_to_file()  # before the SDK is used: it would log to the terminal
-    from tideate_core.mcp.client.tools import check_arguments
+    from tideate_core.mcp.client import check_arguments
 
     client = client_at(project, options.server, options.token_env, strict=options.strict)
     try:
@@ -110,8 +110,7 @@ async def _refused(client: MCPClient, tool: Tool, arguments: dict[str, Any], pol
         )
     # here, because it takes the engine
     from tideate_core.cli.questions import Questions
-    from tideate_core.engine import ConfirmationRequest
-    from tideate_core.engine.tools.permission import FOR_PROJECT, described
+    from tideate_core.engine import FOR_PROJECT, ConfirmationRequest, described
 
     request = ConfirmationRequest(
         "",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
 
-    from tideate_core.mcp.admission import Token
+    from tideate_core.mcp import Token
 
     Build = Callable[[], MCPServer[Any]]
 
@@ -30,7 +30,7 @@ def serve_project(name: str, root: str | None, transport: str = STDIO, port: int
     """Serve one of the servers for a project; returns the exit status."""
 
     def prepare() -> Build:
-        from tideate_core.mcp.servers.table import checked_root, make_server
+        from tideate_core.mcp import checked_root, make_server
 
         directory = checked_root(name, root)
         return lambda: make_server(name, directory)
@@ -45,7 +45,7 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
     """
     from tideate_core.cli.logs import log_to_file
     from tideate_core.errors import InvalidInput, TideateError
-    from tideate_core.garbage import collect_rarely
+    from tideate_core.util.garbage import collect_rarely
 
     collect_rarely()
     token: Token | None = None
@@ -67,24 +67,23 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
 
 
 def _token() -> Token:
-    from tideate_core.mcp.admission import token_from
+    from tideate_core.mcp import token_from
 
     return token_from(os.environ)
 
 
 def _over_stdio(build: Build) -> int:
-    from tideate_core.mcp.starting import WEB, quick_imports
+    from tideate_core.mcp import WEB, quick_imports
 
     with quick_imports(WEB):
-        from tideate_core.mcp.serving import serve_stdio
+        from tideate_core.mcp import serve_stdio
 
         server = build()
     return serve_stdio(server)
 
 
 def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
-    from tideate_core.mcp.admission import listen
-    from tideate_core.mcp.starting import WEB, quick_imports
+    from tideate_core.mcp import WEB, listen, quick_imports
 
     try:
         listening = listen(port)
@@ -96,12 +95,12 @@ def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
         return 1
     if transport == "http":
         with quick_imports():
-            from tideate_core.mcp.serving_http import serve_http as serving
+            from tideate_core.mcp import serve_http as serving
 
             server = build()
     else:
         with quick_imports(WEB):
-            from tideate_core.mcp.serving_websocket import serve_websocket as serving
+            from tideate_core.mcp import serve_websocket as serving
 
             server = build()
     return serving(server, listening, token, lambda url: _announce(url, token))
@@ -109,7 +108,7 @@ def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
 
 def _announce(url: str, token: Token) -> None:
     """Tell where the server is, and the token, if the person has not chosen it: here and nowhere else."""
-    from tideate_core.mcp.admission import TOKEN
+    from tideate_core.mcp import TOKEN
 
     sys.stderr.write(f"serving on {url} (Ctrl-C ends it)\n")
     if token.told:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tideate_core.errors import InvalidWorkflowFile
-from tideate_core.visible import label, visible
+from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

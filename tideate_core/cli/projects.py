@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from tideate_core.app.projects import forget_project, move_project, project_named
-from tideate_core.app.projects import list_projects as listed
+from tideate_core.app import forget_project, move_project, project_named
+from tideate_core.app import list_projects as listed
 from tideate_core.cli.exits import DECLINED, DONE, USAGE
 from tideate_core.cli.output import fail, label, messages, print_json, tell, visible
 from tideate_core.cli.runs import page, table, when
 from tideate_core.errors import TideateError
 
 if TYPE_CHECKING:
-    from tideate_core.app.projects import ProjectView
+    from tideate_core.app import ProjectView
 
 __all__ = ["forget", "list_projects", "move"]
 

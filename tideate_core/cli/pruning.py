@@ -13,7 +13,7 @@ from tideate_core.cli.exits import DONE
 from tideate_core.cli.output import messages, print_json, tell, visible
 from tideate_core.cli.runs import short
 from tideate_core.cli.wishes import opened
-from tideate_core.engine.undoing import forget_changes, runs_with_changes
+from tideate_core.engine import forget_changes, runs_with_changes
 from tideate_core.project import project_state
 from tideate_core.store import Retention
 

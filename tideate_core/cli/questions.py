@@ -13,8 +13,8 @@ from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.matter import Matter
 from tideate_core.cli.output import label, markdown_source, visible
 from tideate_core.cli.plantext import plan_from_text, plan_to_text
-from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN
-from tideate_core.visible import shortened_runs
+from tideate_core.engine import FOR_PROJECT, FOR_RUN
+from tideate_core.util.escaping import shortened_runs
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:

@@ -17,14 +17,13 @@ from tideate_core.cli.runs import short, steps_words, when
 from tideate_core.cli.wiring import build_catalog, log_to_file, open_project
 from tideate_core.cli.wishes import opened, until, words_json
 from tideate_core.errors import InvalidInput, RunEnded, RunNotActive, TideateError
-from tideate_core.store.reader import Reader
-from tideate_core.store.standing import resumable, state_of
+from tideate_core.store import Reader, resumable, state_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.cli.wiring import Project
-    from tideate_core.engine.stored_definition import Changed
+    from tideate_core.engine import Changed
     from tideate_core.store import RunRow
 
 __all__ = ["ResumeOptions", "resume"]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.agents.role_file import LARGEST_ROLE
-from tideate_core.agents.roles import BUILTIN_ROLES, Roles
+from tideate_core.agents import BUILTIN_ROLES, LARGEST_ROLE, Roles
 from tideate_core.cli.exits import DONE, status_of
 from tideate_core.cli.output import fail, label, messages, print_json, print_text, tell, visible
 from tideate_core.cli.runs import lasted, page, table
@@ -19,7 +18,7 @@ from tideate_core.project import config_dir, read_document, write_document
 if TYPE_CHECKING:
     from pathlib import Path
 
-from tideate_core.agents.roles import Role
+from tideate_core.agents import Role
 
 __all__ = ["eject", "list_roles", "names", "show"]
 

@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from tideate_core.app import prepare_state, recover_before
-from tideate_core.app.opening import interrupted_restore, recovery_words
+from tideate_core.app import interrupted_restore, prepare_state, recover_before, recovery_words
 from tideate_core.cli.exits import DECLINED, DONE, status_of
 from tideate_core.cli.output import fail, label, messages, note, print_json, tell, visible
 from tideate_core.cli.runs import page, short, state_text, table, when
 from tideate_core.cli.wiring import open_project
 from tideate_core.cli.wishes import opened
-from tideate_core.engine.undoing import Undoing, families, members_of, runs_with_changes, without_changes
+from tideate_core.engine import Undoing, families, members_of, runs_with_changes, without_changes
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError, WorkspaceError
-from tideate_core.mcp.servers.filesystem.remembering import remembered
-from tideate_core.store.reader import Reader
-from tideate_core.workspace.paths import journal_of
+from tideate_core.mcp import remembered
+from tideate_core.store import Reader
+from tideate_core.workspace import journal_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from tideate_core.cli.wiring import Project
-    from tideate_core.engine.undoing import RolledBack
+    from tideate_core.engine import RolledBack
     from tideate_core.store import RunRow
 
 __all__ = ["rollback"]

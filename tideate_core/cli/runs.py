@@ -14,8 +14,7 @@ from tideate_core.cli.output import messages, note, tell, visible
 from tideate_core.cli.places import locate
 from tideate_core.errors import CheckpointNotFound, StoreError
 from tideate_core.project import project_state
-from tideate_core.store.reader import Reader
-from tideate_core.store.standing import resumable, state_of
+from tideate_core.store import Reader, resumable, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import JustifyMethod, RenderableType
 
-    from tideate_core.store import Lease, RunRow, Tokens
-    from tideate_core.store.standing import State
+    from tideate_core.store import Lease, RunRow, State, Tokens
 
 __all__ = [
     "cost_words",
@@ -158,8 +156,7 @@ def hint(root: Path | None) -> None:
 def hint_of_state(root: Path) -> None:
     """Say on stderr that there is state that may be this project's."""
     # here, because most projects have state, or never had any
-    from tideate_core.app.earlier_state import earlier_state
-    from tideate_core.app.projects import moved_words
+    from tideate_core.app import earlier_state, moved_words
 
     for words in moved_words(root):
         note(words)

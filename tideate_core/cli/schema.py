@@ -18,11 +18,11 @@ __all__ = ["schema"]
 def schema(name: SchemaName, out: str | None) -> int:
     """Print a schema or write it to a file; returns the exit status."""
     if name == "workflow":
-        from tideate_core.workflows.schema import definition_schema
+        from tideate_core.workflows import definition_schema
 
         found = definition_schema()
     else:
-        from tideate_core.engine.handoff.files import FILES
+        from tideate_core.builtin import FILES
 
         found = FILES[name].schema()
     try:

@@ -32,8 +32,7 @@ from tideate_core.errors import InvalidInput, RunNotFound, TideateError, did_you
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
-    from tideate_core.store.reader import Reader
+    from tideate_core.store import CheckpointRow, EventRow, Reader, RunRow, StepRow
 
 __all__ = ["show"]
 
@@ -213,7 +212,7 @@ def _moves(happened: list[EventRow]) -> list[EventRow]:
 def _children(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[str, RunRow]]:
     """Return the runs that are this one's steps."""
     # here, because few runs have any
-    from tideate_core.engine.steps.nested import child_id
+    from tideate_core.engine import child_id
 
     found = []
     for row in steps:

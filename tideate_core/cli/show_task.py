@@ -8,7 +8,7 @@ from rich.text import Text
 
 from tideate_core.cli.output import markdown_source, results, visible
 from tideate_core.cli.task_words import check_text, failure_words, gate_issues, gate_text, rolled_back_lines
-from tideate_core.store.standing import last_given
+from tideate_core.store import last_given
 
 if TYPE_CHECKING:
     from tideate_core.store import EventRow, StepRow
@@ -63,8 +63,8 @@ def show_task(steps: list[StepRow], happened: list[EventRow]) -> None:
 
 def _show_plan(plan: dict[str, Any], audit: dict[str, Any] | None) -> None:
     # here, because few runs are tasks
-    from tideate_core.agents.plan_document import plan_as_markdown
-    from tideate_core.gates.inputs import AuditReport, ExecutionPlan
+    from tideate_core.agents import plan_as_markdown
+    from tideate_core.gates import AuditReport, ExecutionPlan
 
     text = plan_as_markdown(
         ExecutionPlan.model_validate(plan), None if audit is None else AuditReport.model_validate(audit)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rich.text import Text
 
-from tideate_core.app import recovery_names, recovery_words
-from tideate_core.app.opening import note_project
+from tideate_core.app import note_project, recovery_names, recovery_words
 from tideate_core.cli.diffs import patch_text
 from tideate_core.cli.exits import DECLINED, DONE, status_of
 from tideate_core.cli.output import (
@@ -28,12 +27,12 @@ from tideate_core.cli.runs import page, short, table, when
 from tideate_core.cli.waiting import Waiting
 from tideate_core.cli.wiring import open_project
 from tideate_core.errors import ConfigError, InvalidInput, SnapshotNotFound, TideateError
-from tideate_core.workspace import SnapshotLimits, SnapshotManager
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
-    from tideate_core.workspace import FileDiff, Restored, Snapshot
+    from tideate_core.snapshots import FileDiff, Restored, Snapshot
 
 __all__ = ["RestoreOptions", "create", "delete", "diff", "ids", "list_snapshots", "restore"]
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from rich.text import Text
 
-from tideate_core.adapters.libraries import MODULES
+from tideate_core.adapters import MODULES
 from tideate_core.cli.output import visible
 
 __all__ = ["RunningCheck", "StepState", "check_rows", "step_row"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import InvalidInput, OutsideRoot
 from tideate_core.workflows import BufferContext, RunContext, Selection
-from tideate_core.workspace.languages import language_of
+from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
     from tideate_core.cli.wiring import Project

@@ -11,8 +11,7 @@ from rich.text import Text
 from tideate_core.cli.output import markdown_source, visible
 from tideate_core.cli.progress import Progress
 from tideate_core.cli.questions import Questions, answered, subject_matter
-from tideate_core.engine import EventName
-from tideate_core.engine.confirmation import declined_unasked
+from tideate_core.engine import EventName, declined_unasked
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -16,7 +16,7 @@ from tideate_core.cli.runs import hint_of_state
 from tideate_core.cli.wiring import build_catalog, locate
 from tideate_core.errors import ConfigError, TideateError
 from tideate_core.project import expanded, find_root
-from tideate_core.visible import one_line
+from tideate_core.util.escaping import one_line
 
 if TYPE_CHECKING:
     from tideate_core.app import TrustItem, TrustPlan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.gates.readiness import Readiness
+    from tideate_core.gates import Readiness
 
 __all__ = ["words_of"]
 

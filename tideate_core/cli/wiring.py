@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from tideate_core import config
 from tideate_core.app import open_store
+from tideate_core.builtin import register_builtin
 from tideate_core.cli.logs import log_to_file
 from tideate_core.cli.places import locate
-from tideate_core.engine import WorkflowRunner, register_builtin
+from tideate_core.engine import WorkflowRunner
 from tideate_core.project import config_dir, project_state, state_dir
 from tideate_core.workflows import Catalog, PromptLibrary, WorkflowRegistry
 from tideate_core.workspace import Workspace

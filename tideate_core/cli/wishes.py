@@ -23,7 +23,7 @@ from tideate_core.errors import (
     WorkspaceError,
 )
 from tideate_core.project import project_state
-from tideate_core.store.reader import Reader
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -173,7 +173,7 @@ def _told_if_slow(store: Store | None, run: RunRow | None = None) -> Iterator[No
 async def _give_up(store: Store, run: RunRow, root: Path | None) -> None:
     # here, because few commands write files
     from tideate_core.cli.wiring import open_project
-    from tideate_core.engine.abandoned import give_up, put_back
+    from tideate_core.engine import give_up, put_back
 
     project = await asyncio.to_thread(open_project, None if root is None else str(root))
     given_up = await give_up(store, run, project.workspace)

@@ -1,23 +1,31 @@
 """One schema for the configuration, read from the person's file, the project's file and `setup()`."""
 
-from tideate_core.config.loading import LoadedConfig, load
-from tideate_core.config.schema import (
-    OWN_SERVERS,
-    AdapterConfig,
-    Config,
-    History,
-    Limits,
-    Mcp,
-    McpServer,
-    Snapshots,
-    Ui,
-    Verify,
-    WorkflowConfig,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.util.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.config.loading import GUARDED, LoadedConfig, load
+    from tideate_core.config.schema import (
+        OWN_SERVERS,
+        AdapterConfig,
+        Config,
+        History,
+        Limits,
+        Mcp,
+        McpServer,
+        Snapshots,
+        Ui,
+        Verify,
+        WorkflowConfig,
+    )
 
 __all__ = [
     "AdapterConfig",
     "Config",
+    "GUARDED",
     "History",
     "Limits",
     "LoadedConfig",
@@ -30,3 +38,28 @@ __all__ = [
     "WorkflowConfig",
     "load",
 ]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "loading": (
+                "GUARDED",
+                "LoadedConfig",
+                "load",
+            ),
+            "schema": (
+                "AdapterConfig",
+                "Config",
+                "History",
+                "Limits",
+                "Mcp",
+                "McpServer",
+                "OWN_SERVERS",
+                "Snapshots",
+                "Ui",
+                "Verify",
+                "WorkflowConfig",
+            ),
+        },
+    )

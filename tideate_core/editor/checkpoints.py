@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.checkpoints import CheckpointManager, read_checkpoint
+from tideate_core.engine import CheckpointManager, read_checkpoint
 from tideate_core.errors import RunNotFound
 from tideate_core.project import project_state
-from tideate_core.store.reader import Reader
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
-    from tideate_core.engine.checkpoints import CheckpointDTO
+    from tideate_core.engine import CheckpointDTO
     from tideate_core.store import CheckpointRow, RunRow
 
 __all__ = ["Checkpoints"]

@@ -12,7 +12,7 @@ from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
     from tideate_core.editor.projects import Projects
-    from tideate_core.workspace import ContextResolver
+    from tideate_core.mentions import ContextResolver
 
 __all__ = ["Contexts"]
 
@@ -45,8 +45,8 @@ class Contexts:
 
     def _resolver(self, params: dict[str, Any]) -> tuple[ContextResolver, str | None]:
         # here, because the host is to be ready before they are loaded
-        from tideate_core.engine.mentions import surroundings_of
-        from tideate_core.workspace.contexts import ContextResolver
+        from tideate_core.engine import surroundings_of
+        from tideate_core.mentions import ContextResolver
 
         try:
             context = RunContext.model_validate(params.get("context") or {})

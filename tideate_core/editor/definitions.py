@@ -11,10 +11,7 @@ from tideate_core.workflows import WorkflowDefinition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.workflows import Catalog
-    from tideate_core.workflows.drawing import Format
-    from tideate_core.workflows.parsing import ParsedWorkflow
-    from tideate_core.workflows.positions import FileMistake
+    from tideate_core.workflows import Catalog, FileMistake, Format, ParsedWorkflow
 
 __all__ = ["check", "draw", "named"]
 
@@ -52,8 +49,7 @@ def draw(
 
     :raises TideateError: it cannot be drawn so.
     """
-    from tideate_core.workflows.drawing import draw_steps
-    from tideate_core.workflows.drawing.words import tip
+    from tideate_core.workflows import draw_steps, tip
 
     steps = definition.steps
     return {
@@ -72,7 +68,7 @@ def draw(
 
 
 def _parse(params: dict[str, Any], catalog: Catalog) -> ParsedWorkflow:
-    from tideate_core.workflows.definition_files import parse_definition
+    from tideate_core.workflows import parse_definition
 
     path = Path(str(params["path"]))
     return parse_definition(path, str(params["text"]), catalog.known_names(path))

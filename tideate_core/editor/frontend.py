@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.confirmation import declined_unasked
+from tideate_core.engine import declined_unasked
 from tideate_core.errors import EditConflict, StepFailed, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText

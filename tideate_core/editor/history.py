@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.engine.undoing import members_of
+from tideate_core.engine import members_of
 from tideate_core.errors import InvalidInput, did_you_mean
-from tideate_core.store.standing import state_of
+from tideate_core.store import state_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-    from tideate_core.store import RunRow
-    from tideate_core.store.reader import Reader
+    from tideate_core.store import Reader, RunRow
 
 __all__ = ["STATES", "Wanted", "actions", "page_of", "undoable", "wanted"]
 

@@ -8,16 +8,14 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.inputs import read_input
+from tideate_core.engine import read_input
 from tideate_core.errors import InvalidInput, did_you_mean
-from tideate_core.workflows import WorkflowDefinition
-from tideate_core.workflows.inputs import WORDS
+from tideate_core.workflows import WORDS, WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tideate_core.workflows import Catalog, MachineWorkflow
-    from tideate_core.workflows.inputs import InputDefinition
+    from tideate_core.workflows import Catalog, InputDefinition, MachineWorkflow
 
 __all__ = ["Line", "check", "described", "look", "split_line"]
 

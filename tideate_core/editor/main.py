@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.garbage import collect_rarely
+from tideate_core.util.garbage import collect_rarely
 
 if TYPE_CHECKING:
     from types import FrameType

@@ -12,10 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core import config as configuration
 from tideate_core.adapters import AdapterPool
-from tideate_core.app import open_store, plan_trust, recover_before
-from tideate_core.app.projects import moved_words
-from tideate_core.engine import RunRequest, WorkflowRunner
-from tideate_core.engine.undoing import Undoing, members_of, runs_with_changes, without_changes
+from tideate_core.app import moved_words, open_store, plan_trust, recover_before
+from tideate_core.engine import (
+    RunRequest,
+    Undoing,
+    WorkflowRunner,
+    members_of,
+    runs_with_changes,
+    without_changes,
+)
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
 from tideate_core.mcp.client import MCPClient
 from tideate_core.project import config_dir, find_root, make_project_state, project_state
@@ -27,11 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from tideate_core.app import TrustPlan
-    from tideate_core.engine import FrontEnd, WorkflowResult
-    from tideate_core.engine.undoing import RolledBack
+    from tideate_core.engine import FrontEnd, RolledBack, WorkflowResult
+    from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
     from tideate_core.workflows import WorkflowRegistry
-    from tideate_core.workspace import Buffers, SnapshotManager
+    from tideate_core.workspace import Buffers
 
 __all__ = ["Projects"]
 
@@ -237,7 +242,7 @@ class Projects:
         if root is None:
             raise ConfigError("this folder is in no project; make `.tideate` in the one to take snapshots of")
         # here, because the host is to be ready before they are loaded
-        from tideate_core.workspace import SnapshotLimits, SnapshotManager
+        from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
         limits = SnapshotLimits.configured(self._load(root).config.snapshots)
         return SnapshotManager(root, buffers=self._buffers, limits=limits)

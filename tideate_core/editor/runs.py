@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.editor import stored
-from tideate_core.engine.abandoned import give_up, put_back
+from tideate_core.engine import give_up, put_back
 from tideate_core.errors import RunNotActive, RunNotFound, StoreError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.editor.projects import Projects
-    from tideate_core.store.records import Status
+    from tideate_core.store import Status
 
 __all__ = ["Offers", "StoredRuns"]
 

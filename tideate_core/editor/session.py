@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from tideate_core.builtin import register_builtin
 from tideate_core.editor import definitions, inputs, language, tools
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.checkpoints import Checkpoints
@@ -18,7 +19,7 @@ from tideate_core.editor.projects import Projects
 from tideate_core.editor.runs import Offers, StoredRuns
 from tideate_core.editor.snapshots import Snapshots
 from tideate_core.editor.trust import TrustRequests
-from tideate_core.engine import RunRequest, register_builtin
+from tideate_core.engine import RunRequest
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 

@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.app.opening import note_project
+from tideate_core.app import note_project
 from tideate_core.errors import InvalidInput, SnapshotNotFound
 
 if TYPE_CHECKING:
     from tideate_core.editor.projects import Projects
-    from tideate_core.workspace import Snapshot, SnapshotManager
+    from tideate_core.snapshots import Snapshot, SnapshotManager
 
 __all__ = ["Snapshots"]
 

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tideate_core.editor.history import actions, page_of, undoable, wanted
 from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
 from tideate_core.project import project_state
-from tideate_core.store.reader import Reader
-from tideate_core.store.standing import last_given, resumable, state_of
+from tideate_core.store import Reader, last_given, resumable, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from tideate_core.store import EventRow, RunRow, StepRow, Tokens
-    from tideate_core.store.records import Status
+    from tideate_core.store import EventRow, RunRow, Status, StepRow, Tokens
 
     Here = Mapping[str, Status]
 

@@ -4,55 +4,177 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.lazy import exports
+from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.engine.builtin import register_builtin
-    from tideate_core.engine.checkpoints import CheckpointManager
-    from tideate_core.engine.confirmation import ConfirmationRequest, FrontEnd, PolicyFrontEnd
+    from tideate_core.engine.abandoned import give_up, put_back
+    from tideate_core.engine.checkpoints import CheckpointDTO, CheckpointManager, read_checkpoint
+    from tideate_core.engine.confirmation import (
+        ConfirmationRequest,
+        FrontEnd,
+        PolicyFrontEnd,
+        declined_unasked,
+    )
+    from tideate_core.engine.driver_hooks import DriverHooks, register_driver_hooks
     from tideate_core.engine.events import Event, EventName
     from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.executor import TaskExecutor
     from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.inputs import read_input
+    from tideate_core.engine.machine_questions import states_to_confirm
+    from tideate_core.engine.mentions import material, surroundings_of, with_material
     from tideate_core.engine.orchestrator import Task, WorkflowOrchestrator
     from tideate_core.engine.queue import TaskQueue
+    from tideate_core.engine.reports import iso_time
     from tideate_core.engine.runner import WorkflowRunner
     from tideate_core.engine.state import StateManager
+    from tideate_core.engine.steps.nested import child_id
+    from tideate_core.engine.steps.services import Services
+    from tideate_core.engine.stored_definition import Changed
+    from tideate_core.engine.subject import NO_TEXT, Subject, brief
+    from tideate_core.engine.taking_back import momentary
+    from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN, described
+    from tideate_core.engine.undoing import (
+        RolledBack,
+        Undoing,
+        families,
+        forget_changes,
+        members_of,
+        runs_with_changes,
+        without_changes,
+    )
+    from tideate_core.engine.work import Driver, Question, Settled, Work
 
 __all__ = [
+    "Changed",
+    "CheckpointDTO",
     "CheckpointManager",
     "ConfirmationRequest",
+    "Driver",
+    "DriverHooks",
     "Event",
     "EventName",
     "Execution",
+    "FOR_PROJECT",
+    "FOR_RUN",
     "FrontEnd",
+    "NO_TEXT",
     "PolicyFrontEnd",
+    "Question",
+    "RolledBack",
     "RunRequest",
+    "Services",
+    "Settled",
     "StateManager",
+    "Subject",
     "Task",
     "TaskExecutor",
     "TaskQueue",
+    "Undoing",
+    "Work",
     "WorkflowHooks",
     "WorkflowOrchestrator",
     "WorkflowResult",
     "WorkflowRunner",
-    "register_builtin",
+    "brief",
+    "child_id",
+    "declined_unasked",
+    "described",
+    "families",
+    "forget_changes",
+    "give_up",
+    "iso_time",
+    "material",
+    "members_of",
+    "momentary",
+    "put_back",
+    "read_checkpoint",
+    "read_input",
+    "register_driver_hooks",
+    "runs_with_changes",
+    "states_to_confirm",
+    "surroundings_of",
+    "with_material",
+    "without_changes",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "builtin": ("register_builtin",),
-            "checkpoints": ("CheckpointManager",),
-            "confirmation": ("ConfirmationRequest", "FrontEnd", "PolicyFrontEnd"),
-            "events": ("Event", "EventName"),
-            "execution": ("Execution", "RunRequest", "WorkflowResult"),
+            "abandoned": (
+                "give_up",
+                "put_back",
+            ),
+            "checkpoints": (
+                "CheckpointDTO",
+                "CheckpointManager",
+                "read_checkpoint",
+            ),
+            "confirmation": (
+                "ConfirmationRequest",
+                "FrontEnd",
+                "PolicyFrontEnd",
+                "declined_unasked",
+            ),
+            "driver_hooks": (
+                "DriverHooks",
+                "register_driver_hooks",
+            ),
+            "events": (
+                "Event",
+                "EventName",
+            ),
+            "execution": (
+                "Execution",
+                "RunRequest",
+                "WorkflowResult",
+            ),
             "executor": ("TaskExecutor",),
             "hooks": ("WorkflowHooks",),
-            "orchestrator": ("Task", "WorkflowOrchestrator"),
+            "inputs": ("read_input",),
+            "machine_questions": ("states_to_confirm",),
+            "mentions": (
+                "material",
+                "surroundings_of",
+                "with_material",
+            ),
+            "orchestrator": (
+                "Task",
+                "WorkflowOrchestrator",
+            ),
             "queue": ("TaskQueue",),
+            "reports": ("iso_time",),
             "runner": ("WorkflowRunner",),
             "state": ("StateManager",),
+            "steps.nested": ("child_id",),
+            "steps.services": ("Services",),
+            "stored_definition": ("Changed",),
+            "subject": (
+                "NO_TEXT",
+                "Subject",
+                "brief",
+            ),
+            "taking_back": ("momentary",),
+            "tools.permission": (
+                "FOR_PROJECT",
+                "FOR_RUN",
+                "described",
+            ),
+            "undoing": (
+                "RolledBack",
+                "Undoing",
+                "families",
+                "forget_changes",
+                "members_of",
+                "runs_with_changes",
+                "without_changes",
+            ),
+            "work": (
+                "Driver",
+                "Question",
+                "Settled",
+                "Work",
+            ),
         },
     )

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.project import Documents
-    from tideate_core.store import Store
-    from tideate_core.store.reader import Reader
-    from tideate_core.store.records import CheckpointRow, Definition, StepRow
+    from tideate_core.store import CheckpointRow, Definition, Reader, StepRow, Store
 
 __all__ = [
     "CheckpointDTO",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.live import LiveRun, Within
     from tideate_core.engine.opening import LazyStore
     from tideate_core.engine.stored_definition import Changed
-    from tideate_core.store.records import RunRow
+    from tideate_core.store import RunRow
 
 __all__ = ["Children"]
 

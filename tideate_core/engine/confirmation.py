@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.engine.events import Event
-    from tideate_core.workflows.handler import DecisionKind
-    from tideate_core.workspace.executed import Executed
+    from tideate_core.workflows import DecisionKind
+    from tideate_core.workspace import Executed
 
 __all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd", "declined_unasked"]
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StepFailed, StepTimedOut
-from tideate_core.workflows.working_time import working_time
+from tideate_core.workflows import working_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Iterator

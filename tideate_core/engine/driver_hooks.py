@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
     from tideate_core.config import Config
     from tideate_core.engine.execution import Execution, RunRequest
-    from tideate_core.engine.steps import Services
+    from tideate_core.engine.steps.services import Services
     from tideate_core.engine.work import Driver, Settled
     from tideate_core.project import Documents
-    from tideate_core.store.records import Ending
+    from tideate_core.store import Ending
     from tideate_core.workflows import MachineWorkflow
 
 __all__ = ["NO_HOOKS", "DriverHooks", "driver_hooks", "register_driver_hooks"]

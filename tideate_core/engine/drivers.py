@@ -14,7 +14,7 @@ from tideate_core.workflows import WorkflowDefinition
 if TYPE_CHECKING:
     from tideate_core.config import Config
     from tideate_core.engine.execution import RunRequest
-    from tideate_core.engine.steps import Services
+    from tideate_core.engine.steps.services import Services
     from tideate_core.engine.work import Driver
     from tideate_core.workflows import Registration, StepHandler, WorkflowStep
 

@@ -14,7 +14,7 @@ from tideate_core.engine.execution import WorkflowResult, usage_json
 from tideate_core.engine.work import Settled
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
-from tideate_core.store.records import Ending, Tokens
+from tideate_core.store import Ending, Tokens
 from tideate_core.workflows import Declined, WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.resuming import Past
     from tideate_core.project import Documents
-    from tideate_core.store.reader import Reader
-    from tideate_core.store.records import EventRow, RunRow
+    from tideate_core.store import EventRow, Reader, RunRow
 
 __all__ = [
     "CannotGoOn",

@@ -121,7 +121,7 @@ class TaskExecutor:
             _accept(decision.accepted, decision.reason)
         if step is not None and step.confirm is not None:
             # here, because templates are slow to load and rarely needed
-            from tideate_core.workflows.expressions import render_task
+            from tideate_core.workflows import render_task
 
             decision = await context.confirm("gate", render_task(step.confirm, context.values()))
             _accept(decision.accepted, decision.reason)
@@ -161,7 +161,7 @@ def wanted(work: Work, context: StepContext) -> bool:
     if step is None or step.when is None:
         return True
     # here, because templates are slow to load and rarely needed
-    from tideate_core.workflows.expressions import evaluate
+    from tideate_core.workflows import evaluate
 
     return bool(evaluate(step.when, context.values()))
 

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import Limits
     from tideate_core.engine.execution import RunRequest
-    from tideate_core.workflows import BufferContext, MachineWorkflow
-    from tideate_core.workflows.inputs import InputDefinition
+    from tideate_core.workflows import BufferContext, InputDefinition, MachineWorkflow
 
 __all__ = ["check_inputs", "read_input", "refuse_unknown", "typed_inputs"]
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.resuming import Past
     from tideate_core.engine.step import Offer
     from tideate_core.engine.work import Work
-    from tideate_core.store import RunLog, Store
-    from tideate_core.store.records import CheckpointRow, Definition, Wish
+    from tideate_core.store import CheckpointRow, Definition, RunLog, Store, Wish
     from tideate_core.workflows import WorkflowStep
     from tideate_core.workspace import Workspace
 

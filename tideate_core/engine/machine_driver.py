@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.config import Limits
     from tideate_core.engine.work import Emit, Settled
     from tideate_core.machines.language import Transition
-    from tideate_core.workflows import StepContext
-    from tideate_core.workflows.machine_workflow import MachineWorkflow
+    from tideate_core.workflows import MachineWorkflow, StepContext
 
 __all__ = ["MachineDriver"]
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tideate_core.machines.language import Transition
-    from tideate_core.workflows.machine_workflow import MachineWorkflow
+    from tideate_core.workflows import MachineWorkflow
 
 __all__ = ["question_before", "states_to_confirm"]
 
@@ -37,7 +37,7 @@ def question_before(workflow: str, way: Transition, guidance: str, reason: str) 
     :param reason: the model's, empty where it had no choice.
     """
     # here, because most runs need no language
-    from tideate_core.machines.language.model import BOUNDARY
+    from tideate_core.machines.language import BOUNDARY
 
     whence = "as its first state" if way.source == BOUNDARY else f"from {way.source!r}"
     when = " ".join(way.when.split())

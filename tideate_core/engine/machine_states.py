@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
-from tideate_core.agents.capacity import CHARACTERS_PER_TOKEN, clip
-from tideate_core.engine.builtin.subject import NO_TEXT, Subject, brief
+from tideate_core.agents import CHARACTERS_PER_TOKEN, clip
+from tideate_core.edits import fence_for
 from tideate_core.engine.mentions import before, material
+from tideate_core.engine.subject import NO_TEXT, Subject, brief
 from tideate_core.machines.language import BOUNDARY
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
-from tideate_core.workflows.handler import MISSING
+from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -14,14 +14,14 @@ from pydantic import BaseModel
 
 from tideate_core.engine.memory import digest_of
 from tideate_core.errors import ConfigError, ContextResolutionError, TideateError
-from tideate_core.visible import label
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tideate_core.adapters import Prompt
+    from tideate_core.mentions import ContextItem, ContextResolver, Surroundings
     from tideate_core.workflows import RunContext, StepContext
-    from tideate_core.workspace.contexts import ContextItem, ContextResolver, Surroundings
 
 __all__ = ["before", "material", "passing_on", "surroundings_of", "with_material"]
 
@@ -92,7 +92,7 @@ async def material(step: StepContext, text: str) -> str:
 
 def surroundings_of(context: RunContext) -> Surroundings:
     """Return what `@buffer`, `@selection` and `@diagnostics` are in a run."""
-    from tideate_core.workspace.contexts import Diagnostic, Surroundings
+    from tideate_core.mentions import Diagnostic, Surroundings
 
     buffer, selection, found = context.buffer, context.selection, context.diagnostics
     return Surroundings(
@@ -121,7 +121,7 @@ def _budget(step: StepContext) -> int:
 
 def _resolver(step: StepContext, budget: int | None = None) -> ContextResolver:
     # here, because few prompts have mentions
-    from tideate_core.workspace.contexts import ContextResolver
+    from tideate_core.mentions import ContextResolver
 
     workspace = step.workspace
     return ContextResolver(
@@ -134,7 +134,7 @@ def _resolver(step: StepContext, budget: int | None = None) -> ContextResolver:
 
 
 def _extract(resolver: ContextResolver, text: str) -> list[str]:
-    from tideate_core.workspace.contexts.extraction import extract
+    from tideate_core.mentions import extract
 
     try:
         return resolver.extract_mentions(text)
@@ -222,7 +222,7 @@ def _kept(item: ContextItem) -> dict[str, Any]:
 
 
 async def _revived(resolver: ContextResolver, kept: Mapping[str, Any]) -> ContextItem:
-    from tideate_core.workspace.contexts import ContextItem
+    from tideate_core.mentions import ContextItem
 
     item = ContextItem(**{key: value for key, value in kept.items() if key != "length"})
     if not item.reason or item.needs_consent:

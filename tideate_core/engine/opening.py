@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.recording import now_ms
 from tideate_core.errors import RunLost, StoreError
-from tideate_core.store.records import Graph, NewRun
+from tideate_core.store import Graph, NewRun
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.execution import Execution, RunRequest
     from tideate_core.engine.hooks import WorkflowHooks
-    from tideate_core.store import RunLog, Store
-    from tideate_core.store.records import Definition
+    from tideate_core.store import Definition, RunLog, Store
     from tideate_core.workflows import PromptLibrary
     from tideate_core.workspace import Workspace
 

@@ -15,8 +15,7 @@ from tideate_core.engine.resuming import still_there
 from tideate_core.engine.work import Settled
 from tideate_core.errors import StoreError
 from tideate_core.machines import ExecutionEvent, ExecutionState
-from tideate_core.workflows import Declined
-from tideate_core.workflows.working_time import persons_time
+from tideate_core.workflows import Declined, persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import TRANSIENT, Event, EventName
 from tideate_core.machines import ExecutionState
-from tideate_core.store.records import StepOutcome, StepStart, Tokens
+from tideate_core.store import StepOutcome, StepStart, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.hooks import WorkflowHooks
     from tideate_core.engine.work import Settled, Work
-    from tideate_core.store import RunLog
-    from tideate_core.store.records import CheckpointRow, Ending
+    from tideate_core.store import CheckpointRow, Ending, RunLog
 
 __all__ = ["Recorder", "now_ms", "tokens_of"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.recording import Recorder
     from tideate_core.project import Documents
-    from tideate_core.store.records import Ending
+    from tideate_core.store import Ending
 
 __all__ = [
     "SUMMARY",

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tideate_core.engine.execution import Execution
-    from tideate_core.store import Store
-    from tideate_core.store.records import CheckpointRow, Definition, StepRow, Tokens
+    from tideate_core.store import CheckpointRow, Definition, StepRow, Store, Tokens
     from tideate_core.workflows import MachineWorkflow, Registration
     from tideate_core.workspace import Workspace
 

@@ -19,7 +19,7 @@ from tideate_core.engine.opening import LazyStore, Tools, let_go, outlast
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
 from tideate_core.engine.slow import Slow
-from tideate_core.engine.steps import Services
+from tideate_core.engine.steps.services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.tools.offering import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from tideate_core.engine.hooks import WorkflowHooks
     from tideate_core.engine.live import Within
     from tideate_core.engine.resuming import Past
-    from tideate_core.engine.steps import ToolCaller
+    from tideate_core.engine.steps.services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
-    from tideate_core.store import Store
-    from tideate_core.store.records import CheckpointRow
+    from tideate_core.store import CheckpointRow, Store
     from tideate_core.workflows import PromptLibrary, Registration
     from tideate_core.workspace import Workspace
 

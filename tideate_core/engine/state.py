@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.workflows.handler import MISSING
+from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from tideate_core.engine.work import Settled

@@ -15,9 +15,8 @@ from tideate_core.engine.memory import MISSING, REPLY, digest_of
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.text import SurrogateJoiner, mended
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
-from tideate_core.visible import label
-from tideate_core.workflows import Decision, WorkflowDefinition
-from tideate_core.workflows.working_time import persons_time
+from tideate_core.util.escaping import label
+from tideate_core.workflows import Decision, WorkflowDefinition, persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,10 +29,8 @@ if TYPE_CHECKING:
     from tideate_core.engine.execution import Execution
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
-    from tideate_core.workflows import PromptLibrary, StepContext, WorkflowStep
-    from tideate_core.workflows.handler import DecisionKind
-    from tideate_core.workspace import Workspace
-    from tideate_core.workspace.executed import Executed
+    from tideate_core.workflows import DecisionKind, PromptLibrary, StepContext, WorkflowStep
+    from tideate_core.workspace import Executed, Workspace
 
     Offer = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model."""

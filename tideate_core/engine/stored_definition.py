@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.errors import DefinitionChanged, InvalidDefinition, InvalidWorkflowFile, UnknownWorkflow
-from tideate_core.store.records import Definition
+from tideate_core.store import Definition
 from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefinition
 
 if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.workflows.registry import Source
+    from tideate_core.workflows import Source
 
 __all__ = ["Changed", "Workflows", "definition_for", "stored_definition", "stored_graph"]
 
@@ -242,7 +242,7 @@ def _difference(stored: Definition, now: Registration | None) -> str:
         return ""
     from difflib import unified_diff
 
-    from tideate_core.workspace.fences import fence_for
+    from tideate_core.edits import fence_for
 
     lines = unified_diff(
         _readable(stored.text, stored.kind).splitlines(),

@@ -11,8 +11,8 @@ from tideate_core.engine.ending import words_of
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
 from tideate_core.errors import TideateError, WorkspaceError
-from tideate_core.machines.task import WorkflowState
-from tideate_core.workspace.unwound import TakenBack
+from tideate_core.machines import WorkflowState
+from tideate_core.workspace import TakenBack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +152,7 @@ async def tell_strays(
     """
     if snapshot is None or workspace.root is None:
         return
-    from tideate_core.workspace import SnapshotManager
+    from tideate_core.snapshots import SnapshotManager
 
     manager = SnapshotManager(workspace.root, private=workspace.private)
     try:
@@ -183,7 +183,7 @@ async def release_snapshots(workspace: Workspace, run: str) -> None:
     """Let the run's snapshots go when their time comes, and those of a moment at once."""
     if workspace.root is None:
         return
-    from tideate_core.workspace import SnapshotManager
+    from tideate_core.snapshots import SnapshotManager
 
     try:
         snapshots = SnapshotManager(workspace.root, private=workspace.private)

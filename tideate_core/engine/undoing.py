@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING
 from tideate_core.engine.abandoned import end_adopted
 from tideate_core.engine.opening import let_go
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
-from tideate_core.store.reader import Reader
-from tideate_core.workspace.commit import to_the_end
-from tideate_core.workspace.journal import FamilyJournal, Journal
-from tideate_core.workspace.paths import Root
-from tideate_core.workspace.rollback import Rollback
-from tideate_core.workspace.unwinding import unwind
+from tideate_core.store import Reader
+from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, to_the_end, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store import RunRow, Store
-    from tideate_core.workspace import Buffers
-    from tideate_core.workspace.unwound import TakenBack, Unwound
+    from tideate_core.workspace import Buffers, TakenBack, Unwound
 
 __all__ = [
     "RolledBack",

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.lazy import exports
+from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.gates.changelog import SECTIONS, has_entry
+    from tideate_core.gates.checklist import TaskItem, task_items
     from tideate_core.gates.correction import (
         Corrected,
         Correction,
         CorrectionAttempt,
         CorrectionEnd,
         SelfCorrectionLoop,
+        digest_of_edit,
+        end_of_edit,
+        end_of_report,
     )
     from tideate_core.gates.documents import DocumentIssue, DocumentValidator, ValidationResult
     from tideate_core.gates.enforcer import GateEnforcer
@@ -27,8 +32,11 @@ if TYPE_CHECKING:
         Severity,
         TaskResult,
     )
-    from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
+    from tideate_core.gates.markdown import Heading, headings, prose_lines, same_words
+    from tideate_core.gates.readiness_check import Readiness, readiness
+    from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport, Verifier
     from tideate_core.gates.results import GateIssue, GateResult, GateStats
+    from tideate_core.gates.stages import CHANGELOGS, fix_problem, plan_issues
     from tideate_core.gates.syntax import SyntaxProblem, new_errors
     from tideate_core.gates.verification import VerificationPipeline
     from tideate_core.gates.views import DiskView, FilesView, StagedView
@@ -37,6 +45,7 @@ __all__ = [
     "Approval",
     "AuditIssue",
     "AuditReport",
+    "CHANGELOGS",
     "CheckResult",
     "CheckStatus",
     "Corrected",
@@ -53,31 +62,62 @@ __all__ = [
     "GateIssue",
     "GateResult",
     "GateStats",
+    "Heading",
     "PlanFix",
     "PlanStep",
+    "Readiness",
+    "SECTIONS",
     "SelfCorrectionLoop",
     "Severity",
     "StagedView",
     "SyntaxProblem",
+    "TaskItem",
     "TaskResult",
     "ValidationResult",
     "VerificationPipeline",
     "VerificationReport",
+    "Verifier",
+    "digest_of_edit",
+    "end_of_edit",
+    "end_of_report",
+    "fix_problem",
+    "has_entry",
+    "headings",
     "new_errors",
+    "plan_issues",
+    "prose_lines",
+    "readiness",
+    "same_words",
+    "task_items",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
+            "changelog": (
+                "SECTIONS",
+                "has_entry",
+            ),
+            "checklist": (
+                "TaskItem",
+                "task_items",
+            ),
             "correction": (
                 "Corrected",
                 "Correction",
                 "CorrectionAttempt",
                 "CorrectionEnd",
                 "SelfCorrectionLoop",
+                "digest_of_edit",
+                "end_of_edit",
+                "end_of_report",
             ),
-            "documents": ("DocumentIssue", "DocumentValidator", "ValidationResult"),
+            "documents": (
+                "DocumentIssue",
+                "DocumentValidator",
+                "ValidationResult",
+            ),
             "enforcer": ("GateEnforcer",),
             "inputs": (
                 "Approval",
@@ -90,10 +130,41 @@ if not TYPE_CHECKING:
                 "Severity",
                 "TaskResult",
             ),
-            "report": ("CheckResult", "CheckStatus", "VerificationReport"),
-            "results": ("GateIssue", "GateResult", "GateStats"),
-            "syntax": ("SyntaxProblem", "new_errors"),
+            "markdown": (
+                "Heading",
+                "headings",
+                "prose_lines",
+                "same_words",
+            ),
+            "readiness_check": (
+                "Readiness",
+                "readiness",
+            ),
+            "report": (
+                "CheckResult",
+                "CheckStatus",
+                "VerificationReport",
+                "Verifier",
+            ),
+            "results": (
+                "GateIssue",
+                "GateResult",
+                "GateStats",
+            ),
+            "stages": (
+                "CHANGELOGS",
+                "fix_problem",
+                "plan_issues",
+            ),
+            "syntax": (
+                "SyntaxProblem",
+                "new_errors",
+            ),
             "verification": ("VerificationPipeline",),
-            "views": ("DiskView", "FilesView", "StagedView"),
+            "views": (
+                "DiskView",
+                "FilesView",
+                "StagedView",
+            ),
         },
     )

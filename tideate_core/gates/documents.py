@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.gates import changelog, checklist
 from tideate_core.gates.markdown import DocumentIssue
-from tideate_core.workspace.edits import diff_lines, lines_of
+from tideate_core.workspace import diff_lines, lines_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -25,7 +25,7 @@ from tideate_core.gates.stages import (
     is_accepted,
     plan_issues,
 )
-from tideate_core.store.gates import GateCount, GateOutcome
+from tideate_core.store import GateCount, GateOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

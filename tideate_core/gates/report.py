@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tideate_core.commands import Check, Failure
+from tideate_core.toolchain import Check, Failure
 
 __all__ = ["CheckResult", "CheckStatus", "VerificationReport", "Verifier"]
 

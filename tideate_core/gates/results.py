@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field
 
 from tideate_core.gates.report import VerificationReport  # noqa: TC001 pydantic needs it
-from tideate_core.store.gates import GateCount
+from tideate_core.store import GateCount
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

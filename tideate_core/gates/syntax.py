@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.workspace.languages import language_of
+from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

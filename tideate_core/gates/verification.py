@@ -8,23 +8,26 @@ import shlex
 import time
 from typing import TYPE_CHECKING, TypeAlias
 
-from tideate_core.commands import Check, Limits, parse_failures, run
-from tideate_core.commands.selection import (
+from tideate_core.errors import CommandError
+from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
+from tideate_core.process import Limits, run
+from tideate_core.project import make_project_state
+from tideate_core.toolchain import (
+    Check,
     ProjectTrust,
+    parse_failures,
     select_tools,
     untrusted,
     verification_environment,
 )
-from tideate_core.errors import CommandError
-from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
-from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tideate_core.commands import CommandResult, Line, Tool
     from tideate_core.config import Verify
+    from tideate_core.process import CommandResult, Line
+    from tideate_core.toolchain import Tool
 
 __all__ = ["VerificationPipeline"]
 

@@ -6,7 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from tideate_core.errors import NotText, WorkspaceError
-from tideate_core.workspace.documents import Document
+from tideate_core.workspace import Document
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.lazy import exports
+from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.machines.core import PREVIOUS, Choice, StateMachine, StateTransition
+    from tideate_core.machines.core import PREVIOUS, Choice, StateMachine, StateTransition, Table
     from tideate_core.machines.execution import (
         EXECUTION_TABLE,
         ExecutionEvent,
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from tideate_core.machines.task import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
 
 __all__ = [
-    "EXECUTION_TABLE",
-    "PREVIOUS",
-    "TASK_TABLE",
     "Choice",
+    "EXECUTION_TABLE",
     "ExecutionEvent",
     "ExecutionMachine",
     "ExecutionState",
+    "PREVIOUS",
     "StateMachine",
     "StateTransition",
+    "TASK_TABLE",
+    "Table",
     "WorkflowEvent",
     "WorkflowFSM",
     "WorkflowState",
@@ -35,8 +36,24 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "core": ("PREVIOUS", "Choice", "StateMachine", "StateTransition"),
-            "execution": ("EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionState"),
-            "task": ("TASK_TABLE", "WorkflowEvent", "WorkflowFSM", "WorkflowState"),
+            "core": (
+                "Choice",
+                "PREVIOUS",
+                "StateMachine",
+                "StateTransition",
+                "Table",
+            ),
+            "execution": (
+                "EXECUTION_TABLE",
+                "ExecutionEvent",
+                "ExecutionMachine",
+                "ExecutionState",
+            ),
+            "task": (
+                "TASK_TABLE",
+                "WorkflowEvent",
+                "WorkflowFSM",
+                "WorkflowState",
+            ),
         },
     )

@@ -6,7 +6,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.garbage import uncollected
+from tideate_core.util.garbage import uncollected
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

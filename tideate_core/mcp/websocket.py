@@ -166,7 +166,7 @@ async def _send(connection: Connection, messages: Outgoing) -> None:
 
 
 def _bounded(data: str) -> SessionMessage | Exception:
-    from tideate_core.mcp.client.incoming import message_of
+    from tideate_core.mcp.client import message_of
 
     return message_of(data.encode("utf-8", "surrogatepass"))
 

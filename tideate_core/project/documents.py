@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import UnusableFile
-from tideate_core.project.held import held_below, open_way
+from tideate_core.project.open_directories import held_below, open_way
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.atomic_files import write_whole
 from tideate_core.errors import ConfigError, StateError
 from tideate_core.project.roots import config_dir, real, xdg
+from tideate_core.util.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,11 +13,11 @@ import os
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.atomic_files import write_whole
 from tideate_core.errors import ConfigError
 from tideate_core.project.documents import list_documents, read_document
 from tideate_core.project.roots import DEFINITION_SUFFIXES, real
 from tideate_core.project.state import make_project_state, project_state
+from tideate_core.util.atomic_files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.lazy import exports
+from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.store.database import FILE
+    from tideate_core.store.earlier import is_own_database
     from tideate_core.store.gates import GateCount, GateLedger, GateOutcome
     from tideate_core.store.log import RunLog
-    from tideate_core.store.objects import definition_hash
+    from tideate_core.store.objects import DEPTH, definition_hash, is_deeper
     from tideate_core.store.reader import Reader
     from tideate_core.store.records import (
         CheckpointRow,
@@ -30,18 +32,22 @@ if TYPE_CHECKING:
         Wish,
     )
     from tideate_core.store.retention import Pruned, Retention
+    from tideate_core.store.standing import MOST_UNFINISHED, State, last_given, resumable, state_of
     from tideate_core.store.store import Store
 
 __all__ = [
     "CheckpointRow",
+    "DEPTH",
     "Definition",
     "Ending",
     "EventRow",
+    "FILE",
     "GateCount",
     "GateLedger",
     "GateOutcome",
     "Graph",
     "Lease",
+    "MOST_UNFINISHED",
     "MetricsRow",
     "NewRun",
     "Pruned",
@@ -49,6 +55,7 @@ __all__ = [
     "Retention",
     "RunLog",
     "RunRow",
+    "State",
     "Status",
     "StepOutcome",
     "StepRow",
@@ -58,15 +65,30 @@ __all__ = [
     "Tokens",
     "Wish",
     "definition_hash",
+    "is_deeper",
+    "is_own_database",
+    "last_given",
+    "resumable",
+    "state_of",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "gates": ("GateCount", "GateLedger", "GateOutcome"),
+            "database": ("FILE",),
+            "earlier": ("is_own_database",),
+            "gates": (
+                "GateCount",
+                "GateLedger",
+                "GateOutcome",
+            ),
             "log": ("RunLog",),
-            "objects": ("definition_hash",),
+            "objects": (
+                "DEPTH",
+                "definition_hash",
+                "is_deeper",
+            ),
             "reader": ("Reader",),
             "records": (
                 "CheckpointRow",
@@ -86,7 +108,17 @@ if not TYPE_CHECKING:
                 "Tokens",
                 "Wish",
             ),
-            "retention": ("Pruned", "Retention"),
+            "retention": (
+                "Pruned",
+                "Retention",
+            ),
+            "standing": (
+                "MOST_UNFINISHED",
+                "State",
+                "last_given",
+                "resumable",
+                "state_of",
+            ),
             "store": ("Store",),
         },
     )

@@ -10,8 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.atomic_files import fsync_directory, write_whole
 from tideate_core.errors import StoreError
+from tideate_core.util.atomic_files import fsync_directory, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.lazy import exports
+from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.workflows.catalog import Catalog
     from tideate_core.workflows.checking import KnownNames
-    from tideate_core.workflows.definitions import RESERVED_NAMES, WorkflowDefinition, WorkflowStep
+    from tideate_core.workflows.definition_files import parse_definition
+    from tideate_core.workflows.definitions import (
+        KNOWN_AGENTS,
+        RESERVED_NAMES,
+        ForEach,
+        NestedWorkflow,
+        ToolCall,
+        WorkflowDefinition,
+        WorkflowStep,
+        check_name,
+    )
+    from tideate_core.workflows.discovery import is_definition_name, is_definition_path, is_workflow_path
+    from tideate_core.workflows.drawing import Format, draw_steps
+    from tideate_core.workflows.drawing.words import tip
+    from tideate_core.workflows.expressions import evaluate, render_task
     from tideate_core.workflows.graph import DependencyGraph, dependency_graph
     from tideate_core.workflows.handler import (
         MISSING,
@@ -17,49 +31,96 @@ if TYPE_CHECKING:
         Confirm,
         Cursor,
         Decision,
+        DecisionKind,
         Declined,
         RunContext,
         Selection,
         StepContext,
         StepHandler,
     )
-    from tideate_core.workflows.keys import workflow_key
-    from tideate_core.workflows.machine_files import load_machine
+    from tideate_core.workflows.inputs import WORDS, InputDefinition
+    from tideate_core.workflows.json_reader import read_json
+    from tideate_core.workflows.keys import key_file, workflow_key
+    from tideate_core.workflows.limits import LIMITS
+    from tideate_core.workflows.machine_files import (
+        is_machine_name,
+        is_machine_path,
+        load_machine,
+        shown_path,
+    )
+    from tideate_core.workflows.machine_text import BOM, read_machine_stream, read_machine_text
     from tideate_core.workflows.machine_workflow import MachineWorkflow
+    from tideate_core.workflows.nearest import Nearest
     from tideate_core.workflows.parsing import ParsedWorkflow, WorkflowParser
-    from tideate_core.workflows.positions import FileMistake
+    from tideate_core.workflows.positions import FileMistake, LineTable, Located, Problem
     from tideate_core.workflows.prompts import PromptLibrary
-    from tideate_core.workflows.registry import Registration, WorkflowRegistry
+    from tideate_core.workflows.registry import Registration, Source, WorkflowRegistry
     from tideate_core.workflows.schema import definition_schema
+    from tideate_core.workflows.time_limits import persons_time, working_time
+    from tideate_core.workflows.yaml_reader import read_yaml
 
 __all__ = [
-    "MISSING",
-    "RESERVED_NAMES",
+    "BOM",
     "BufferContext",
     "Catalog",
     "Confirm",
     "Cursor",
     "Decision",
+    "DecisionKind",
     "Declined",
     "DependencyGraph",
     "FileMistake",
+    "ForEach",
+    "Format",
+    "InputDefinition",
+    "KNOWN_AGENTS",
     "KnownNames",
+    "LIMITS",
+    "LineTable",
+    "Located",
+    "MISSING",
     "MachineWorkflow",
+    "Nearest",
+    "NestedWorkflow",
     "ParsedWorkflow",
+    "Problem",
     "PromptLibrary",
+    "RESERVED_NAMES",
     "Registration",
     "RunContext",
     "Selection",
+    "Source",
     "StepContext",
     "StepHandler",
+    "ToolCall",
+    "WORDS",
     "WorkflowDefinition",
     "WorkflowParser",
     "WorkflowRegistry",
     "WorkflowStep",
+    "check_name",
     "definition_schema",
     "dependency_graph",
+    "draw_steps",
+    "evaluate",
+    "is_definition_name",
+    "is_definition_path",
+    "is_machine_name",
+    "is_machine_path",
+    "is_workflow_path",
+    "key_file",
     "load_machine",
+    "parse_definition",
+    "persons_time",
+    "read_json",
+    "read_machine_stream",
+    "read_machine_text",
+    "read_yaml",
+    "render_task",
+    "shown_path",
+    "tip",
     "workflow_key",
+    "working_time",
 ]
 
 if not TYPE_CHECKING:
@@ -68,27 +129,92 @@ if not TYPE_CHECKING:
         {
             "catalog": ("Catalog",),
             "checking": ("KnownNames",),
-            "definitions": ("RESERVED_NAMES", "WorkflowDefinition", "WorkflowStep"),
-            "graph": ("DependencyGraph", "dependency_graph"),
+            "definition_files": ("parse_definition",),
+            "definitions": (
+                "ForEach",
+                "KNOWN_AGENTS",
+                "NestedWorkflow",
+                "RESERVED_NAMES",
+                "ToolCall",
+                "WorkflowDefinition",
+                "WorkflowStep",
+                "check_name",
+            ),
+            "discovery": (
+                "is_definition_name",
+                "is_definition_path",
+                "is_workflow_path",
+            ),
+            "drawing": (
+                "Format",
+                "draw_steps",
+            ),
+            "drawing.words": ("tip",),
+            "expressions": (
+                "evaluate",
+                "render_task",
+            ),
+            "graph": (
+                "DependencyGraph",
+                "dependency_graph",
+            ),
             "handler": (
-                "MISSING",
                 "BufferContext",
                 "Confirm",
                 "Cursor",
                 "Decision",
+                "DecisionKind",
                 "Declined",
+                "MISSING",
                 "RunContext",
                 "Selection",
                 "StepContext",
                 "StepHandler",
             ),
-            "keys": ("workflow_key",),
-            "machine_files": ("load_machine",),
+            "inputs": (
+                "InputDefinition",
+                "WORDS",
+            ),
+            "json_reader": ("read_json",),
+            "keys": (
+                "key_file",
+                "workflow_key",
+            ),
+            "limits": ("LIMITS",),
+            "machine_files": (
+                "is_machine_name",
+                "is_machine_path",
+                "load_machine",
+                "shown_path",
+            ),
+            "machine_text": (
+                "BOM",
+                "read_machine_stream",
+                "read_machine_text",
+            ),
             "machine_workflow": ("MachineWorkflow",),
-            "parsing": ("ParsedWorkflow", "WorkflowParser"),
-            "positions": ("FileMistake",),
+            "nearest": ("Nearest",),
+            "parsing": (
+                "ParsedWorkflow",
+                "WorkflowParser",
+            ),
+            "positions": (
+                "FileMistake",
+                "LineTable",
+                "Located",
+                "Problem",
+            ),
             "prompts": ("PromptLibrary",),
-            "registry": ("Registration", "WorkflowRegistry"),
+            "registry": (
+                "Registration",
+                "Source",
+                "WorkflowRegistry",
+            ),
             "schema": ("definition_schema",),
+            "time_limits": (
+                "persons_time",
+                "working_time",
+            ),
+            "yaml_reader": ("read_yaml",),
         },
     )

@@ -111,7 +111,7 @@ def _first_mistake(path: Path, error: InvalidDefinitionFile) -> str:
 
 
 def _first_diagnostic(path: Path, error: InvalidWorkflowFile) -> str:
-    from tideate_core.machines.language.model import Diagnostic
+    from tideate_core.machines.language import Diagnostic
 
     first, *others = [
         mistake

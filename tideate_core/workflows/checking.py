@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
-from tideate_core.deadline import Deadline
+from tideate_core.util.deadline import Deadline
 from tideate_core.workflows.discovery import is_definition_path, is_workflow_path
 from tideate_core.workflows.graph import cycles, shown_cycle
 from tideate_core.workflows.inputs import InputDefinition

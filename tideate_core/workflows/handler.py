@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.workflows.definitions import WorkflowStep
-    from tideate_core.workspace import Workspace
-    from tideate_core.workspace.executed import Executed
+    from tideate_core.workspace import Executed, Workspace
 
 __all__ = [
     "MISSING",

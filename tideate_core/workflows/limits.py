@@ -1,7 +1,7 @@
 """Limits of reading, checking and filling in definitions: a clone may bring one that was made to cost much.
 
-Those of the schemas of outputs are in `tideate_core/json_schemas.py`. Times are of the processor and of one
-thread, so that a slow disk or a busy machine refuses nothing.
+Those of the schemas of outputs are in `tideate_core/util/json_schemas.py`. Times are of the processor and of
+one thread, so that a slow disk or a busy machine refuses nothing.
 """
 
 from __future__ import annotations

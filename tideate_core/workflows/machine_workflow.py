@@ -11,8 +11,7 @@ from tideate_core.workflows.definitions import check_name
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.machines.language.model import MachineDefinition
-    from tideate_core.machines.language.obfuscation import Obfuscator
+    from tideate_core.machines.language import MachineDefinition, Obfuscator
     from tideate_core.workflows.definitions import Needs
 
 __all__ = ["MachineWorkflow"]

@@ -57,7 +57,7 @@ class Registration:
         :raises ConfigError: the key cannot be used.
         """
         # here, because few runs need it
-        from tideate_core.machines.language.obfuscation import Obfuscator
+        from tideate_core.machines.language import Obfuscator
         from tideate_core.workflows.keys import workflow_key
 
         definition = self.definition

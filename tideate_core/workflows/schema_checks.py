@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import UnusableSchema
-from tideate_core.json_schemas import check_schema, pattern_problem
+from tideate_core.util.json_schemas import check_schema, pattern_problem
 from tideate_core.workflows.positions import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.deadline import Deadline
+    from tideate_core.util.deadline import Deadline
     from tideate_core.workflows.positions import Loc
 
 __all__ = ["schema_findings"]

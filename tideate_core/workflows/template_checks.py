@@ -14,7 +14,7 @@ from tideate_core.workflows.steps import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.deadline import Deadline
+    from tideate_core.util.deadline import Deadline
     from tideate_core.workflows.nearest import Nearest
     from tideate_core.workflows.positions import Loc
     from tideate_core.workflows.references import References

@@ -9,7 +9,7 @@ from jinja2 import Undefined
 from jinja2.exceptions import SecurityError
 from jinja2.filters import do_indent, do_int
 
-from tideate_core.deadline import Deadline
+from tideate_core.util.deadline import Deadline
 from tideate_core.workflows.limits import LIMITS
 
 if TYPE_CHECKING:

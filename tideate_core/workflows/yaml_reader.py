@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tideate_core.deadline import Deadline
+from tideate_core.util.deadline import Deadline
 from tideate_core.workflows.json_reader import DEEPEST, text_problem
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.positions import Located, Problem

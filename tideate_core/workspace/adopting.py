@@ -19,7 +19,7 @@ from tideate_core.workspace.journal import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.workspace.files import Snapshot
+    from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.paths import Root
 
 __all__ = ["OutsideChanges", "adopt"]
@@ -29,7 +29,7 @@ __all__ = ["OutsideChanges", "adopt"]
 class OutsideChanges:
     """Changes that something else than a run made; paths relative to the root."""
 
-    files: dict[str, tuple[Snapshot, Snapshot]] = field(default_factory=dict)
+    files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
     """What stood there before, and what does now: files and links."""
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Permission bits before and now, of what stood there all the time."""

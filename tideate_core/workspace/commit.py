@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from tideate_core.atomic_files import fsync_directory
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
-from tideate_core.project.held import held
+from tideate_core.project import held
+from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
 from tideate_core.workspace.files import put, remove_directory, set_mode, text_digest

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import EditConflict
-from tideate_core.project.held import held, open_way
+from tideate_core.project import held, open_way
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ABSENT",
     "FileState",
-    "Snapshot",
+    "FileImage",
     "holds",
     "put",
     "remove_directory",
@@ -52,7 +52,7 @@ ABSENT = FileState("absent")
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class FileImage:
     """A state with what it takes to bring it back."""
 
     state: FileState
@@ -60,11 +60,11 @@ class Snapshot:
     """A file's bytes, or where a link points."""
 
     @classmethod
-    def of_file(cls, data: bytes, mode: int) -> Snapshot:
+    def of_file(cls, data: bytes, mode: int) -> FileImage:
         return cls(FileState("file", _digest(data), mode), data)
 
     @classmethod
-    def of_link(cls, target: bytes) -> Snapshot:
+    def of_link(cls, target: bytes) -> FileImage:
         return cls(FileState("link", _digest(target)), target)
 
 
@@ -82,7 +82,7 @@ def text_digest(text: str) -> str:
     return _digest(text.encode("utf-8", "surrogatepass"))
 
 
-def snapshot(path: Path | str, directory: int | None = None) -> Snapshot:
+def snapshot(path: Path | str, directory: int | None = None) -> FileImage:
     """Read what stands at a path without following it.
 
     :param directory: descriptor that the path is relative to.
@@ -91,17 +91,17 @@ def snapshot(path: Path | str, directory: int | None = None) -> Snapshot:
     try:
         found = os.stat(path, dir_fd=directory, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
-        return Snapshot(ABSENT)
+        return FileImage(ABSENT)
     if stat.S_ISLNK(found.st_mode):
-        return Snapshot.of_link(os.fsencode(os.readlink(path, dir_fd=directory)))
+        return FileImage.of_link(os.fsencode(os.readlink(path, dir_fd=directory)))
     if stat.S_ISREG(found.st_mode):
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         with os.fdopen(handle, "rb") as file:
-            return Snapshot.of_file(file.read(), found.st_mode & _MODE_BITS)
-    return Snapshot(FileState("other"))
+            return FileImage.of_file(file.read(), found.st_mode & _MODE_BITS)
+    return FileImage(FileState("other"))
 
 
-def standing_at(path: Path) -> Snapshot:
+def standing_at(path: Path) -> FileImage:
     """Read what stands at a resolved path; a link that somebody put on the way since is not followed.
 
     :raises OSError: it stands there and cannot be read.
@@ -109,14 +109,14 @@ def standing_at(path: Path) -> Snapshot:
     try:
         way = open_way(path.anchor, path.parts[1:-1])
     except (FileNotFoundError, NotADirectoryError):
-        return Snapshot(ABSENT)
+        return FileImage(ABSENT)
     try:
         return snapshot(path.name, way)
     finally:
         os.close(way)
 
 
-def put(path: Path, wanted: Snapshot, *, expected: FileState, temp: Path, new_mode: bool = False) -> None:
+def put(path: Path, wanted: FileImage, *, expected: FileState, temp: Path, new_mode: bool = False) -> None:
     """Make `path` hold `wanted` in one step that others see whole or not at all, and durable.
 
     The containing directories are made where they are missing. A link that somebody put among them since the
@@ -145,7 +145,7 @@ def _remove(name: str, directory: int, expected: FileState) -> None:
 
 
 def _replace(
-    name: str, temp: str, directory: int, wanted: Snapshot, expected: FileState, *, new_mode: bool
+    name: str, temp: str, directory: int, wanted: FileImage, expected: FileState, *, new_mode: bool
 ) -> None:
     _discard(temp, directory)
     try:
@@ -166,7 +166,7 @@ def _discard(name: str, directory: int) -> None:
         os.unlink(name, dir_fd=directory)
 
 
-def _write(temp: str, directory: int, wanted: Snapshot, *, like: str, new_mode: bool) -> None:
+def _write(temp: str, directory: int, wanted: FileImage, *, like: str, new_mode: bool) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     handle = os.open(temp, flags, 0o666 if new_mode else 0o600, dir_fd=directory)
     with os.fdopen(handle, "wb") as file:

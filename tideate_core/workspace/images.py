@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import NotText, WorkspaceError
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import ABSENT, Snapshot, text_digest
+from tideate_core.workspace.files import ABSENT, FileImage, text_digest
 from tideate_core.workspace.journal import MoveEntry
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def image(record: Record, entry: FileEntry) -> bytes:
     :raises WorkspaceError: the journal is damaged.
     """
     data = record.before(entry)
-    if entry.before.kind == "file" and not Snapshot.of_file(data, 0).state.holds_same_as(entry.before):
+    if entry.before.kind == "file" and not FileImage.of_file(data, 0).state.holds_same_as(entry.before):
         raise _damaged(record)
     return data
 
@@ -43,17 +43,17 @@ def kept_text(record: Record, entry: BufferEntry) -> str | None:
     return None if data is None else data.decode("utf-8", "surrogatepass")
 
 
-def file_before(record: Record, entry: BufferEntry, document: Document, before: str, mode: int) -> Snapshot:
+def file_before(record: Record, entry: BufferEntry, document: Document, before: str, mode: int) -> FileImage:
     """Return what the file of a buffer held when the buffer had a text, in the style that it has now else.
 
     :raises NotText: the text cannot be encoded.
     """
     if entry.disk is not None and entry.disk.kind == "absent" and not before:
-        return Snapshot(ABSENT)
+        return FileImage(ABSENT)
     data = record.disk(entry)
     if data is not None and _text(data) == before:
-        return Snapshot.of_file(data, mode)
-    return Snapshot.of_file(document.encode(before), mode)
+        return FileImage.of_file(data, mode)
+    return FileImage.of_file(document.encode(before), mode)
 
 
 def took_buffer(record: Record, entry: FileEntry) -> bool:

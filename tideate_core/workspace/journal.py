@@ -16,8 +16,8 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.atomic_files import fsync_directory
 from tideate_core.errors import WorkspaceError
+from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.files import holds
 from tideate_core.workspace.manifest import (
     BufferEntry,

@@ -15,7 +15,7 @@ from tideate_core.workspace.git import SAFE, environment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tideate_core.workspace.files import Snapshot
+    from tideate_core.workspace.files import FileImage
 
 __all__ = ["patch_of", "states_of"]
 
@@ -28,7 +28,7 @@ _DIFF: Final = (
 )
 
 
-def states_of(root: Path, paths: Iterable[str]) -> dict[str, Snapshot]:
+def states_of(root: Path, paths: Iterable[str]) -> dict[str, FileImage]:
     """Read what stands at paths below a root; blocking.
 
     :raises OSError: something stands there and cannot be read.
@@ -36,7 +36,7 @@ def states_of(root: Path, paths: Iterable[str]) -> dict[str, Snapshot]:
     return {path: snapshot(root / path) for path in paths}
 
 
-def patch_of(before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> bytes:
+def patch_of(before: Mapping[str, FileImage], after: Mapping[str, FileImage]) -> bytes:
     """Return the patch that leads from one to the other, empty where they are the same; blocking.
 
     git compares them in an empty repository of its own: neither filters nor attributes of a project or a
@@ -74,7 +74,7 @@ def _git(place: Path, *arguments: str, given: bytes = b"") -> bytes:
     return done.stdout
 
 
-def _commit(ref: bytes, states: Mapping[str, Snapshot]) -> Iterator[bytes]:
+def _commit(ref: bytes, states: Mapping[str, FileImage]) -> Iterator[bytes]:
     """Yield what `git fast-import` makes a commit of."""
     yield b"commit %s\ncommitter a <a> 0 +0000\ndata 0\n" % ref
     for path, found in states.items():

@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot
-from tideate_core.project.held import held
+from tideate_core.project import held
 from tideate_core.workspace.files import put, remove_directory, set_mode
 from tideate_core.workspace.journal import DirectoryEntry, FileEntry, ModeEntry, MoveEntry, RemovedEntry
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.files import Snapshot
+    from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.unwound import Save, Unwound
@@ -235,7 +235,7 @@ def _exactly(again: Unwound, saves: Sequence[Save]) -> list[Restore]:
     return list(given.values())
 
 
-def _only_style_differs(now: Snapshot, save: Save) -> bool:
+def _only_style_differs(now: FileImage, save: Save) -> bool:
     """Whether a saved file has no more than it had before: what was unsaved in the buffer is in it, too."""
     before = "" if save.wanted.state.kind == "absent" else _text_of(save.wanted.data)
     return _text_of(now.data) == save.text == before

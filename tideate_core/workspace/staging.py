@@ -12,7 +12,7 @@ from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.edits import apply_hunks, lines_of
-from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
+from tideate_core.workspace.files import ABSENT, FileImage, standing_at
 from tideate_core.workspace.new_names import refuse_wrong_name
 from tideate_core.workspace.rebasing import rebase
 from tideate_core.workspace.repositories import refuse_in_repositories, refuse_new_repositories
@@ -44,8 +44,8 @@ class FileOperation:
 
     name: str
     path: Path
-    before: Snapshot
-    after: Snapshot
+    before: FileImage
+    after: FileImage
     temp: Path
     new_mode: bool = False
     """The file is new: it gets the mode that new files get."""
@@ -65,7 +65,7 @@ class BufferOperation:
     edit: BufferEdit
     before: str
     after: str
-    disk: Snapshot | None
+    disk: FileImage | None
     """What its file holds; None where that is not known."""
 
 
@@ -112,7 +112,7 @@ class Plan:
         return sorted(missing, key=lambda path: len(path.parts))
 
 
-def onto(change: FileChange, current: BufferText, disk: Snapshot | None = None) -> BufferOperation:
+def onto(change: FileChange, current: BufferText, disk: FileImage | None = None) -> BufferOperation:
     """Make a buffer's edit against its text as it is now.
 
     :param disk: what its file holds.
@@ -164,7 +164,7 @@ class Stager:
             raise EditConflict(f"{name} was closed while the edit was made; nothing was written")
         self._buffer(change, current, await asyncio.to_thread(self._file_of, current))
 
-    def _file_of(self, buffer: BufferText) -> Snapshot | None:
+    def _file_of(self, buffer: BufferText) -> FileImage | None:
         try:
             return standing_at(self._root.resolve(buffer.path)) if buffer.path else None
         except (OutsideRoot, OSError):
@@ -196,31 +196,33 @@ class Stager:
             raise WorkspaceError(f"{name} is named by two changes; nothing was written")
         self._claimed.add(path)
 
-    def _create(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
+    def _create(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if found.state != ABSENT or (buffer is not None and buffer.text):
             raise EditConflict(f"{change.path} exists already; nothing was written")
         if buffer is not None:
             # a buffer always has a line, though its file has none yet
             self._buffer(replace(change, before=""), buffer, found)
             return
-        after = Snapshot.of_file(Document().encode(change.after or ""), 0)
+        after = FileImage.of_file(Document().encode(change.after or ""), 0)
         self._file(change.path, path, found, after, new_mode=True)
 
-    def _modify(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
+    def _modify(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None:
             self._buffer(change, buffer, found)
             return
         data, rebased = _edited(change, found)
-        self._file(change.path, path, found, Snapshot.of_file(data, found.state.mode), rebased=rebased)
+        self._file(change.path, path, found, FileImage.of_file(data, found.state.mode), rebased=rebased)
 
-    def _delete(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
+    def _delete(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None and buffer.modified:
             raise EditConflict(f"{change.path} has unsaved changes in the editor; nothing was written")
         if found.state.kind == "file" and change.before is not None:
             _refuse_changed(change, found)
-        self._file(change.path, path, found, Snapshot(ABSENT))
+        self._file(change.path, path, found, FileImage(ABSENT))
 
-    async def _move(self, change: FileChange, path: Path, found: Snapshot, buffer: BufferText | None) -> None:
+    async def _move(
+        self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
+    ) -> None:
         if found.state.kind == "link":
             raise WorkspaceError(f"{change.path} is a symbolic link; move it by hand")
         new_name = change.move_to or ""
@@ -239,11 +241,11 @@ class Stager:
                 self._buffer(change, buffer, found)
         elif rewritten:
             data, rebased = _edited(change, found)
-        after = Snapshot.of_file(data, found.state.mode)
+        after = FileImage.of_file(data, found.state.mode)
         self._file(new_name, target, there, after, moved_from=path, rebased=rebased)
-        self._file(change.path, path, found, Snapshot(ABSENT))
+        self._file(change.path, path, found, FileImage(ABSENT))
 
-    def _buffer(self, change: FileChange, current: BufferText, disk: Snapshot | None) -> None:
+    def _buffer(self, change: FileChange, current: BufferText, disk: FileImage | None) -> None:
         if any(operation.edit.number == current.number for operation in self._plan.buffers):
             name = change.path or "the buffer"
             raise WorkspaceError(f"{name} is named by two changes; nothing was written")
@@ -253,8 +255,8 @@ class Stager:
         self,
         name: str,
         path: Path,
-        before: Snapshot,
-        after: Snapshot,
+        before: FileImage,
+        after: FileImage,
         *,
         new_mode: bool = False,
         moved_from: Path | None = None,
@@ -264,14 +266,14 @@ class Stager:
         self._plan.files.append(FileOperation(name, path, before, after, temp, new_mode, moved_from, rebased))
 
 
-def _read(path: Path, name: str) -> Snapshot:
+def _read(path: Path, name: str) -> FileImage:
     try:
         return standing_at(path)
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 
 
-def _refuse_odd(name: str, path: Path, found: Snapshot) -> None:
+def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
     if found.state.kind == "absent":
         raise EditConflict(f"{name} does not exist any more; nothing was written")
     if found.state.kind == "other":
@@ -280,12 +282,12 @@ def _refuse_odd(name: str, path: Path, found: Snapshot) -> None:
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")
 
 
-def _refuse_changed(change: FileChange, found: Snapshot) -> None:
+def _refuse_changed(change: FileChange, found: FileImage) -> None:
     if Document.decode(found.data, change.path).text != change.before:
         raise EditConflict(f"{change.path} changed on disk while the edit was made; nothing was written")
 
 
-def _edited(change: FileChange, found: Snapshot) -> tuple[bytes, bool]:
+def _edited(change: FileChange, found: FileImage) -> tuple[bytes, bool]:
     """Return what a file becomes, and whether the edit was moved over what a person changed elsewhere."""
     document = Document.decode(found.data, change.path)
     if document.text == change.before:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.edits import diff_lines, lines_of
-from tideate_core.workspace.files import Snapshot, standing_at
+from tideate_core.workspace.files import FileImage, standing_at
 from tideate_core.workspace.traces import states_of, text_state
 from tideate_core.workspace.unwound import Mark, Restore, Save, Unwound
 
@@ -42,8 +42,8 @@ class Standing:
         self._buffers = {buffer.number: buffer for buffer in loaded.values()}
         self._own = {buffer.number for key, buffer in loaded.items() if not isinstance(key, Path)}
         self._own |= {buffer.number for buffer in loaded.values() if buffer.modified}
-        self._found: dict[Path, Snapshot] = {}
-        self._now: dict[Path, Snapshot] = {}
+        self._found: dict[Path, FileImage] = {}
+        self._now: dict[Path, FileImage] = {}
         self._before: dict[Key, bool] = {}
         self._saves: dict[int, Path] = {}
         self._reasons: dict[Key, tuple[str, str]] = {}
@@ -60,7 +60,7 @@ class Standing:
             self.stop(Path(name), name, "a link leads out of the project there")
             return None
 
-    def look(self, path: Path) -> Snapshot:
+    def look(self, path: Path) -> FileImage:
         """Return what stands at a path.
 
         :raises WorkspaceError: it cannot be read.
@@ -94,7 +94,7 @@ class Standing:
 
     # -- what becomes of it -----------------------------------------------------------------------
 
-    def become(self, path: Path, wanted: Snapshot, *, merged: bool = False) -> None:
+    def become(self, path: Path, wanted: FileImage, *, merged: bool = False) -> None:
         """Let a path hold something.
 
         :param merged: there is something to keep in it.

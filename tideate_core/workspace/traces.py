@@ -10,8 +10,8 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.atomic_files import write_whole
 from tideate_core.errors import NotText, WorkspaceError
+from tideate_core.util.atomic_files import write_whole
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import text_digest
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tideate_core.workspace.files import Snapshot
+    from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Record
     from tideate_core.workspace.unwound import Mark
 
@@ -35,7 +35,7 @@ def text_state(text: str) -> str:
     return f"text {text_digest(text)}"
 
 
-def states_of(found: Snapshot) -> tuple[str, ...]:
+def states_of(found: FileImage) -> tuple[str, ...]:
     """Return what a file is recognised by."""
     states = [f"{found.state.kind} {found.state.digest}"]
     if found.state.kind == "file":

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import NotText, OutsideRoot
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import ABSENT, Snapshot, text_digest
+from tideate_core.workspace.files import ABSENT, FileImage, text_digest
 from tideate_core.workspace.images import file_before, image, kept_text, text_before, took_buffer
 from tideate_core.workspace.journal import BufferEntry, FileEntry
 from tideate_core.workspace.merging import merge_bytes, merge_text
@@ -87,7 +87,7 @@ class _Unwinding:
         if now.state.holds_same_as(entry.after):
             # the mode of a file that still stands may be the person's choice since
             mode = now.state.mode if now.state.kind == "file" else entry.before.mode
-            standing.become(path, Snapshot(replace(entry.before, mode=mode), image(record, entry)))
+            standing.become(path, FileImage(replace(entry.before, mode=mode), image(record, entry)))
         elif (merged := self._traces.merged(record, entry.path, states_of(now))) is not None:
             standing.undone_before(path, merged=merged)
         elif not now.state.holds_same_as(entry.before):
@@ -97,7 +97,7 @@ class _Unwinding:
         standing.mark(record, entry.path, path)
 
     def _changed_file(
-        self, record: Record, entry: FileEntry, path: Path, origin: Path | None, now: Snapshot
+        self, record: Record, entry: FileEntry, path: Path, origin: Path | None, now: FileImage
     ) -> None:
         stop = self.standing.stop
         if now.state.kind == "absent":
@@ -115,9 +115,9 @@ class _Unwinding:
             if merged is None:
                 stop(path, entry.path, why)
             else:
-                self.standing.become(path, Snapshot.of_file(merged, now.state.mode), merged=True)
+                self.standing.become(path, FileImage.of_file(merged, now.state.mode), merged=True)
 
-    def _moved_file(self, record: Record, entry: FileEntry, path: Path, origin: Path, now: Snapshot) -> None:
+    def _moved_file(self, record: Record, entry: FileEntry, path: Path, origin: Path, now: FileImage) -> None:
         """Take what was changed in a moved file back to where it came from."""
         from_entry = next(
             other
@@ -132,8 +132,8 @@ class _Unwinding:
         elif there.state.kind != "file" or there.data not in (before, merged):
             self.standing.stop(origin, from_entry.path, _ANEW)
         else:
-            self.standing.become(origin, Snapshot.of_file(merged, there.state.mode), merged=True)
-            self.standing.become(path, Snapshot(ABSENT))
+            self.standing.become(origin, FileImage.of_file(merged, there.state.mode), merged=True)
+            self.standing.become(path, FileImage(ABSENT))
 
     def _merged(
         self, record: Record, entry: FileEntry, name: str, now: bytes, before: bytes
@@ -249,7 +249,7 @@ class _Unwinding:
             if kept is None:
                 standing.stop(path, entry.path, _CHANGED if after is None else _EDITED)
                 return
-            standing.become(path, Snapshot.of_file(document.encode(kept), mode), merged=True)
+            standing.become(path, FileImage.of_file(document.encode(kept), mode), merged=True)
         standing.mark(record, f"file {entry.path}", path)
         if number is not None:
             standing.save(number, path)

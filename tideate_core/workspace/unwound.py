@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workspace.buffers import BufferEdit
-    from tideate_core.workspace.files import FileState, Snapshot
+    from tideate_core.workspace.files import FileImage, FileState
     from tideate_core.workspace.journal import Record
 
 __all__ = ["Mark", "Restore", "Save", "TakenBack", "Unwound"]
@@ -32,7 +32,7 @@ class Restore:
     """One path is to hold again what it held before."""
 
     path: Path
-    wanted: Snapshot
+    wanted: FileImage
     expected: FileState
     temp: Path
 
@@ -43,7 +43,7 @@ class Save:
 
     number: int
     path: Path
-    wanted: Snapshot
+    wanted: FileImage
     """What the file is to hold, byte for byte, if the buffer has no more than that."""
     text: str
     """Of the buffer then."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, WorkspaceError
 from tideate_core.project import make_project_state
 from tideate_core.workspace.commit import Committer, to_the_end
-from tideate_core.workspace.files import ABSENT, Snapshot, standing_at
+from tideate_core.workspace.files import ABSENT, FileImage, standing_at
 from tideate_core.workspace.journal import Journal
 from tideate_core.workspace.paths import PROTECTED, Root
 from tideate_core.workspace.repositories import (
@@ -43,7 +43,7 @@ _WRITE_BITS: Final = 0o222
 class _Found:
     """What is in a directory that is moved."""
 
-    files: list[tuple[Path, Snapshot]]
+    files: list[tuple[Path, FileImage]]
     directories: list[tuple[Path, int]]
     """With their permissions; outer ones first."""
 
@@ -69,7 +69,7 @@ class Verbatim:
         found = await asyncio.to_thread(self._for_writing, path)
         before = found[1]
         new = before.state == ABSENT
-        after = Snapshot.of_file(data, before.state.mode)
+        after = FileImage.of_file(data, before.state.mode)
         if before.state.holds_same_as(after.state):
             return "unchanged"
         plan = Plan(files=[_operation(self._root.relative(found[0]), found[0], before, after, new_mode=new)])
@@ -117,7 +117,7 @@ class Verbatim:
             refuse_new_repositories([place], self._root.path)
         return place
 
-    def _for_writing(self, path: str) -> tuple[Path, Snapshot]:
+    def _for_writing(self, path: str) -> tuple[Path, FileImage]:
         place = self._writable(path)
         _refuse_large(place, path)
         found = _look(place, path)
@@ -157,7 +157,7 @@ class Verbatim:
         plan.removed = [DirectoryOperation(path, mode) for path, mode in reversed(found.directories)]
         return plan
 
-    def _moving_files(self, files: list[tuple[Path, Snapshot]], goal: Callable[[Path], Path]) -> Plan:
+    def _moving_files(self, files: list[tuple[Path, FileImage]], goal: Callable[[Path], Path]) -> Plan:
         plan = Plan()
         name = self._root.relative
         for path, found in files:
@@ -165,17 +165,17 @@ class Verbatim:
                 raise WorkspaceError(f"{name(path)} is a link or no regular file; a person has to move it")
             _refuse_read_only(path, found, name(path))
             there = goal(path)
-            plan.files.append(_operation(name(there), there, Snapshot(ABSENT), found, moved_from=path))
+            plan.files.append(_operation(name(there), there, FileImage(ABSENT), found, moved_from=path))
         # what is there is written before what was is removed
-        plan.files += [_operation(name(path), path, found, Snapshot(ABSENT)) for path, found in files]
+        plan.files += [_operation(name(path), path, found, FileImage(ABSENT)) for path, found in files]
         return plan
 
 
 def _operation(
     name: str,
     path: Path,
-    before: Snapshot,
-    after: Snapshot,
+    before: FileImage,
+    after: FileImage,
     *,
     new_mode: bool = False,
     moved_from: Path | None = None,
@@ -193,14 +193,14 @@ def _refuse_large(path: Path, name: str) -> None:
         )
 
 
-def _look(path: Path, name: str) -> Snapshot:
+def _look(path: Path, name: str) -> FileImage:
     try:
         return standing_at(path)
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 
 
-def _refuse_read_only(path: Path, found: Snapshot, name: str) -> None:
+def _refuse_read_only(path: Path, found: FileImage, name: str) -> None:
     if not (found.state.mode & _WRITE_BITS and os.access(path, os.W_OK)):
         raise EditConflict(f"{name} is read-only; nothing was written")
 

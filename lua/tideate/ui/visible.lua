@@ -1,5 +1,5 @@
 --- Text of strangers, made safe to show: what a screen would obey, hide or reorder stands there escaped.
---- `tideate_core/visible.py` does the same for terminals; a test compares them.
+--- `tideate_core/util/escaping.py` does the same for terminals; a test compares them.
 local M = {}
 
 local CHUNK = 65536 -- bytes that are looked at together

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.mcp.projects import serve
-from tideate_core.commands import Check, Tool
-from tideate_core.commands.testing.runners import NotNarrowed, Wanted, command_for
 from tideate_core.mcp.servers.test.server import test_server as make_server
+from tideate_core.toolchain import Check, Tool
+from tideate_core.toolchain.testing.runners import NotNarrowed, Wanted, command_for
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,7 +261,7 @@ async def test_a_long_list_comes_in_pages(project: Project) -> None:
 
 
 def test_links_that_lead_out_are_not_listed(small: Project, tmp_path: Path) -> None:
-    from tideate_core.commands.testing.listing import list_tests, test_files
+    from tideate_core.toolchain.testing.listing import list_tests, test_files
 
     (small.root / "test_link.py").symlink_to(tmp_path / "outside" / "x.py")
     (small.root / "sub").mkdir()

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from tests.mcp.projects import serve, there
-from tideate_core.commands.results.models import TestResults
 from tideate_core.mcp.servers import commanding
 from tideate_core.mcp.servers.test.server import test_server as make_server
+from tideate_core.toolchain.results.models import TestResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.engine.steps.output import check_output
 from tideate_core.engine.steps.services import RunChild, Services, ToolCaller, Workflows
 from tideate_core.errors import InvalidDefinition, MissingStepHandler, did_you_mean
-from tideate_core.workflows.definitions import KNOWN_AGENTS
+from tideate_core.workflows import KNOWN_AGENTS
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.builtin.subject import brief
+from tideate_core.edits import fence_for
 from tideate_core.engine.mentions import with_material
 from tideate_core.engine.steps.output import check_value
 from tideate_core.engine.steps.typed import WantedOutput
-from tideate_core.workflows.expressions import render_task
-from tideate_core.workspace.fences import fence_for
+from tideate_core.engine.subject import brief
+from tideate_core.workflows import render_task
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep

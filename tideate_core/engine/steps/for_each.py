@@ -14,16 +14,13 @@ from tideate_core.engine.memory import digest_of
 from tideate_core.engine.steps.items import ItemContext
 from tideate_core.engine.steps.output import check_json, check_value
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
-from tideate_core.workflows import Confirm, Declined
-from tideate_core.workflows.expressions import evaluate
-from tideate_core.workflows.limits import LIMITS
+from tideate_core.workflows import LIMITS, Confirm, Declined, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tideate_core.engine.steps.services import Services
-    from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
-    from tideate_core.workflows.definitions import ForEach
+    from tideate_core.workflows import ForEach, StepContext, StepHandler, WorkflowStep
 
 __all__ = ["MOST_ITEMS", "for_each"]
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tideate_core.workflows import Decision, StepContext
-    from tideate_core.workflows.handler import DecisionKind
+    from tideate_core.workflows import Decision, DecisionKind, StepContext
 
 __all__ = ["ItemContext"]
 

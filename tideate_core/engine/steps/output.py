@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidDefinition, OutputMismatch, StepFailed, UnusableSchema
-from tideate_core.store.objects import DEPTH, is_deeper
+from tideate_core.store import DEPTH, is_deeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,7 +81,7 @@ def is_error(value: Any) -> bool:
 
 def _mistakes(step: WorkflowStep, value: Any, most: int) -> list[ValidationError]:
     # here, because it is slow to load and few steps have a schema
-    from tideate_core.json_schemas import check_schema, mistakes_in
+    from tideate_core.util.json_schemas import check_schema, mistakes_in
 
     try:
         schema = step.output_schema or {}

@@ -6,10 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tideate_core.deadline import Deadline
 from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows.expressions import evaluate, render_task
-from tideate_core.workflows.limits import LIMITS
+from tideate_core.util.deadline import Deadline
+from tideate_core.workflows import LIMITS, evaluate, render_task
 
 __all__ = ["render_value"]
 

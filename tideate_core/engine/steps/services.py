@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.execution import RunRequest, WorkflowResult
     from tideate_core.engine.work import Emit
-    from tideate_core.mcp.client.client import Connected
-    from tideate_core.mcp.client.tools import Tool, ToolResult
+    from tideate_core.mcp.client import Connected, Tool, ToolResult
     from tideate_core.store import Store
     from tideate_core.workflows import Registration
 

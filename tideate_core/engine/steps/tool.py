@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.steps.rendering import render_value
-from tideate_core.engine.tools import ToolCalls
+from tideate_core.engine.tools.calls import ToolCalls
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
     from tideate_core.engine.steps.services import Services
-    from tideate_core.workflows import StepContext, StepHandler
-    from tideate_core.workflows.definitions import ToolCall
+    from tideate_core.workflows import StepContext, StepHandler, ToolCall
 
 __all__ = ["call_tool"]
 

@@ -6,9 +6,9 @@ import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.edits import fenced_blocks
 from tideate_core.engine.memory import digest_of
 from tideate_core.errors import OutputMismatch
-from tideate_core.workspace.fences import fenced_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

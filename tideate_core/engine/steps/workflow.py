@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.steps.nested import run_nested
 from tideate_core.engine.steps.rendering import render_value
-from tideate_core.workflows.expressions import render_task
+from tideate_core.workflows import render_task
 
 if TYPE_CHECKING:
     from tideate_core.engine.steps.services import Services
-    from tideate_core.workflows import StepContext, StepHandler
-    from tideate_core.workflows.definitions import NestedWorkflow
+    from tideate_core.workflows import NestedWorkflow, StepContext, StepHandler
 
 __all__ = ["run_workflow"]
 

@@ -13,12 +13,11 @@ from tideate_core.engine.memory import digest_of
 from tideate_core.engine.tools.permission import permit
 from tideate_core.engine.tools.repetition import Repetition
 from tideate_core.errors import ToolFailed
-from tideate_core.mcp.client.tools import check_arguments
+from tideate_core.mcp.client import check_arguments
 
 if TYPE_CHECKING:
     from tideate_core.engine.steps.services import Services, ToolCaller
-    from tideate_core.mcp.client.client import Connected
-    from tideate_core.mcp.client.tools import Tool
+    from tideate_core.mcp.client import Connected, Tool
     from tideate_core.workflows import StepContext
 
 __all__ = ["ToolCalls"]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Adapter
     from tideate_core.engine.step import Offer
     from tideate_core.engine.steps.services import Services, ToolCaller
-    from tideate_core.mcp.client.tools import Tool
+    from tideate_core.mcp.client import Tool
     from tideate_core.workflows import StepContext
 
 __all__ = ["offering"]

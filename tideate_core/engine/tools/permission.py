@@ -6,16 +6,16 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.edits import fence_for
 from tideate_core.engine.memory import digest_of
-from tideate_core.visible import visible_json
+from tideate_core.util.escaping import visible_json
 from tideate_core.workflows import Declined
-from tideate_core.workspace.fences import fence_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tideate_core.engine.steps.services import Permissions
-    from tideate_core.mcp.client.tools import Tool
+    from tideate_core.mcp.client import Tool
     from tideate_core.workflows import StepContext
 
 __all__ = ["FOR_PROJECT", "FOR_RUN", "described", "permit"]

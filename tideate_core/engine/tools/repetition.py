@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ToolInterrupted
-from tideate_core.workflows import Declined
-from tideate_core.workflows.handler import MISSING
+from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
-    from tideate_core.mcp.client.tools import Tool
+    from tideate_core.mcp.client import Tool
     from tideate_core.workflows import StepContext
 
 __all__ = ["Repetition"]

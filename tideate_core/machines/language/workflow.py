@@ -7,12 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tideate_core.errors import did_you_mean
-from tideate_core.machines.core import StateMachine
+from tideate_core.machines import StateMachine
 from tideate_core.machines.language.model import BOUNDARY, MachineDefinition
 from tideate_core.machines.language.parser import parse
 
 if TYPE_CHECKING:
-    from tideate_core.machines.core import Table
+    from tideate_core.machines import Table
     from tideate_core.machines.language.model import Transition
 
 __all__ = ["EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow"]

@@ -226,6 +226,6 @@ class MCPClient:
 
 def _strict() -> Check:
     # here, because it is slow to load and seldom wanted
-    from tideate_core.mcp.protocol import Conversation
+    from tideate_core.mcp import Conversation
 
     return Conversation("client").check

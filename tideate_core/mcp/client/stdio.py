@@ -20,11 +20,18 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from mcp.shared.message import SessionMessage
 
-from tideate_core.commands import guard, make_environment
-from tideate_core.commands.programs import check_argv, find_program, not_started
 from tideate_core.errors import InvalidAnswer
 from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, message_of
 from tideate_core.mcp.client.words import short_line
+from tideate_core.process import (
+    GUARD,
+    check_argv,
+    find_program,
+    heard,
+    kill_descendants,
+    make_environment,
+    not_started,
+)
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -115,7 +122,7 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
     ours, theirs = socket.socketpair()
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", str(guard.__file__), str(theirs.fileno()), program, *spec.command),
+            *(sys.executable, "-I", "-S", GUARD, str(theirs.fileno()), program, *spec.command),
             cwd=spec.cwd,
             env=environment,
             stdin=asyncio.subprocess.PIPE,
@@ -182,13 +189,13 @@ async def _end(
             await _ended(process)
     finally:
         if process.returncode is None:
-            guard.kill_descendants(process.pid)  # those that left the group, too
+            kill_descendants(process.pid)  # those that left the group, too
         _signal(process, signal.SIGKILL)
         await asyncio.wait(tasks, timeout=GRACE)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if number := guard.heard(guarding)[0]:
+        if number := heard(guarding)[0]:
             words.take(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
         # a process that left the group may hold the pipes open for ever

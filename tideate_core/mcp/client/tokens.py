@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.commands import Limits, run
 from tideate_core.errors import ConfigError
+from tideate_core.process import Limits, run
 
 if TYPE_CHECKING:
     from tideate_core.mcp.client.specs import ServerSpec

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidAnswer, InvalidArguments, SlowSchema, UnusableSchema, did_you_mean
-from tideate_core.json_schemas import mistakes_of_server
 from tideate_core.mcp.client.words import short_line
+from tideate_core.util.json_schemas import mistakes_of_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -125,7 +125,7 @@ class _Body(httpx2.AsyncByteStream):
 
 @asynccontextmanager
 async def _websocket(spec: ServerSpec, _words: LastWords, _watch: Watch) -> AsyncIterator[TransportStreams]:
-    from tideate_core.mcp.websocket import websocket_client
+    from tideate_core.mcp import websocket_client
 
     async with websocket_client(spec.url, token=await token_of(spec)) as streams:
         yield streams

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tideate_core.visible import visible
+from tideate_core.util.escaping import visible
 
 __all__ = ["is_tool_name", "quoted", "short", "short_line"]
 

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from tideate_core.commands.detection import Check, Tool
-    from tideate_core.commands.selection import ProjectTrust
     from tideate_core.config import Verify
+    from tideate_core.toolchain import Check, ProjectTrust, Tool
 
 __all__ = [
     "LOOKING",
@@ -112,14 +111,14 @@ async def choose(root: Path, check: Literal["tests", "build"]) -> Chosen:
 
 
 def _choose(root: Path, name: str) -> Chosen:
-    from tideate_core.commands.detection import Check
-    from tideate_core.commands.selection import (
+    from tideate_core.config import load
+    from tideate_core.toolchain import (
+        Check,
         ProjectTrust,
         declared_checks,
         select_tools,
         verification_environment,
     )
-    from tideate_core.config import load
 
     config: Verify = load(root).config.verify
     check = Check(name)
@@ -145,7 +144,7 @@ def require(chosen: Chosen) -> Tool:
 
     :raises ToolError: there is none, or the person has not said that it may run.
     """
-    from tideate_core.commands.selection import untrusted
+    from tideate_core.toolchain import untrusted
 
     if chosen.passed_over:
         raise ToolError(

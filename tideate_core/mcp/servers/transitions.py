@@ -18,7 +18,7 @@ from tideate_core.mcp.sessions import Sessions
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
-    from tideate_core.machines.language.obfuscation import Obfuscator
+    from tideate_core.machines.language import Obfuscator
 
 __all__ = ["transitions_server"]
 
@@ -88,7 +88,7 @@ def _add_resources(server: CarefulServer, workflow: Workflow) -> None:
         mime_type="text/vnd.mermaid",
     )
     def diagram() -> str:
-        from tideate_core.machines.language.diagrams import draw
+        from tideate_core.machines.language import draw
 
         return draw(workflow.definition, "mermaid")
 

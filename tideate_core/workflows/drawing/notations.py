@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.machines.language.diagrams.dot import quoted
-from tideate_core.machines.language.diagrams.mermaid import escaped
-from tideate_core.machines.language.diagrams.words import cut, one_line
+from tideate_core.machines.language import cut, escaped, one_line, quoted
 from tideate_core.workflows.drawing.words import doer, notes, tip
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
 from tideate_core.errors import InvalidInput
-from tideate_core.machines.language.diagrams.page import page
-from tideate_core.machines.language.diagrams.words import columns, cut, one_line
+from tideate_core.machines.language import columns, cut, one_line, page
 from tideate_core.workflows.drawing.layers import Point, lay_out_layers, passes
 from tideate_core.workflows.drawing.words import doer, notes, tip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.machines.language.diagrams.words import columns, cut, one_line, padded
+from tideate_core.machines.language import columns, cut, one_line, padded
 from tideate_core.workflows.drawing.words import doer, notes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.machines.language.diagrams.words import one_line
+from tideate_core.machines.language import one_line
 
 if TYPE_CHECKING:
     from tideate_core.workflows.definitions import WorkflowStep

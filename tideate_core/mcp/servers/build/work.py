@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from tideate_core.commands.detection import Tool
-    from tideate_core.commands.output import Line
-    from tideate_core.commands.running import CommandResult
     from tideate_core.mcp.servers.commanding import Chosen
+    from tideate_core.process import CommandResult, Line
+    from tideate_core.toolchain import Tool
 
 __all__ = ["Builds"]
 
@@ -86,7 +85,7 @@ class Builds:
     async def _run(
         self, context: Context[Any, Any], chosen: Chosen, tool: Tool, seconds: float | None
     ) -> BuildShape:
-        from tideate_core.commands.running import Limits, run
+        from tideate_core.process import Limits, run
 
         async def work(tell: Callable[[int, str], None]) -> _Built:
             result = await run(
@@ -106,8 +105,7 @@ class Builds:
 
 
 def _clean_of(root: Path, build: Chosen) -> Chosen:
-    from tideate_core.commands.detection import detect_clean
-    from tideate_core.commands.trust import CommandTrust
+    from tideate_core.toolchain import CommandTrust, detect_clean
 
     tool = detect_clean(root, build.environment)
     trusted = tool is not None and CommandTrust(root).is_trusted(tool)
@@ -139,7 +137,7 @@ def _counting(tell: Callable[[int, str], None]) -> Callable[[Sequence[Line]], No
 
 def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
     """Bring what a build printed to its form."""
-    from tideate_core.commands.failures import parse_failures
+    from tideate_core.toolchain import parse_failures
 
     output = result.printed
     failures = parse_failures(output, root=root, tool=tool.name)

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from tideate_core.mcp.servers.parameters import MAX_TEXT, Line
-from tideate_core.workspace.paths import PROTECTED
+from tideate_core.workspace import PROTECTED
 
 __all__ = ["Content", "Cursor", "Edit", "Exclude", "Lines", "Order", "Path", "Pattern", "Words"]
 

@@ -42,7 +42,7 @@ class Changes:
         name = self._ground.resolve(path)
 
         async def work(run: str) -> str:
-            from tideate_core.workspace.verbatim import Verbatim
+            from tideate_core.workspace import Verbatim
 
             return await Verbatim(self._ground.root).write(name, content.encode(), execution_id=run)
 
@@ -55,8 +55,7 @@ class Changes:
 
         async def work(run: str) -> str:
             from tideate_core.mcp.servers.filesystem.editing import edited
-            from tideate_core.workspace import Workspace
-            from tideate_core.workspace.repositories import refuse_in_repositories
+            from tideate_core.workspace import Workspace, refuse_in_repositories
 
             nonlocal diff, notes
             workspace = Workspace(self._ground.root)
@@ -79,7 +78,7 @@ class Changes:
         name = self._ground.resolve(path)
 
         async def work(run: str) -> str:
-            from tideate_core.workspace.verbatim import Verbatim
+            from tideate_core.workspace import Verbatim
 
             if name == "." or not await Verbatim(self._ground.root).make_directory(name, execution_id=run):
                 return "unchanged"
@@ -92,7 +91,7 @@ class Changes:
         start, end = self._ground.entry(source), self._ground.entry(destination)
 
         async def work(run: str) -> str:
-            from tideate_core.workspace.verbatim import Verbatim
+            from tideate_core.workspace import Verbatim
 
             await Verbatim(self._ground.root).move(start, end, execution_id=run)
             return "moved"

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tideate_core.edits import Part, apply_parts, find_placeholder
 from tideate_core.errors import UnusableAnswer
-from tideate_core.workspace.edits import FileChange, unified_diff
-from tideate_core.workspace.languages import language_of
-from tideate_core.workspace.parts import Part
-from tideate_core.workspace.placeholders import find_placeholder
-from tideate_core.workspace.replacing import apply_parts
+from tideate_core.workspace import FileChange, language_of, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot
 from tideate_core.mcp.careful import short
-from tideate_core.project.held import open_way
-from tideate_core.workspace.paths import PROTECTED, Root
+from tideate_core.project import open_way
+from tideate_core.workspace import PROTECTED, Root
 
 if TYPE_CHECKING:
     from pathlib import Path

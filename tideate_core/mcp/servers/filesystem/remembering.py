@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import make_project_state
-from tideate_core.workspace.journal import Journal
+from tideate_core.workspace import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

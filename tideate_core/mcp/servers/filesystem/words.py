@@ -12,7 +12,7 @@ from tideate_core.mcp.servers.filesystem.ground import shown
 from tideate_core.mcp.servers.filesystem.searching import cost, with_unread
 from tideate_core.mcp.servers.filesystem.shapes import with_cursor
 from tideate_core.mcp.servers.filesystem.walking import Walk, continued, cursor_of
-from tideate_core.workspace.contexts.secrets import secret_in, secret_name
+from tideate_core.mentions import secret_in, secret_name
 
 if TYPE_CHECKING:
     from threading import Event

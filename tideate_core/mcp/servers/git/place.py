@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.errors import WorkspaceError
 from tideate_core.mcp.careful import short
 from tideate_core.project import real
-from tideate_core.workspace.paths import Root
+from tideate_core.workspace import Root
 
 __all__ = ["Place", "check_links", "find_place"]
 

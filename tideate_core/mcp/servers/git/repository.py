@@ -21,7 +21,7 @@ from tideate_core.mcp.servers.git.settings import (
     base_environment,
     with_settings,
 )
-from tideate_core.workspace.paths import Root
+from tideate_core.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

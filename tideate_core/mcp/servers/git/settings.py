@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.mcp.servers.git.errors import failure
 from tideate_core.mcp.servers.git.program import ask
 from tideate_core.project import real
-from tideate_core.workspace.git import SAFE, environment
+from tideate_core.workspace import SAFE, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

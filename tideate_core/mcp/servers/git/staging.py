@@ -14,7 +14,7 @@ from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.shapes import FileShape, StagedShape
 from tideate_core.mcp.servers.git.trusting import look
 from tideate_core.mcp.servers.git.writing import listed, write
-from tideate_core.workspace.snapshots.entries import is_ours
+from tideate_core.snapshots import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

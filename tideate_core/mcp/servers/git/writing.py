@@ -53,7 +53,7 @@ async def write(repository: Repository, command: str, *arguments: str, brought: 
 async def _once(
     repository: Repository, command: str, arguments: Sequence[str], brought: Brought | None
 ) -> str:
-    from tideate_core.commands.running import Limits, run  # only who writes needs it
+    from tideate_core.process import Limits, run  # only who writes needs it
 
     options = UNSIGNED if brought is None else brought.options()
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from tideate_core.commands.results.models import TestResults
+from tideate_core.toolchain import TestResults
 
 __all__ = ["ListShape", "ListedShape", "OutputShape", "RunShape", "run_text"]
 

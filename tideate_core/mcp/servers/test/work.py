@@ -12,7 +12,7 @@ from tideate_core.mcp.careful import short
 from tideate_core.mcp.servers.commanding import choose, followed, one_at_a_time, refusal, require
 from tideate_core.mcp.servers.paging import page
 from tideate_core.mcp.servers.test.shapes import ListedShape, ListShape
-from tideate_core.workspace.paths import Root
+from tideate_core.workspace import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from tideate_core.commands.testing.execution import Ran
+    from tideate_core.toolchain import Ran
 
 __all__ = ["REPORT_PATH", "Tests"]
 
@@ -46,7 +46,7 @@ class Tests:
 
         :raises ToolError: a file is not there, or the configuration cannot be read.
         """
-        from tideate_core.commands.testing.runners import runner_of
+        from tideate_core.toolchain import runner_of
 
         chosen = await choose(self._root, "tests")
         runner = runner_of(chosen.tool, configured=chosen.configured) if chosen.tool else None
@@ -63,7 +63,7 @@ class Tests:
         )
 
     def _found(self, runner: str, named: Sequence[str], kind: str) -> Sequence[tuple[str, int | None, str]]:
-        from tideate_core.commands.testing.listing import list_tests, test_files
+        from tideate_core.toolchain import list_tests, test_files
 
         files = test_files(self._root, runner)
         if named:
@@ -86,11 +86,11 @@ class Tests:
         :param or_all: where these cannot be run alone, run all.
         :raises ToolError: they cannot be run, or not these alone, or others are running.
         """
-        from tideate_core.commands.testing.execution import run_tests
-        from tideate_core.commands.testing.runners import (
+        from tideate_core.toolchain import (
             NotNarrowed,
             Wanted,
             command_for,
+            run_tests,
             runner_of,
             takes_folders,
         )
@@ -128,8 +128,8 @@ class Tests:
 
     def report(self) -> str | None:
         """Return the last report, None where there is none that can be read."""
-        from tideate_core.commands.results.report import REPORT
         from tideate_core.project import Documents
+        from tideate_core.toolchain import REPORT
 
         try:
             content = Documents(self._root).read(REPORT, _LARGEST_REPORT)
@@ -158,8 +158,8 @@ def _below(file: str, name: str) -> bool:
 
 def _refuse_unwritable(root: Path) -> None:
     """Refuse to run anything where its report could not be written."""
-    from tideate_core.commands.results.report import REPORT
     from tideate_core.project import Documents
+    from tideate_core.toolchain import REPORT
 
     try:
         Documents(root).prepare(REPORT)
@@ -168,6 +168,6 @@ def _refuse_unwritable(root: Path) -> None:
 
 
 def _keep(root: Path, ran: Ran) -> None:
-    from tideate_core.commands.results.report import write_report
+    from tideate_core.toolchain import write_report
 
     write_report(root, ran.results)

@@ -1,0 +1,327 @@
+"""The built-in workflows on files: what is asked, reviewed and written (REQ-WORK-003)."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.engine.conftest import Bench, no
+from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.workflows import BufferContext, Cursor, Decision, RunContext
+
+LOOP = "import math\n\n\ndef area(r):\n    x = math.pi * r\n    return x * r\n\n\nprint(area(2))\n"
+BETTER = "```python\ndef area(r):\n    return math.pi * r**2\n```"
+
+
+def analyzed(bench: Bench, answer: str = BETTER) -> None:
+    bench.server.answers("what must not change", "It computes an area; keep the name.")
+    bench.server.answers("in one fenced block", answer)
+
+
+async def test_summarize_shows_the_model_only_the_selection(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    bench.server.answers("Summarize this", "An area.")
+    result = await bench.run("summarize", context=bench.context("a.py", 4, 6))
+    assert result.response == "An area."
+    sent = bench.server.requests[0]["messages"][-1]["content"]
+    assert "def area(r):\n    x = math.pi * r\n    return x * r" in sent
+    assert "print" not in sent
+    assert "a.py, lines 4 to 6" in sent
+
+
+async def test_refactor_replaces_exactly_the_selected_lines(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench)
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert result.ok, result.error
+    wanted = "import math\n\n\ndef area(r):\n    return math.pi * r**2\n\n\nprint(area(2))\n"
+    assert bench.fingerprint() == {"a.py": wanted.encode()}
+    assert result.files == ["a.py"]
+    assert [request.kind for request in bench.front.requests] == ["gate", "review"]
+    assert "keep the name" in bench.front.requests[0].details
+    prompts = [request["messages"][-1]["content"] for request in bench.server.requests]
+    assert "It computes an area; keep the name." in prompts[1]
+
+
+async def test_refactor_keeps_crlf_and_a_missing_last_line_end(bench: Bench) -> None:
+    bench.write("a.py", "def f():\r\n    return  1\r\nf()")
+    analyzed(bench, "```python\ndef f():\n    return 1\n```")
+    result = await bench.run("refactor", "tidy", context=bench.context("a.py", 1, 2))
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.py"] == b"def f():\r\n    return 1\r\nf()"
+
+
+async def test_a_declined_analysis_asks_for_no_code(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench)
+    bench.front.answer = no
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert (result.cancelled, result.reason) == (True, "declined")
+    assert len(bench.server.requests) == 1
+    assert bench.fingerprint() == before
+
+
+def only(kind: str, decision: Decision) -> Any:
+    return lambda request: decision if request.kind == kind else Decision(True)
+
+
+async def test_a_declined_review_changes_nothing(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench)
+    bench.front.answer = only("review", Decision(False))
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert result.reason == "declined"
+    assert bench.fingerprint() == before
+
+
+async def test_only_the_accepted_hunks_are_written(bench: Bench) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\nfour\nfive\n")
+    analyzed(bench, "```\nONE\ntwo\nthree\nfour\nFIVE\n```")
+
+    def second(request: ConfirmationRequest) -> Decision:
+        if request.kind == "gate":
+            return Decision(True)
+        (file,) = request.payload["files"]
+        assert [hunk["start"] for hunk in file["hunks"]] == [0, 4]
+        return Decision(True, {"files": [{"path": "a.txt", "accepted": [1]}]})
+
+    bench.front.answer = second
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.txt"] == b"one\ntwo\nthree\nfour\nFIVE\n"
+
+
+async def test_new_syntax_errors_are_written_only_after_an_override(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench, "```python\ndef area(r:\n    return 1\n```")
+    bench.front.answer = only("override", Decision(False))
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "break it", context=bench.context("a.py", 4, 6))
+    assert result.cancelled
+    assert bench.fingerprint() == before
+    assert bench.front.data(EventName.GATE_FAILED)[0]["gate"] == "syntax"
+    bench.front.answer = lambda _request: Decision(True)
+    assert (await bench.run("refactor", "break it", context=bench.context("a.py", 4, 6))).ok
+    assert b"def area(r:" in bench.fingerprint()["a.py"]
+
+
+async def test_a_useless_answer_is_asked_again_with_the_reason_and_then_refused(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    bench.server.answers("what must not change", "analysis")
+    bench.server.answers("", "```python\ndef area(r):\n    # ... rest of the code ...\n```")
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert result.error_code == "UnusableAnswer"
+    assert "nothing was changed" in str(result.error)
+    assert bench.fingerprint() == before
+    assert len(bench.server.requests) > 2
+    assert len(bench.server.requests[2]["messages"]) > len(bench.server.requests[1]["messages"])
+
+
+async def test_a_file_changed_meanwhile_elsewhere_keeps_both_changes(bench: Bench) -> None:
+    path = bench.write("a.py", LOOP)
+    analyzed(bench)
+
+    def edit_first(request: ConfirmationRequest) -> Decision:
+        if request.kind == "review":
+            path.write_text("# typed meanwhile\n" + LOOP)
+        return Decision(True)
+
+    bench.front.answer = edit_first
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    text = path.read_text()
+    assert text.startswith("# typed meanwhile\n")
+    if result.ok:
+        assert "r**2" in text
+    else:
+        assert result.error_code == "EditConflict"
+        assert text == "# typed meanwhile\n" + LOOP
+
+
+async def test_cancel_in_the_review_leaves_everything_as_it_was(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench)
+    before = bench.fingerprint()
+    bench.front.answer = lambda _request: Decision(True)
+    task = asyncio.create_task(bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6)))
+    await bench.front.until(lambda: len(bench.front.requests) == 1)
+    bench.front.hold = True
+    await bench.front.until(lambda: len(bench.front.requests) == 2)
+    bench.runner.cancel()
+    assert (await task).cancelled
+    assert bench.fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "prompt", "context", "words"),
+    [
+        ("ask", "  ", RunContext(), "needs a prompt"),
+        ("summarize", "", RunContext(), "needs a text"),
+        ("summarize", "", RunContext(buffer=BufferContext(text="\n \n")), "is empty"),
+        ("refactor", "x", RunContext(buffer=BufferContext(text="a", modifiable=False)), "cannot be changed"),
+        ("summarize", "", RunContext(buffer=BufferContext(text="a", binary=True)), "binary"),
+        ("summarize", "", RunContext(buffer=BufferContext(text="a\nb\udcff")), ":2: not valid UTF-8"),
+        (
+            "refactor",
+            "x",
+            RunContext.model_validate({"buffer": {"text": "a"}, "selection": {"start": 2, "end": 3}}),
+            "do not exist",
+        ),
+    ],
+)
+async def test_what_cannot_work_is_refused_before_anything_is_asked(
+    bench: Bench, name: str, prompt: str, context: RunContext, words: str
+) -> None:
+    result = await bench.run(name, prompt, context=context)
+    assert not result.ok
+    assert words in str(result.error)
+    assert bench.server.requests == []
+
+
+async def test_generate_inserts_below_the_cursor(bench: Bench) -> None:
+    bench.write("a.py", "import os\n\n\nprint(os.name)\n")
+    bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
+    context = bench.context("a.py").model_copy(update={"cursor": Cursor(line=1)})
+    result = await bench.run("generate", "a constant", context=context)
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.py"] == b"import os\nLIMIT = 3\n\n\nprint(os.name)\n"
+    assert result.response == "LIMIT = 3"
+
+
+async def test_generate_with_a_selection_inserts_below_it(bench: Bench) -> None:
+    bench.write("a.py", "import os\n\nprint(os.name)\nprint(os.sep)\n")
+    bench.server.answers("a constant", "```python\nLIMIT = 3\n```")
+    context = bench.context("a.py", 1, 3).model_copy(update={"cursor": Cursor(line=1)})
+    result = await bench.run("generate", "a constant", context=context)
+    assert result.ok, result.error
+    wanted = b"import os\n\nprint(os.name)\nLIMIT = 3\nprint(os.sep)\n"
+    assert bench.fingerprint()["a.py"] == wanted
+
+
+async def test_generate_without_a_buffer_presents_the_text(bench: Bench) -> None:
+    bench.server.answers("a constant", "```\nLIMIT = 3\n```")
+    result = await bench.run("generate", "a constant")
+    assert result.ok, result.error
+    assert bench.front.presented == ["LIMIT = 3"]
+
+
+PLAN = {
+    "files": [
+        {"action": "modify", "path": "a.py", "why": "use the new name"},
+        {"action": "create", "path": "lib/b.py", "why": "holds it"},
+        {"action": "delete", "path": "old.py", "why": "dead"},
+        {"action": "move", "path": "m.py", "move_to": "lib/m.py", "why": "belongs there"},
+    ]
+}
+
+
+def planned(bench: Bench, plan: Any = None) -> None:
+    bench.write("a.py", "from old import f\n\nf()\n")
+    bench.write("old.py", "def f():\n    return 1\n")
+    bench.write("m.py", "M = 1\n")
+    bench.server.answers("Which files have to be", plan or PLAN)
+    bench.server.answers("Change a.py", "```python\nfrom lib.b import f\n\nf()\n```")
+    bench.server.answers("Write the new file lib/b.py", "```python\ndef f():\n    return 1\n```")
+
+
+async def test_multi_file_plans_confirms_and_writes_everything(bench: Bench) -> None:
+    planned(bench)
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    assert bench.fingerprint() == {
+        "a.py": b"from lib.b import f\n\nf()\n",
+        "lib/b.py": b"def f():\n    return 1\n",
+        "lib/m.py": b"M = 1\n",
+    }
+    assert [request.kind for request in bench.front.requests] == ["plan", "review"]
+    assert [file["path"] for file in bench.front.requests[0].payload["files"]] == [
+        "a.py",
+        "lib/b.py",
+        "old.py",
+        "m.py",
+    ]
+    assert sorted(result.files) == ["a.py", "lib/b.py", "lib/m.py", "old.py"]
+
+
+async def test_a_declined_plan_asks_for_no_edit(bench: Bench) -> None:
+    planned(bench)
+    before = bench.fingerprint()
+    bench.front.answer = no
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.reason == "declined"
+    assert len(bench.server.requests) == 1
+    assert bench.fingerprint() == before
+
+
+async def test_files_taken_out_of_the_plan_are_left_alone(bench: Bench) -> None:
+    planned(bench)
+    bench.front.answer = only("plan", Decision(True, {"files": PLAN["files"][:1]}))
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.files == ["a.py"]
+    assert "old.py" in bench.fingerprint()
+
+
+async def test_an_edited_plan_that_cannot_be_carried_out_is_asked_about_again(bench: Bench) -> None:
+    planned(bench)
+    wrong = {"files": [*PLAN["files"], {"action": "modify", "path": "nowhere.py", "why": "x"}]}
+    plans = iter([Decision(True, wrong), Decision(True, {"files": PLAN["files"][:1]})])
+    bench.front.answer = lambda request: next(plans) if request.kind == "plan" else Decision(True)
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.files == ["a.py"]
+    first, again, _review = bench.front.requests
+    assert first.payload["problems"] == []
+    assert "nowhere.py does not exist" in again.message
+    assert "nowhere.py does not exist" in again.payload["problems"][0]
+    assert again.payload["files"] == wrong["files"]
+
+
+async def test_one_unusable_file_and_nothing_is_written(bench: Bench) -> None:
+    planned(bench)
+    before = bench.fingerprint()
+    bench.server.answers("Write the new file lib/b.py: holds it", "```python\n# rest of the code\n```")
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.error_code == "UnusableAnswer"
+    assert "lib/b.py: " in str(result.error)
+    assert bench.fingerprint() == before
+    bench.server.wait_idle()
+
+
+async def test_a_plan_that_the_project_cannot_bear_is_sent_back(bench: Bench) -> None:
+    wrong = {"files": [{"action": "modify", "path": "nowhere.py", "why": "x"}]}
+    bench.write("a.py", "A = 1\n")
+    bench.server.answers(
+        "This plan cannot be carried out", {"files": [{"action": "delete", "path": "a.py", "why": "x"}]}
+    )
+    bench.server.answers("Which files have to be", wrong)
+    result = await bench.run("multi_file", "clean up")
+    assert result.ok, result.error
+    assert bench.fingerprint() == {}
+    assert "nowhere.py does not exist" in bench.server.requests[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("path", ["../outside.py", "/etc/passwd", ".git/config", ".tideate/config.toml"])
+async def test_a_plan_that_leaves_the_project_is_never_carried_out(bench: Bench, path: str) -> None:
+    bench.server.answers("", {"files": [{"action": "create", "path": path, "why": "x"}]})
+    result = await bench.run("multi_file", "do it")
+    assert not result.ok
+    assert "no usable plan" in str(result.error)
+    assert bench.fingerprint() == {}
+
+
+def test_registering_the_built_in_workflows_loads_nothing_that_edits() -> None:
+    program = (
+        "import sys\n"
+        "from tideate_core.builtin import register_builtin\n"
+        "from tideate_core.workflows import WorkflowRegistry\n"
+        "register_builtin(WorkflowRegistry())\n"
+        "slow = {'tideate_core.agents', 'tideate_core.gates', 'jinja2', 'pydantic_ai'}\n"
+        "print(sorted(slow & sys.modules.keys()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,220 @@
+"""Lines that stand for left out ones are found, and nothing else is."""
+
+from __future__ import annotations
+
+import pytest
+
+from tideate_core.edits.answer import extract_code
+from tideate_core.edits.placeholders import find_placeholder
+from tideate_core.errors import UnusableAnswer
+
+PLACEHOLDERS = [
+    ("python", "# ..."),
+    ("python", "# … "),
+    ("python", "    # rest of the code"),
+    ("python", "# The rest of the function remains the same"),
+    ("python", "# ... rest of the implementation ..."),
+    ("python", "# [rest of the class]"),
+    ("python", "# (existing code)"),
+    ("python", "# existing code here"),
+    ("python", "# Other methods remain unchanged"),
+    ("python", "# remaining methods are unchanged..."),
+    ("python", "# --- unchanged ---"),
+    ("python", "# ... (same as before)"),
+    ("python", "# Same as before"),
+    ("python", "# omitted for brevity"),
+    ("python", "# code omitted for brevity"),
+    ("python", "# your code here"),
+    ("python", "# Add your logic here"),
+    ("python", "# implementation goes here"),
+    ("python", "# Keep the existing imports as is"),
+    ("python", "import os  # ... other imports"),
+    ("python", "    pass  # rest of the implementation"),
+    ("python", "... rest of the code ..."),
+    ("python", "...rest of the code"),
+    ("python", "[rest of the code]"),
+    ("python", "Rest of the code remains the same"),
+    ("javascript", "// ..."),
+    ("javascript", "  // ... existing code ..."),
+    ("javascript", "// ...other methods..."),
+    ("javascript", "/* ... rest of the component ... */"),
+    ("javascript", "/* ... */"),
+    ("javascript", " * ... existing code ..."),
+    ("javascript", "function a() { /* ... */ }"),
+    ("javascript", "function a() { ... }"),
+    ("javascript", "function a() { // rest of the function"),
+    ("javascript", "..."),
+    ("javascript", "{/* ... existing markup ... */}"),
+    ("tsx", "{/* rest of the component */}"),
+    ("go", "// ... rest of the function unchanged"),
+    ("rust", "// ... other fields"),
+    ("c", "/* rest of the file unchanged */"),
+    ("sql", "-- ... rest of the statements"),
+    ("lua", "-- rest of the code here"),
+    ("lua", "--[[ rest of the code ]]"),
+    ("lua", "--[[ ... ]]"),
+    ("html", "<!-- ... -->"),
+    ("html", "<!-- rest of the page -->"),
+    ("html", "<!-- Existing content here -->"),
+    ("css", "/* ... other styles ... */"),
+    ("bash", "# ... rest of script ..."),
+    ("yaml", "# ... remaining steps unchanged"),
+    ("tex", "[... rest of the document ...]"),
+    ("lisp", ";; ... rest of the code"),
+    ("ocaml", "(* ... rest of the code ... *)"),
+    ("haskell", "{- rest of the module -}"),
+    ("matlab", "% ... existing code ..."),
+    ("vim", '" ... rest of the file ...'),
+    ("dosbatch", "REM ... rest of the script ..."),
+    ("jinja", "{# ... existing code ... #}"),
+    ("markdown", "<!-- rest of the document unchanged -->"),
+    ("markdown", "... rest of the document ..."),
+    ("markdown", "[... rest of the file ...]"),
+    ("markdown", "..."),
+]
+
+
+@pytest.mark.parametrize(("language", "line"), PLACEHOLDERS)
+def test_a_line_that_stands_for_others_is_found(language: str, line: str) -> None:
+    assert find_placeholder(["a", line], ["b"], language) == 1
+
+
+@pytest.mark.parametrize(("language", "line"), PLACEHOLDERS)
+def test_it_is_none_where_the_original_has_it(language: str, line: str) -> None:
+    assert find_placeholder(["a", line], ["b", f"  {line.strip()}"], language) is None
+
+
+INNOCENT = [
+    ("python", "# Read the rest of the file"),
+    ("python", "# skip the rest"),
+    ("python", "# the remaining items"),
+    ("python", "# Other imports"),
+    ("python", "# Loading..."),
+    ("python", "# Loading other files..."),
+    ("python", "# unchanged lines are skipped"),
+    ("python", "# existing users keep their name"),
+    ("python", "# ...and then it is sorted"),
+    ("python", "return n  # unchanged"),
+    ("python", "x = y  # same as before"),
+    ("python", 'print("Loading...")'),
+    ("python", 'raise ValueError("rest of the code")'),
+    ("python", '"existing code",'),
+    ("python", "rest = remaining[1:]"),
+    ("python", "x = a[..., 0]"),
+    ("python", "def f(xs: tuple[int, ...]) -> Callable[..., int]:"),
+    ("python", "original_code = existing_code"),
+    ("javascript", "...rest,"),
+    ("javascript", "...rest"),
+    ("javascript", "...existingUsers,"),
+    ("javascript", "{ ...rest }"),
+    ("javascript", "{ ...previous, code }"),
+    ("javascript", "[...existing, item]"),
+    ("javascript", "const { a, ...rest } = props;"),
+    ("javascript", "/* rest parameters */"),
+    ("go", "args ...string"),
+    ("go", "f(args...)"),
+    ("lua", "local a, b = ..."),
+    ("c", "int printf(const char *format, ...);"),
+    ("c", "#define LOG(...) log(__VA_ARGS__)"),
+    ("rust", "let Point { x, .. } = p;"),
+    ("css", "#rest-of-the-page {"),
+    ("markdown", "# Rest of the code"),
+    ("markdown", "* Other methods"),
+    ("markdown", "And so on..."),
+    ("bash", "echo 'Working ...'"),
+    ("sql", "-- the remaining rows"),
+    ("html", "<p>Loading ...</p>"),
+]
+
+
+@pytest.mark.parametrize(("language", "line"), INNOCENT)
+def test_a_line_that_says_something_of_its_own_is_not(language: str, line: str) -> None:
+    assert find_placeholder(["a", line], ["b"], language) is None
+
+
+MEANT = {
+    "a new stub": ["def f(x: int) -> int:", "    ..."],
+    "a new stub in one line": ["def f(x: int) -> int: ..."],
+    "a protocol": [
+        "class Adapter(Protocol):",
+        "    def ask(self) -> str:",
+        '        """Answer."""',
+        "        ...",
+    ],
+    "an abstract method": ["    @abstractmethod", "    def known(self) -> int:", "        ..."],
+    "an overload": [
+        "@overload",
+        "def known(x: int) -> int: ...",
+        "@overload",
+        "def known(x: str) -> str: ...",
+    ],
+    "an empty class": ["class Marker:", "    ..."],
+    "a signature over several lines": ["def f(", "    x: int,", ") -> int:", "    ...", "", "x = 1"],
+    "an argument": ["x = f(", "    1,", "    ...", ")"],
+    "a swallowed error": ["try:", "    f()", "except KeyError:", "    ..."],
+    "a doctest": ['"""', ">>> for x in y:", "...     print(x)", "...", '"""'],
+}
+KNOWN = [
+    "class Known:",
+    "    def known(self):",
+    "        x = 1",
+    "        return x",
+    "",
+    "if ready:",
+    "    go()",
+]
+
+
+@pytest.mark.parametrize("code", MEANT.values(), ids=MEANT)
+def test_pythons_ellipsis_may_be_meant(code: list[str]) -> None:
+    assert find_placeholder(code, KNOWN, "python") is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(["def known(self):", "    ..."], id="a body left out"),
+        pytest.param(["def known(self): ..."], id="in one line"),
+        pytest.param(["async def known(self, more):", '    """Doc."""', "    ..."], id="below a docstring"),
+        pytest.param(["def known(", "    self,", "):", "    ..."], id="below a long signature"),
+        pytest.param(["class Known:", "    ..."], id="a class left out"),
+        pytest.param(["if ready:", "    ..."], id="a branch left out"),
+        pytest.param(["def new():", "    x = 1", "    ...", "    return x"], id="among statements"),
+        pytest.param(["def new():", "    x = 1", "    ..."], id="after statements"),
+        pytest.param(["import os", "...", "x = 1"], id="at the top"),
+    ],
+)
+def test_pythons_ellipsis_may_not_replace_a_body(code: list[str]) -> None:
+    assert find_placeholder(code, KNOWN, "python") is not None
+
+
+def test_the_end_of_a_yaml_document_is_none() -> None:
+    assert find_placeholder(["a: 1", "..."], ["a: 2"], "yaml") is None
+    assert find_placeholder(["a: 1", "...", "---", "b: 1"], ["a: 2"], "yaml") is None
+    assert find_placeholder(["a: 1", "...", "b: 1"], ["a: 2"], "yaml") == 1
+
+
+def test_variadic_arguments_on_a_line_of_their_own_are_none() -> None:
+    assert find_placeholder(["int f(", "  char *a,", "  ...", ");"], [], "c") is None
+
+
+def test_dots_in_an_example_inside_markdown_are_none() -> None:
+    assert find_placeholder(["```", "$ make", "...", "done", "```"], ["# Title"], "markdown") is None
+
+
+def test_the_answer_is_refused_with_the_line() -> None:
+    with pytest.raises(UnusableAnswer, match=r"line 2 of your code, '# \.\.\.'"):
+        extract_code("```python\nx = 1\n# ...\n```", language="python", old=["y = 1"])
+
+
+def test_a_line_from_elsewhere_in_the_text_is_known() -> None:
+    answer = "```python\nx = 1\n# ...\n```"
+    assert extract_code(answer, language="python", old=["y = 1"], context=["# ..."]) == ["x = 1", "# ..."]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("filler", [" ", "-- a ", "// .", "... ", "rest of the ", "/*", "{ "])
+def test_a_long_line_does_not_take_long(filler: str) -> None:
+    # each would take hours if the work grew with the square of its length
+    for lead in ("// ", "x ", "{", "[", "..."):
+        assert find_placeholder([f"{lead}{filler * 100_000}x"], [], "python") is None

@@ -1,0 +1,140 @@
+"""Secrets are left out until a person agreed to them by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.mentions import Surroundings
+from tideate_core.mentions.secrets import secret_in, secret_name
+from tideate_core.workspace import ContextResolver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+# put together here, so that no scanner takes this file for a leak
+TOKENS = {
+    "a private key": "-----BEGIN OPENSSH " + "PRIVATE KEY-----",
+    "an AWS access key": "AKIA" + "Q3EGRIPVT5J2XAMP",
+    "a GitHub token": "ghp_" + "a1B2" * 9,
+    "a GitLab token": "glpat-" + "x" * 20,
+    "a Slack token": "xoxb-" + "1234567890-abc",
+    "a Google API key": "AIza" + "S" * 35,
+    "a Stripe key": "sk_live_" + "4" * 24,
+    "an API key of a model provider": "sk-proj-" + "aB3_" * 10,
+    "an npm token": "npm_" + "a" * 36,
+    "a PyPI token": "pypi-" + "A" * 60,
+    "a Hugging Face token": "hf_" + "b" * 34,
+    "a SendGrid key": "SG." + "a" * 22 + "." + "b" * 43,
+    "a JSON web token": "eyJhbGciOiJIUzI1" + "." + "eyJzdWIiOiIxMjM0" + "." + "c2lnbmF0dXJl",
+    "a password in an address": "postgres://app:" + "hunter2@db/x",
+}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env", "app/.env.local", "prod.env", ".ENV", ".envrc", "server.pem", "tls/private.KEY", "id_rsa"),
+        *(
+            "id_ed25519_work",
+            ".netrc",
+            ".npmrc",
+            ".pypirc",
+            ".aws/credentials",
+            ".kube/config",
+            "release.jks",
+        ),
+        *("credentials.json", "client-secrets.yaml", "my_service_account.json", "secrets.toml", "x.tfstate"),
+    ],
+)
+def test_these_files_are_taken_for_secrets(path: str) -> None:
+    assert secret_name(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(".env.example", "id_rsa.pub", "credentials.py", "test_secrets.py", "environment.md", "keys.lua"),
+        *("doc/secrets.md", "monkey.py", "config/config.json", "keyboard.key.md", "passwords.rs"),
+    ],
+)
+def test_these_are_not(path: str) -> None:
+    assert secret_name(path) == ""
+
+
+@pytest.mark.parametrize("name", TOKENS)
+def test_well_known_tokens_are_recognised_with_their_line(name: str) -> None:
+    assert secret_in(f"one\n\nkey = '{TOKENS[name]}'\n") == f"line 3 seems to hold {name}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "an API key goes in SOME_KEY",
+        "postgres://user:password@localhost/x and http://user:***@host",
+        "sk-this-is-only-a-long-class-name-of-some-style-sheet",
+        "-----BEGIN PUBLIC KEY-----",
+        "ghp_short and AKIA and eyJ",
+        "def f(): return 'https://host:8080/@x'",
+    ],
+)
+def test_ordinary_texts_are_not(text: str) -> None:
+    assert secret_in(text) == ""
+
+
+@pytest.mark.parametrize("mention", ["@Env", "@file:.env", "@file:.env:1-1", "@file:alias", "@file:keys.txt"])
+async def test_a_secret_comes_without_its_content_until_somebody_agreed(
+    root: Path, configure: Callable[..., None], mention: str
+) -> None:
+    (root / ".env").write_text("TOKEN=1\n")
+    (root / "alias").symlink_to(".env")
+    (root / "keys.txt").write_text("TOKEN=1\n# " + TOKENS["an AWS access key"] + "\n")
+    configure(Env=".env")
+    resolver = ContextResolver(root)
+    item = await resolver.resolve(mention)
+    assert (item.needs_consent, item.content) == (True, "")
+    assert item.reason
+    assert "TOKEN" not in resolver.format_for_prompt([item])
+    assert item.reason in resolver.format_for_prompt([item])
+    given = await resolver.resolve(mention, consented=True)
+    assert (given.needs_consent, "TOKEN=1" in given.content, given.reason) == (False, True, item.reason)
+
+
+async def test_a_link_called_as_a_secret_is_one_wherever_it_leads(root: Path) -> None:
+    (root / "plain.txt").write_text("A=1")
+    (root / ".env").symlink_to("plain.txt")
+    assert (await ContextResolver(root).resolve("@file:.env")).needs_consent
+
+
+async def test_consent_is_for_one_mention_only(root: Path) -> None:
+    (root / ".env").write_text("A=1")
+    (root / "b.pem").write_text("B")
+    items = await ContextResolver(root).resolve_all(["@file:.env", "@file:b.pem"], consented={"@file:.env"})
+    assert [(item.content, item.needs_consent) for item in items] == [("A=1", False), ("", True)]
+
+
+async def test_the_lines_that_are_asked_for_decide(root: Path) -> None:
+    (root / "a.py").write_text(f"x = 1\nkey = '{TOKENS['a GitHub token']}'\n")
+    resolver = ContextResolver(root)
+    assert not (await resolver.resolve("@file:a.py:1-1")).needs_consent
+    assert (await resolver.resolve("@file:a.py:2-2")).reason == "line 2 seems to hold a GitHub token"
+
+
+async def test_buffers_are_asked_about_too(root: Path) -> None:
+    env = Surroundings("A=1", str(root / ".env"), selection=(1, 1))
+    for mention in ("@buffer", "@selection"):
+        assert (await ContextResolver(root, around=env).resolve(mention)).needs_consent
+
+
+async def test_a_text_of_the_configuration_is_looked_at_too(
+    root: Path, configure: Callable[..., None]
+) -> None:
+    configure(Key={"text": TOKENS["a Stripe key"]})
+    assert (await ContextResolver(root).resolve("@Key")).needs_consent
+
+
+async def test_an_outline_of_the_project_passes_over_files_that_hold_secrets(root: Path) -> None:
+    (root / "secret.env").write_text("def leak(): pass")
+    assert "leak" not in (await ContextResolver(root).resolve("@symbols")).content

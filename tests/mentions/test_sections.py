@@ -1,0 +1,70 @@
+"""Headings of Markdown and the anchors that GitHub makes of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tideate_core.mentions.sections import anchor_of, find_section, headings
+
+
+@pytest.mark.parametrize(
+    ("title", "anchor"),
+    [
+        ("Errors", "errors"),
+        ("Error codes & more", "error-codes--more"),
+        ("What's new?", "whats-new"),
+        ("`run()` and *stop*", "run-and-stop"),
+        ("1.0.0 - 2024", "100---2024"),
+        ("Größe der Datei", "größe-der-datei"),
+        ("日本語 の 見出し", "日本語-の-見出し"),
+        ("[A link](http://x.org/y) here", "a-link-here"),
+        ("snake_case", "snake_case"),
+        ("C#", "c"),
+        ("😀 smile", "-smile"),
+    ],
+)
+def test_anchors_are_githubs(title: str, anchor: str) -> None:
+    assert anchor_of(title) == anchor
+
+
+def test_headings_that_are_alike_are_numbered() -> None:
+    found = headings("# A\n# A\n# A-1\n# A\n")
+    assert [heading.anchor for heading in found] == ["a", "a-1", "a-1-1", "a-2"]
+
+
+def test_a_section_goes_to_the_next_heading_of_its_level_or_above() -> None:
+    text = "# One\nx\n## Two\ny\n### Deep\nz\n## Three\n# Four\nend"
+    spans = {heading.title: (heading.start, heading.end) for heading in headings(text)}
+    assert spans == {"One": (0, 7), "Two": (2, 6), "Deep": (4, 6), "Three": (6, 7), "Four": (7, 9)}
+
+
+def test_underlined_headings_count_and_rules_do_not() -> None:
+    text = "Title\n=====\n\ntext\nover two\n---\n\n---\n\n- item\n---\n    code\n---\n"
+    assert [(one.level, one.title) for one in headings(text)] == [(1, "Title"), (2, "text over two")]
+
+
+def test_code_has_no_headings() -> None:
+    text = "```sh\n# no\n```\n~~~\n# no\n```\n# no\n~~~\n# yes\n    # no\n#no\n#\n"
+    assert [heading.title for heading in headings(text)] == ["yes", ""]
+
+
+def test_closing_marks_and_carriage_returns_belong_to_no_title() -> None:
+    assert [one.title for one in headings("## A ##\r\n# C#\r\n#  B  #  \r\n")] == ["A", "C#", "B"]
+
+
+@given(st.text(alphabet="#`~= -aA\n\r\t", max_size=200))
+def test_every_text_has_sections_within_it(text: str) -> None:
+    lines = text.count("\n") + 1
+    anchors = [heading.anchor for heading in headings(text)]
+    assert all(0 <= one.start < one.end <= lines for one in headings(text))
+    assert len(set(anchors)) == len(anchors)
+
+
+def test_a_section_is_found_by_its_words_or_its_anchor() -> None:
+    found = headings("# Error codes\n# Error codes\n")
+    first, second = find_section(found, "error CODES"), find_section(found, "error-codes-1")
+    assert first is found[0]
+    assert second is found[1]
+    assert find_section(found, "nothing") is None

@@ -1,0 +1,47 @@
+"""Programs that a test writes, and the processes that it must leave none of."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+
+from tideate_core.process import CommandResult, make_environment, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.support.processes import Brood
+
+
+class Running(Protocol):
+    """Runs a Python program in the test's directory, with options of `run`."""
+
+    async def __call__(self, text: str, *arguments: str, **options: Any) -> CommandResult: ...
+
+
+@pytest.fixture
+def environment(brood: Brood) -> dict[str, str]:
+    return make_environment(brood.environment())
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[[str], list[str]]:
+    """Writes a Python program; returns the command that runs it."""
+
+    def write(text: str) -> list[str]:
+        path = tmp_path / "program.py"
+        path.write_text(text, encoding="utf-8")
+        return [sys.executable, str(path)]
+
+    return write
+
+
+@pytest.fixture
+def running(program: Callable[[str], list[str]], tmp_path: Path, environment: dict[str, str]) -> Running:
+    async def running(text: str, *arguments: str, **options: Any) -> CommandResult:
+        return await run([*program(text), *arguments], cwd=tmp_path, environment=environment, **options)
+
+    return running

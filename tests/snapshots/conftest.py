@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.snapshots.trees import git
+from tideate_core.workspace import SnapshotManager
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / "src" / "deep").mkdir(parents=True)
+    (root / "src" / "one.py").write_bytes(b"a = 1\nb = 2\n")
+    (root / "src" / "deep" / "dos.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\n")
+    (root / "run.sh").write_bytes(b"#!/bin/sh\n")
+    (root / "run.sh").chmod(0o751)
+    (root / "logo.png").write_bytes(b"\x89PNG\x00\x01\xff")
+    (root / "empty").mkdir(mode=0o750)
+    (root / "latest").symlink_to("src/one.py")
+    (root / "gone").symlink_to("nowhere/at all")
+    (root / "folder").symlink_to("src")
+    return root
+
+
+@pytest.fixture
+def repository(root: Path) -> Path:
+    """The same in git, with something ignored."""
+    git(root, "init", "--quiet")
+    (root / ".gitignore").write_text("node_modules/\n*.log\n.env\nbuild/\n")
+    (root / ".env").write_text("SECRET=1\n")
+    (root / "node_modules" / "left").mkdir(parents=True)
+    (root / "node_modules" / "left" / "pad.js").write_text("x\n")
+    (root / "logs").mkdir()
+    (root / "logs" / "a.log").write_text("only ignored files here\n")
+    return root
+
+
+@pytest.fixture
+def snapshots(root: Path) -> SnapshotManager:
+    return SnapshotManager(root)

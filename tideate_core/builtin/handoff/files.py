@@ -1,0 +1,149 @@
+"""The files of the handoff: where they are, reading them with all mistakes told, writing them whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tideate_core.errors import InvalidInput, StoreError, UnusableFile
+from tideate_core.workflows import LineTable, Located, Problem, read_json, shown_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tideate_core.project import Documents
+
+__all__ = ["FILES", "LARGEST", "HandoffFile", "read", "text_of", "write_file", "write_json"]
+
+LARGEST: Final = 1024 * 1024
+"""Bytes of a file that is read."""
+MOST_TOLD: Final = 20
+
+_Shape = TypeVar("_Shape", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class HandoffFile:
+    """One file of the handoff."""
+
+    path: str
+    """Below `.tideate/`."""
+    model: str
+    """`module:Class`; imported when it is asked for."""
+    about: str
+
+    def shape(self) -> type[BaseModel]:
+        """Return the model of what it holds."""
+        from importlib import import_module
+
+        module, name = self.model.split(":")
+        found: type[BaseModel] = getattr(import_module(module), name)
+        return found
+
+    def schema(self) -> dict[str, Any]:
+        """Return its JSON Schema, of draft 2020-12."""
+        shape = self.shape().model_json_schema(by_alias=True, mode="validation")
+        return {"$schema": "https://json-schema.org/draft/2020-12/schema", **shape}
+
+
+_MODELS: Final = "tideate_core.builtin.handoff.models"
+FILES: Final = {
+    "plan": HandoffFile("planner/output/plan_v1.json", f"{_MODELS}:PlanFile", "what is wanted"),
+    "state": HandoffFile("workflow/state.json", f"{_MODELS}:ExecutionState", "how far the run is"),
+    "commit-info": HandoffFile(
+        "mcp/git/commit_info.json",
+        "tideate_core.mcp.servers.git.shapes:CommitResult",
+        "the commit that the git server made last",
+    ),
+    "test-manifest": HandoffFile("qa/input/test_manifest.json", f"{_MODELS}:TestManifest", "what to test"),
+    "test-results": HandoffFile(
+        "qa/reports/test_results.json",
+        "tideate_core.toolchain.results.models:TestResults",
+        "what the tests came to",
+    ),
+    "run-summary": HandoffFile(
+        "workflow/reports/run-summary.json", "tideate_core.engine.reports:WorkflowSummaryDTO", "how it ended"
+    ),
+}
+"""By the name that `tideate schema` takes. Patch sets are beside them, in `coder/build/`."""
+
+
+def read(path: Path, content: bytes, shape: type[_Shape]) -> _Shape:
+    """Read a file of the handoff.
+
+    :param path: as messages name it.
+    :raises InvalidInput: it does not hold that; all mistakes are told, a line each, with `file:line:column`.
+    """
+    text = _text(path, content)
+    root, problems = read_json(text)
+    if root is None or problems:
+        raise InvalidInput(_told(path, text, problems))
+    try:
+        return shape.model_validate(root.value)
+    except ValidationError as error:
+        raise InvalidInput(_told(path, text, [*map(_Places(root).problem, _mistakes(error))])) from error
+
+
+def _text(path: Path, content: bytes) -> str:
+    try:
+        return content.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{shown_path(path)}: not UTF-8 at byte {error.start}") from error
+
+
+def _told(path: Path, text: str, problems: Sequence[Problem]) -> str:
+    table = LineTable(text)
+    lines = [table.mistake(problem).told(shown_path(path)) for problem in sorted(problems)[:MOST_TOLD]]
+    more = len(problems) - len(lines)
+    return "\n".join([*lines, *([f"{more} more mistakes are not told"] if more else [])])
+
+
+def _mistakes(error: ValidationError) -> list[Any]:
+    return error.errors(include_url=False, include_context=False, include_input=False)
+
+
+class _Places:
+    """Finds where in the text a mistake is."""
+
+    def __init__(self, root: Located) -> None:
+        self._root = root
+
+    def problem(self, detail: dict[str, Any]) -> Problem:
+        at, names = self._root, []
+        for step in detail["loc"]:
+            names.append(str(step))
+            below = at.child(step)
+            if below is None:
+                break
+            at = below
+        where = ".".join(names)
+        return Problem(at.start, at.start + 1, f"{where}: {detail['msg']}" if where else str(detail["msg"]))
+
+
+def text_of(value: BaseModel) -> str:
+    """Return it as JSON in camelCase; in ASCII, for a name of a file may have what UTF-8 cannot say."""
+    import json
+
+    return json.dumps(value.model_dump(mode="json", by_alias=True), indent=2, allow_nan=False) + "\n"
+
+
+def write_json(documents: Documents, name: str, value: BaseModel) -> None:
+    """Write a file of the handoff so that others see it whole or not at all; blocking.
+
+    :raises StoreError: it cannot be written.
+    """
+    write_file(documents, name, text_of(value).encode())
+
+
+def write_file(documents: Documents, name: str, content: bytes) -> None:
+    """Write a file of the handoff so that others see it whole or not at all; blocking.
+
+    :raises StoreError: it cannot be written.
+    """
+    try:
+        documents.write(name, content)
+    except UnusableFile as error:
+        raise StoreError(str(error)) from error

@@ -1,0 +1,213 @@
+"""From wanted changes to written ones: shown, reduced to what the person accepts, checked, applied."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, StrictInt, ValidationError
+
+from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.gates import new_errors
+from tideate_core.util.escaping import label
+from tideate_core.workflows import Declined
+from tideate_core.workspace import apply_hunks, executed_in, language_of, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
+
+__all__ = ["ask_for_review", "review_and_apply", "write_changes"]
+
+MOST_ASKED: Final = 3
+"""A front end whose answers cannot be used is asked no more often."""
+UNUSABLE: Final = "the answer to the review cannot be used"
+
+
+async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> list[FileChange]:
+    """Ask for a review and write what was accepted, all of it or nothing.
+
+    :raises Declined: nothing was accepted.
+    :raises WorkspaceError: the changes could not be written; nothing was.
+    """
+    wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
+    if not wanted:
+        step.notice("the answer changes nothing")
+        return []
+    problems = await asyncio.to_thread(_look, wanted)
+    step.gate("syntax", problems)
+    accepted = await _ask(step, wanted, problems)
+    await _override(step, await asyncio.to_thread(_problems, accepted))
+    await write_changes(step, accepted)
+    return accepted
+
+
+async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[FileChange]:
+    """Return what the person accepts of changes; whether that may be written is for the caller to say.
+
+    :raises Declined: nothing was accepted.
+    """
+    return await _ask(step, changes, await asyncio.to_thread(_look, changes))
+
+
+async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
+    message = _question(wanted)
+    executed = await executed_in(step.workspace, wanted)
+    for _ in range(MOST_ASKED):
+        decision = await step.confirm(
+            "review",
+            message,
+            details="\n".join(f"- new syntax error: {problem}" for problem in problems),
+            payload={"files": [_shown(change) for change in wanted], "demonstration": step.demonstration},
+            executed=executed,
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason)
+        try:
+            accepted = _accepted(wanted, decision.value)
+        except InvalidInput as error:
+            # what a model made is not lost by a front end's mistake
+            unusable = str(error)
+            message = f"{unusable}.\n{_question(wanted)}"
+            continue
+        if not accepted:
+            raise Declined("no change was accepted")
+        return accepted
+    raise StepFailed(f"{unusable}; nothing was written")
+
+
+async def _override(step: StepContext, problems: list[str]) -> None:
+    if not problems:
+        return
+    listed = "\n".join(f"- {problem}" for problem in problems)
+    decision = await step.confirm(
+        "override",
+        f"The change brings {len(problems)} new syntax error{'' if len(problems) == 1 else 's'}. "
+        "Write it anyway?",
+        details=listed,
+    )
+    if not decision.accepted:
+        if decision.by != "user":
+            raise StepFailed(f"the change brings new syntax errors; nothing was written:\n{listed}")
+        raise Declined("the change brings new syntax errors")
+
+
+async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
+    """Apply, and take it back where the run is cancelled meanwhile; tell which files other tools run."""
+    executed = await executed_in(step.workspace, changes)
+    writing = asyncio.ensure_future(step.workspace.apply(changes, execution_id=step.execution_id))
+    try:
+        await asyncio.shield(writing)
+    except asyncio.CancelledError:
+        applied = await writing
+        await step.workspace.revert(applied)
+        raise
+    step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
+
+
+class _Verdict(BaseModel):
+    """What was accepted of one file."""
+
+    path: str | None = None
+    accepted: list[StrictInt]
+
+
+class _Verdicts(BaseModel):
+    files: list[_Verdict]
+
+
+def _accepted(changes: list[FileChange], value: Any) -> list[FileChange]:
+    """Return the changes as they were accepted.
+
+    :raises InvalidInput: the answer is none to these changes.
+    """
+    if value is None:
+        return changes
+    try:
+        verdicts = _Verdicts.model_validate(value).files
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise InvalidInput(f"{UNUSABLE}: {where or 'it'}: {first['msg'].lower()}") from error
+    if len(verdicts) != len(changes):
+        raise InvalidInput(f"{UNUSABLE}: it is about {len(verdicts)} files, and {len(changes)} were shown")
+    for change, verdict in zip(changes, verdicts, strict=True):
+        _check(change, verdict)
+    pairs = zip(changes, verdicts, strict=True)
+    return [kept for change, verdict in pairs if (kept := _reduced(change, set(verdict.accepted)))]
+
+
+def _check(change: FileChange, verdict: _Verdict) -> None:
+    """Refuse what is not about a change.
+
+    :raises InvalidInput: another file is named, or a hunk that is none of its.
+    """
+    name = change.path or "the buffer"
+    if verdict.path is not None and verdict.path != change.path:
+        raise InvalidInput(f"{UNUSABLE}: it names {verdict.path} where {name} was shown")
+    count = len(change.hunks) if change.action == "modify" else 1
+    unknown = [index for index in verdict.accepted if not 0 <= index < count]
+    if unknown:
+        hunks = f"hunk{'' if count == 1 else 's'}"
+        raise InvalidInput(f"{UNUSABLE}: {name} has {count} {hunks}, and number {unknown[0]} was accepted")
+
+
+def _reduced(change: FileChange, accepted: set[int]) -> FileChange | None:
+    if not accepted:
+        return None
+    if change.action != "modify" or change.before is None:
+        return change
+    hunks = change.hunks
+    if len(accepted) == len(hunks):
+        return change
+    return replace(change, after="\n".join(apply_hunks(change.before.split("\n"), hunks, accepted)))
+
+
+def _look(changes: Sequence[FileChange]) -> list[str]:
+    """Do what takes long on a large text, off the loop: the comparison (kept) and the syntax."""
+    for change in changes:
+        _ = change.hunks
+    return _problems(changes)
+
+
+def _problems(changes: Sequence[FileChange]) -> list[str]:
+    found = []
+    for change in changes:
+        if change.after is None or change.action in {"move", "delete"}:
+            continue
+        language = language_of(change.path, change.filetype)
+        where = change.path or "the buffer"
+        found += [
+            f"{where}:{problem.line}:{problem.column}: {problem.message}"
+            for problem in new_errors(language, change.before or "", change.after)
+        ]
+    return found
+
+
+def _question(changes: list[FileChange]) -> str:
+    if len(changes) > 1:
+        return f"Apply changes to {len(changes)} files?"
+    change = changes[0]
+    name = label(change.path) or "the buffer"
+    if change.action != "modify":
+        return f"{change.action.capitalize()} {name}?"
+    removed = sum(len(hunk.old) for hunk in change.hunks)
+    added = sum(len(hunk.new) for hunk in change.hunks)
+    return f"Apply the change to {name} (+{added} -{removed} lines)?"
+
+
+def _shown(change: FileChange) -> dict[str, Any]:
+    shape: dict[str, Any] = {"path": change.path, "action": change.action, "filetype": change.filetype}
+    if change.move_to:
+        shape["move_to"] = change.move_to
+    if change.buffer is not None:
+        digest = text_digest(change.before or "")
+        shape |= {"buffer": change.buffer, "tick": change.tick, "digest": digest}
+    else:
+        shape["before"] = change.before or ""
+    whole = change.action in {"delete", "move"}
+    shape["hunks"] = [] if whole else [hunk.as_json() for hunk in change.hunks]
+    return shape

@@ -1,0 +1,74 @@
+"""Changes of files as a step's result keeps them: what is changed, and of which text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.errors import EditConflict
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tideate_core.workspace import Workspace
+
+__all__ = ["as_json", "diff_of", "name_of", "read_back"]
+
+
+def as_json(change: FileChange) -> dict[str, Any]:
+    """Return a change without the texts that it is made of: hunks, and a digest of what they are for."""
+    shape: dict[str, Any] = {"path": change.path, "action": change.action}
+    if change.move_to:
+        shape["move_to"] = change.move_to
+    if change.filetype:
+        shape["filetype"] = change.filetype
+    if change.action == "create":
+        return {**shape, "text": change.after or ""}
+    shape["digest"] = None if change.before is None else text_digest(change.before)
+    if change.after is not None and change.after != change.before:
+        shape["hunks"] = [hunk.as_json() for hunk in change.hunks]
+    return shape
+
+
+async def read_back(workspace: Workspace, shapes: Sequence[Mapping[str, Any]]) -> list[FileChange]:
+    """Return changes as they were, with the files' texts.
+
+    :raises EditConflict: a file is another one than the change was made for.
+    :raises WorkspaceError: a file cannot be read.
+    """
+    return [await _read_back(workspace, shape) for shape in shapes]
+
+
+async def _read_back(workspace: Workspace, shape: Mapping[str, Any]) -> FileChange:
+    path, action, filetype = shape["path"], shape["action"], shape.get("filetype", "")
+    if action == "create":
+        return FileChange(path, action, None, shape["text"], filetype=filetype)
+    if shape["digest"] is None:  # no text: it is only moved or deleted
+        return FileChange(path, action, None, None, move_to=shape.get("move_to"), filetype=filetype)
+    source = await workspace.read(path)
+    if text_digest(source.text) != shape["digest"]:
+        raise EditConflict(f"{path} was changed since its edit was made; nothing was written. Run it again.")
+    hunks = [Hunk(one["start"], tuple(one["old"]), tuple(one["new"])) for one in shape.get("hunks", ())]
+    after: str | None = source.text
+    if hunks:
+        after = "\n".join(apply_hunks(lines_of(source.text), hunks))
+    return FileChange(
+        path,
+        action,
+        source.text,
+        None if action == "delete" else after,
+        shape.get("move_to"),
+        source.buffer,
+        source.tick,
+        filetype,
+    )
+
+
+def diff_of(changes: Sequence[FileChange]) -> str:
+    """Return changes as a patch."""
+    return "".join(unified_diff(change) for change in changes)
+
+
+def name_of(change: FileChange) -> str:
+    """Return the file that is there once the change is made, of a deleted one the file that was."""
+    return change.move_to or change.path

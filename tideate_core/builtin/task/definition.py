@@ -1,0 +1,86 @@
+"""The task's table as a machine that can be shown, listed and stored like any other."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, cast
+
+from tideate_core.builtin.task import TASK
+from tideate_core.workflows import MachineWorkflow
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.machines.language import MachineDefinition, State, Transition
+
+__all__ = ["task_workflow"]
+
+_WHAT: Final = {
+    "idle": "Check that the project can be verified, then make a snapshot of it.",
+    "planning": "The planner makes a plan of the change.",
+    "awaiting_plan_gate": "Gate 1: objective, steps, files and rollback strategy of the plan.",
+    "auditing": "The auditor says what is to be said of the plan.",
+    "awaiting_audit_gate": "Gate 2: the audit; then the plan is shown to be changed and confirmed.",
+    "executing": "The executor writes the edits, in memory.",
+    "awaiting_execution_gate": "Gate 3: files and syntax; then the edits are reviewed and written.",
+    "documenting": "The documenter writes changelog, checklist and documents, in memory.",
+    "awaiting_documentation_gate": "Gate 4: the documents; then they are reviewed and written.",
+    "verifying": "Gate 5: type check, lint, tests, build and documentation of the project.",
+    "self_correcting": "The corrector mends what the verification found, three times at most.",
+    "complete": "All five gates have passed.",
+    "failed": "What the task wrote is taken back.",
+}
+
+
+class _Later:
+    """A machine that is made when something of it is asked for: nothing of it is loaded to list names."""
+
+    name = TASK
+
+    @property
+    def states(self) -> Mapping[str, State]:
+        return self._made.states
+
+    @property
+    def transitions(self) -> tuple[Transition, ...]:
+        return self._made.transitions
+
+    @property
+    def outgoing(self) -> Mapping[str, tuple[Transition, ...]]:
+        return self._made.outgoing
+
+    @cached_property
+    def _made(self) -> MachineDefinition:
+        return _machine()
+
+
+def task_workflow() -> MachineWorkflow:
+    """Return the task as a workflow; what drives it is a `TaskDriver`."""
+    return MachineWorkflow(
+        TASK,
+        cast("MachineDefinition", _Later()),
+        description="Plan, audit, make, document and verify a change, or leave everything as it was",
+        needs=("prompt",),
+        takes=("confirm", "checklist"),
+    )
+
+
+def _machine() -> MachineDefinition:
+    # the language is loaded where it is needed
+    from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
+    from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
+
+    states = {str(state): State(state.value, _WHAT[state]) for state in WorkflowState}
+    ways = [Transition(BOUNDARY, WorkflowState.IDLE.value, guidance=_WHAT[WorkflowState.IDLE])]
+    told = {WorkflowState.IDLE.value}
+    for source, row in TASK_TABLE.items():
+        for event, target in row.items():
+            if event is WorkflowEvent.RESET:
+                ways.append(Transition(source.value, BOUNDARY))
+                continue
+            assert isinstance(target, WorkflowState)  # noqa: S101 the task's table has no guards
+            # a state's guidance stands at the first way into it
+            guidance = "" if target in told else _WHAT[target]
+            told.add(target.value)
+            ways.append(Transition(source.value, target.value, event.value, guidance))
+    return MachineDefinition(TASK, states, tuple(ways))

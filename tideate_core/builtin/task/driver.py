@@ -1,0 +1,202 @@
+"""Drives a task through its table: a stage or a gate is a step, and what comes of it is the next event."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.builtin.task import TASK
+from tideate_core.builtin.task.record import TaskRecord
+from tideate_core.builtin.task.summary import failure_of, summary_of
+from tideate_core.engine import EventName, Question, Work
+from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
+from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.engine import Settled
+    from tideate_core.workflows import MachineWorkflow, StepContext
+
+__all__ = ["TaskDriver"]
+
+_S = WorkflowState
+BOUNDARY: Final = "*"
+
+HANDLERS: Final = {
+    _S.IDLE: ("tideate_core.builtin.task.preparing", "prepare"),
+    _S.PLANNING: ("tideate_core.builtin.task.stages", "plan"),
+    _S.AWAITING_PLAN_GATE: ("tideate_core.builtin.task.planned", "plan_gate"),
+    _S.AUDITING: ("tideate_core.builtin.task.stages", "audit"),
+    _S.AWAITING_AUDIT_GATE: ("tideate_core.builtin.task.planned", "audit_gate"),
+    _S.EXECUTING: ("tideate_core.builtin.task.stages", "execute"),
+    _S.AWAITING_EXECUTION_GATE: ("tideate_core.builtin.task.written", "execution_gate"),
+    _S.DOCUMENTING: ("tideate_core.builtin.task.stages", "document"),
+    _S.AWAITING_DOCUMENTATION_GATE: ("tideate_core.builtin.task.written", "documentation_gate"),
+    _S.VERIFYING: ("tideate_core.builtin.task.verifying", "verify"),
+    _S.SELF_CORRECTING: ("tideate_core.builtin.task.correcting", "correct"),
+}
+"""By state its module and function; a module is loaded when the task gets there."""
+STAGES: Final = {
+    _S.PLANNING: (1, "planner"),
+    _S.AUDITING: (2, "auditor"),
+    _S.EXECUTING: (3, "executor"),
+    _S.DOCUMENTING: (4, "documenter"),
+    _S.VERIFYING: (5, "tool"),
+    _S.SELF_CORRECTING: (5, "corrector"),
+}
+"""By state the number of its stage, and who does it."""
+_ENDS: Final = frozenset({_S.COMPLETE, _S.FAILED})
+
+
+class TaskDriver:
+    """A `Driver`.
+
+    :param confirm: states that are entered only after a question.
+    :param prompt: the person's task.
+    """
+
+    def __init__(
+        self, definition: MachineWorkflow, bench: Bench, *, confirm: Collection[str], prompt: str
+    ) -> None:
+        self.has_steps = True
+        self._states = tuple(definition.machine.states)
+        self._bench = bench
+        self._confirm = confirm
+        self._prompt = prompt
+        self._fsm = WorkflowFSM()
+        self._record = TaskRecord()
+        self._path: list[dict[str, str]] = []
+        self._visits: Counter[WorkflowState] = Counter()
+        self._works = 0
+        self._prepared = False
+        self._given = False
+
+    @property
+    def prepared(self) -> bool:
+        return self._prepared
+
+    @property
+    def has_more(self) -> bool:
+        return not self._fsm.is_terminal()
+
+    @property
+    def at_last(self) -> bool:
+        """False while it goes on: what comes after a gate is known when it has decided."""
+        return self._fsm.is_terminal()
+
+    @property
+    def reversible(self) -> TaskDriver:
+        return self
+
+    @property
+    def attempts(self) -> int:
+        return len(self._record.edits)
+
+    @property
+    def snapshot(self) -> str | None:
+        return self._record.snapshot
+
+    @property
+    def path(self) -> list[dict[str, str]]:
+        return list(self._path)
+
+    def break_off(self) -> None:
+        """Leave the machine where a task can begin; of a failed one the table knows the way."""
+        if not self._fsm.reset():
+            self._fsm.force_reset()
+
+    def prepare(self) -> None:
+        self._prepared = True
+
+    def outline(self) -> dict[str, Any]:
+        return {"kind": "machine", "steps": [], "states": list(self._states), "prompt": self._prompt}
+
+    def graph(self) -> None:
+        """None: where a task goes is known when it is there."""
+
+    def ready(self) -> list[Work]:
+        if self._given or self._fsm.is_terminal():
+            return []
+        self._given = True
+        return [self._next()]
+
+    def begin(self, work: Work) -> None:
+        self._works += 1
+        self._visits[self._fsm.state] += 1
+        if not self._path:
+            self._move(BOUNDARY, WorkflowState.IDLE, "", "only")
+
+    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+        """Follow the event that came of the step.
+
+        :raises StepFailed: it leads to the end of a task that failed.
+        :raises MoveLimitReached: the task goes round in circles.
+        """
+        source = self._fsm.state
+        event = WorkflowEvent(value["event"])
+        target = TASK_TABLE[source].get(event)
+        if isinstance(target, WorkflowState) and target not in _ENDS:
+            self._check_limits(target)
+        self._fsm.require(event)
+        self._record.take(work.step, source, value)
+        self._move(source, self._fsm.state, event, "gate" if value.get("gate") else "only")
+        self._given = False
+        if self._fsm.state is WorkflowState.FAILED:
+            raise StepFailed(failure_of(source, self._record))
+
+    async def fail(self, work: Work, settled: Settled) -> bool:
+        """False: no stage and no gate is passed over."""
+        return False
+
+    def skip(self, work: Work) -> None:
+        raise InvalidTransition(f"{TASK}: the step {work.step!r} cannot be skipped")
+
+    def unstarted(self) -> list[Work]:
+        return []
+
+    def response(self) -> str:
+        return summary_of(self._record)
+
+    def unfinished(self) -> None:
+        """None: nothing of a task that broke off stays."""
+
+    def _next(self) -> Work:
+        state = self._fsm.state
+        visit = self._visits[state] + 1
+        step = state.value if visit == 1 else f"{state}#{visit}"
+        more: dict[str, Any] = {"state": state.value}
+        stage, agent = STAGES.get(state, (None, "machine"))
+        if stage is not None:
+            more["stage"] = stage
+        question = None
+        if state in self._confirm:
+            question = Question(f"{TASK}: go on to {state.value!r}?", payload={"to": state.value})
+        return Work(step, partial(self._do, state), self._works + 1, 0, question, more, agent=agent)
+
+    async def _do(self, state: WorkflowState, step: StepContext) -> dict[str, Any]:
+        module, name = HANDLERS[state]
+        handler = getattr(import_module(module), name)
+        value: dict[str, Any] = await handler(step, self._record, self._bench)
+        return value
+
+    def _move(self, source: str, target: str, event: str, by: str) -> None:
+        move = {"from": str(source), "to": str(target), "when": str(event), "by": by}
+        self._path.append(move)
+        self._bench.emit(EventName.TRANSITION, {**move, "move": len(self._path)})
+
+    def _check_limits(self, target: WorkflowState) -> None:
+        limits, moves, visits = self._bench.config.limits, len(self._path), self._visits[target]
+        if moves >= limits.max_moves:
+            self._refuse(f"{moves} moves were made", f"max_moves = {limits.max_moves}")
+        if visits >= limits.max_visits:
+            what = f"{target.value!r} was visited {visits} times"
+            self._refuse(what, f"max_visits = {limits.max_visits}")
+
+    def _refuse(self, what: str, limit: str) -> None:
+        raise MoveLimitReached(
+            f"{TASK}: {what}; if it needs more, raise `{limit}` of [limits] in the configuration"
+        )

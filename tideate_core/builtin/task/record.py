@@ -1,0 +1,98 @@
+"""What a task knows so far, from the results of its steps: the same live and after a restart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.gates import AuditReport, DocumentationResult, ExecutionPlan, TaskResult, VerificationReport
+from tideate_core.machines import WorkflowEvent, WorkflowState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.workspace import FileChange
+
+__all__ = ["TaskRecord"]
+
+_S = WorkflowState
+
+
+@dataclass
+class TaskRecord:
+    """Grows with every step that is done."""
+
+    snapshot: str | None = None
+    plan: ExecutionPlan | None = None
+    audit: AuditReport | None = None
+    rejected: int = 0
+    """How many plans the audit rejected."""
+    issues: list[str] = field(default_factory=list)
+    """What the gate that failed last had against it."""
+    result: TaskResult | None = None
+    docs: DocumentationResult | None = None
+    staged: Mapping[str, Any] = field(default_factory=dict)
+    """The result of the stage whose changes were not written yet."""
+    live: dict[str, list[FileChange]] = field(default_factory=dict)
+    """Changes that were made in this process, by the step that made them."""
+    source: str = ""
+    """The step that `staged` is of."""
+    written: list[str] = field(default_factory=list)
+    diff: str = ""
+    """Of what the executor's edits changed, as they were written; its beginning, if it is long."""
+    reports: list[VerificationReport] = field(default_factory=list)
+    """Of all verifications."""
+    edits: list[str] = field(default_factory=list)
+    """Of all corrections that were written, what `end_of_edit` compares."""
+    end: str = ""
+    """Why corrections ended."""
+
+    @property
+    def agreed(self) -> ExecutionPlan:
+        """The plan that there is."""
+        assert self.plan is not None  # noqa: S101 the table does not lead here without one
+        return self.plan
+
+    @property
+    def corrected(self) -> list[VerificationReport]:
+        """The reports that corrections were made for."""
+        return self.reports[: len(self.edits)]
+
+    def take(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
+        """A step is done."""
+        if state is _S.IDLE:
+            self.snapshot = value["snapshot"]
+        elif state is _S.PLANNING:
+            self.plan = ExecutionPlan.model_validate(value["plan"])
+        elif state is _S.AUDITING:
+            self.audit = AuditReport.model_validate(value["audit"])
+        elif state is _S.AWAITING_AUDIT_GATE:
+            self._audited(value)
+        elif state in (_S.EXECUTING, _S.DOCUMENTING):
+            self._made(step, state, value)
+        elif state is _S.VERIFYING:
+            self.reports.append(VerificationReport.model_validate(value["report"]))
+        elif state is _S.SELF_CORRECTING:
+            self._corrected(value)
+        elif state is _S.AWAITING_EXECUTION_GATE:
+            self.diff = value.get("diff", "")
+        self.issues = list(value.get("issues", ()))
+        self.written += [name for name in value.get("written", ()) if name not in self.written]
+
+    def _audited(self, value: Mapping[str, Any]) -> None:
+        if value["event"] == WorkflowEvent.AUDIT_GATE_PASSED:
+            self.plan = ExecutionPlan.model_validate(value["plan"])
+        else:
+            self.rejected += 1
+
+    def _made(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
+        self.staged, self.source = value, step
+        if state is _S.EXECUTING:
+            self.result = TaskResult.model_validate(value["result"])
+        else:
+            self.docs = DocumentationResult.model_validate(value["result"])
+
+    def _corrected(self, value: Mapping[str, Any]) -> None:
+        if value["event"] == WorkflowEvent.CORRECTION_SUCCEEDED:
+            self.edits.append(value["edit"])
+        self.end = value["end"]

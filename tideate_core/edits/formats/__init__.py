@@ -1,0 +1,1 @@
+"""Formats of edits in a model's answer."""

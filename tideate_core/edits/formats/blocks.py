@@ -1,0 +1,79 @@
+"""Search/replace blocks in a model's answer."""
+
+from __future__ import annotations
+
+import re
+
+from tideate_core.edits.naming import path_above
+from tideate_core.edits.parts import FileEdit, Part
+from tideate_core.errors import UnusableAnswer
+
+__all__ = ["has_blocks", "parse_blocks"]
+
+_OPEN = re.compile(r"<{5,9} ?(?:SEARCH|ORIGINAL|OLD|HEAD)?:?", re.IGNORECASE)
+_DIVIDE = re.compile(r"={5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
+_CLOSE = re.compile(r">{5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
+
+_FORM = "<<<<<<< SEARCH\n(lines of the file)\n=======\n(new lines)\n>>>>>>> REPLACE"
+
+
+_NEAR = 3
+"""Lines above a block's first marker among which its file may be named."""
+_MOST_DIVIDERS = 9
+
+
+def has_blocks(answer: str) -> bool:
+    """Whether an answer tries to be in search/replace blocks."""
+    return any(_is(_OPEN, line) for line in answer.split("\n"))
+
+
+def parse_blocks(answer: str) -> list[FileEdit]:
+    """Return the edits of an answer's blocks, one for each file; words and fences around them are left out.
+
+    A block belongs to the file that a line just above it names, else to the one of the block before it.
+
+    :raises UnusableAnswer: there is none, or one is not complete.
+    """
+    parts: dict[str, list[Part]] = {}
+    lines = answer.replace("\r\n", "\n").split("\n")
+    body: list[str] | None = None
+    path, number = "", 0
+    for index, line in enumerate(lines):
+        if body is None:
+            if _is(_OPEN, line):
+                body, number = [], number + 1
+                path = path_above(lines[max(0, index - _NEAR) : index]) or path
+        elif _is(_CLOSE, line):
+            parts.setdefault(path, []).append(_part(body, number))
+            body = None
+        elif _is(_OPEN, line):
+            raise UnusableAnswer(f"block {number} does not end with >>>>>>> REPLACE")
+        else:
+            body.append(line)
+    if body is not None:
+        raise UnusableAnswer(
+            f"block {number} does not end with >>>>>>> REPLACE, so the answer seems to be cut off"
+        )
+    if not parts:
+        raise UnusableAnswer(f"it holds no search/replace block; write each change as\n{_FORM}")
+    return [FileEdit(path, "modify", tuple(each)) for path, each in parts.items()]
+
+
+def _is(marker: re.Pattern[str], line: str) -> bool:
+    return line.lstrip()[:1] in {"<", "=", ">"} and marker.fullmatch(line.strip()) is not None
+
+
+def _part(body: list[str], number: int) -> Part:
+    """Return a part with all the ways to read a block.
+
+    There are several where the text itself has a line like the dividing one (a heading's underline).
+    """
+    dividers = [at for at, line in enumerate(body) if _is(_DIVIDE, line)]
+    if not dividers:
+        raise UnusableAnswer(f"block {number} has no ======= line between the old and the new lines")
+    if len(dividers) > _MOST_DIVIDERS:
+        raise UnusableAnswer(
+            f"block {number} has {len(dividers)} ======= lines; search fewer lines, without them"
+        )
+    readings = tuple((tuple(body[:at]), tuple(body[at + 1 :])) for at in dividers)
+    return Part(f"block {number}", readings)

@@ -1,0 +1,173 @@
+"""Placeholders in a model's code that stand for lines it left out: ``# ... rest of the code ...``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tideate_core.edits.fences import is_fence
+from tideate_core.edits.python_bodies import is_meant_ellipsis
+from tideate_core.workspace import PROSE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["find_placeholder"]
+
+_DOTS = r"(?:\.{3,}|…)"
+_NOUN = (
+    r"(?:code|codebase|file|functions?|methods?|class(?:es)?|implementations?|modules?|script|body|bodies|logic|"
+    r"imports?|contents?|lines?|program|components?|definitions?|tests?|cases?|parts?|sections?|document|text|"
+    r"styles?|rules?|fields?|properties|handlers?|routes?|statements?|markup|page|elements?|variables?|"
+    r"steps?|jobs?|keys|settings|config(?:uration)?|options)"
+)
+_TAIL = (
+    r"(?: (?:is|are|remains?|stays?|goes|go|here|unchanged|unmodified|untouched|the same|same|as is|"
+    r"as before|as above|below|above|omitted|for brevity|follows?|continues?|not shown|comes?))"
+)
+_LEAD = r"(?:(?:and|the|all|your|keep|insert|include|add|put|with|of) )*"
+_OF = r" of (?:the |your |this |my |its )?(?:\w+ ){0,3}?"
+_QUALIFIED = (
+    rf"{_LEAD}(?:existing|remaining|previous|original|unchanged|other|same|omitted|unmodified) "
+    rf"(?:\w+ ){{0,3}}?{_NOUN}"
+)
+
+_WHOLE = re.compile(
+    rf"{_LEAD}(?:rest|remainder){_OF}{_NOUN}{_TAIL}*"
+    rf"|{_QUALIFIED}{_TAIL}+"
+    r"|(?:the |your )?(?:existing|unchanged|original) (?:code|implementation|logic)"
+    r"|(?:unchanged|omitted|elided)(?: for brevity)?"
+    r"|same as (?:before|above|the original)|as before|not shown|no changes? (?:needed )?here"
+    rf"|(?:the )?{_NOUN} (?:remains?|stays?|is|are)(?: (?:unchanged|the same|as is|omitted))+{_TAIL}*"
+    rf"|(?:the )?{_NOUN} (?:goes here|omitted for brevity|unchanged)"
+    r"|(?:(?:add|put|insert|write|place) )?your (?:\w+ )?(?:code|logic|implementation) (?:goes )?here"
+    r"|(?:add|put|insert|write|place) (?:the )?(?:code|logic|implementation) here"
+)
+"""What a whole comment says that stands for left out lines."""
+
+_WITH_DOTS = re.compile(
+    rf"{_WHOLE.pattern}|{_LEAD}(?:rest|remainder|remaining)(?:{_OF}\w+)?{_TAIL}*|{_QUALIFIED}{_TAIL}*"
+    rf"|etc|and so on|more (?:\w+ ){{0,2}}?{_NOUN}|snip(?:ped)?|(?:code )?continue[sd]?"
+)
+"""What it says besides an ellipsis."""
+
+_OPENERS = r"#+|//+|/\*+|\*+|--+(?:\[\[)?|;+|%+|<!--|\{/\*|\(\*|\{-|\{#|<%--|REM\b|::|dnl\b|!"
+_COMMENT = re.compile(
+    rf"^(?:{_OPENERS})\s*(?P<text>.*?)\s*(?:\*+/\}}?|--+>|\*\)|\]\]|-\}}|#\}}|--%>)?$", re.IGNORECASE
+)
+_HTML_COMMENT = re.compile(r"^<!--\s*(?P<text>.*?)\s*-->$")
+_QUOTED_COMMENT = {"vim": '"', "vb": "'", "vbnet": "'"}
+_INLINE = re.compile(r"(?:[\s{;:])(?://+|#+|--+)\s+(?P<text>[^'\"]*)$|/\*+\s*(?P<block>.*?)\s*\*/[\s;,})]*$")
+_DOES_NOTHING = re.compile(r"(?:^|\b(?:pass|return|None|null|nil)|\.\.\.|[{}(,:])[\s;]*$")
+_SPREAD = re.compile(r"\.\.\.\w")
+_EMPTY_BODY = re.compile(rf"\{{\s*(?:/\*+\s*)?{_DOTS}(?:\s*\*/)?\s*\}}[;,]?$")
+_BARE = re.compile(rf"^[\[({{<]?\s*{_DOTS}\s*[\])}}>]?$")
+_DOCTEST = (">>>", "... ", "Traceback ")
+_MOST_WORDS = 12
+_LONGEST = 300
+"""Characters of a line that can be a placeholder; a search in a longer one could take long."""
+
+
+def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -> int | None:
+    """Return the number (0-based) of the first line that stands for left out ones.
+
+    A line that the original has as well is none, whatever it says.
+
+    :param known: the lines of the original; empty for new code.
+    """
+    seen = {line.strip() for line in known}
+    fenced = False
+    for number, line in enumerate(code):
+        fenced ^= language in PROSE and is_fence(line)
+        text = line.strip()
+        if not text or text in seen:
+            continue
+        text = " ".join(text.split())
+        if len(text) > _LONGEST:
+            continue
+        if _is_placeholder(text, language) and not (fenced and _BARE.match(text)):
+            return number
+        if not _has_bare_ellipsis(text, language) or (language in PROSE and fenced):
+            continue
+        if not _is_meant(code, number, known, language):
+            return number
+    return None
+
+
+def _is_placeholder(text: str, language: str) -> bool:
+    comment = _comment_text(text, language)
+    if comment is not None:
+        return _stands_for_code(comment) or _is_only_dots(comment)
+    if text[0] in "[(<{" and text[-1] in "])>}" and not _SPREAD.search(text) and _stands_for_code(text[1:-1]):
+        return True
+    if re.match(rf"{_DOTS}(?:\s|\w+ \w+ )", text) and _stands_for_code(text):
+        return True
+    if text[0].isalpha() and len(text.split()) > 2 and _says(_WHOLE, _words(text)):
+        return True
+    return language not in PROSE and _has_inline_placeholder(text)
+
+
+def _comment_text(text: str, language: str) -> str | None:
+    if language in PROSE:
+        match = _HTML_COMMENT.match(text)
+    else:
+        match = _COMMENT.match(text)
+        quote = _QUOTED_COMMENT.get(language)
+        if match is None and quote and text.startswith(quote):
+            return text.removeprefix(quote).strip()
+    return match["text"] if match else None
+
+
+def _has_inline_placeholder(text: str) -> bool:
+    if _EMPTY_BODY.search(text):
+        return True
+    match = _INLINE.search(text)
+    if match is None:
+        return False
+    comment = match["text"] or match["block"] or ""
+    # on a line with code of its own, `# unchanged` tells about that code
+    telling = _DOES_NOTHING.search(text[: match.start()]) or re.match(_DOTS, comment)
+    return telling is not None and _stands_for_code(comment)
+
+
+def _stands_for_code(comment: str) -> bool:
+    """Whether a comment says that something was left out, rather than telling about the code."""
+    words = _words(comment)
+    if not words or len(words.split()) > _MOST_WORDS:
+        return False
+    lead, tail = (
+        re.search(pattern, comment.strip("[](){}<> -*")) for pattern in (rf"^{_DOTS}", rf"{_DOTS}$")
+    )
+    if lead and tail:
+        return True
+    return _says(_WITH_DOTS if lead or tail else _WHOLE, words)
+
+
+def _says(pattern: re.Pattern[str], words: str) -> bool:
+    return pattern.fullmatch(words) is not None
+
+
+def _words(text: str) -> str:
+    """Return the bare words in lower case: ``[... rest of the code ...]`` → ``rest of the code``."""
+    plain = text.lower().replace("…", "...").strip(" \t.[](){}<>-*:!,;#/")
+    return re.sub(r"\s*[,():;]\s*|\s+", " ", plain).strip()
+
+
+def _is_only_dots(comment: str) -> bool:
+    return _BARE.match(comment.strip("-*= ")) is not None
+
+
+def _has_bare_ellipsis(text: str, language: str) -> bool:
+    return _BARE.match(text) is not None or (language == "python" and bool(re.search(r":\s*\.\.\.$", text)))
+
+
+def _is_meant(code: Sequence[str], number: int, known: Sequence[str], language: str) -> bool:
+    """Whether an ellipsis of its own is the language's: Python's body, variadic arguments, YAML's end."""
+    text = code[number].strip()
+    before = next((line.strip() for line in reversed(code[:number]) if line.strip()), "")
+    if text == "..." and (before.endswith((",", "(", "[")) or before.startswith(_DOCTEST)):
+        return True
+    if language == "yaml":
+        rest = [line for line in code[number + 1 :] if line.strip()]
+        return code[number].rstrip() == "..." and (not rest or rest[0].startswith(("---", "%")))
+    return language == "python" and is_meant_ellipsis(code, number, known)

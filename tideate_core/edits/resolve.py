@@ -1,0 +1,188 @@
+"""From a model's answer to changes of files, all in memory; writing them is for the `Workspace`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tideate_core.edits.envelope import read_edits, read_files
+from tideate_core.edits.fences import is_fence
+from tideate_core.edits.naming import checked_path, is_same_file, path_in
+from tideate_core.edits.placeholders import find_placeholder
+from tideate_core.edits.replaced import Placed, Replaced
+from tideate_core.edits.replacing import apply_parts
+from tideate_core.edits.whole import fit_whole, whole_text
+from tideate_core.errors import UnusableAnswer
+from tideate_core.workspace import FileChange, language_of, wrong_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tideate_core.edits.parts import FileEdit, Part
+
+__all__ = ["Resolved", "resolve_files", "resolve_part", "resolve_text"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What an answer changes, and where each part of it was found."""
+
+    changes: list[FileChange]
+    places: list[Placed]
+
+
+def resolve_text(answer: str, before: str | None, *, path: str = "", language: str = "") -> Replaced:
+    """Return one file's new lines by an answer in any form: parts to replace, or the whole text.
+
+    :param before: the text as it is, None for a new file.
+    :param path: the file, for answers that name one.
+    :raises UnusableAnswer: no edit can be made of it, or it is one of another file.
+    """
+    edits = read_edits(answer, known=before or "", language=language)
+    if not edits:
+        old = None if before is None else before.split("\n")
+        return whole_text(_without_name(answer, path), old, language)
+    for edit in edits:
+        _refuse_other(edit, path, exists=before is not None)
+    if before is None:
+        return Replaced(_new_text(edits, language), [])
+    parts = [part for edit in edits for part in edit.parts]
+    return apply_parts(before.split("\n"), parts, language=language)
+
+
+def resolve_part(
+    answer: str, lines: Sequence[str], *, whole: str, path: str = "", language: str = ""
+) -> Replaced | None:
+    """Return the new lines by an answer that edits only these; None if it is the new text itself.
+
+    :param whole: the text that they stand in, for marks of forms that it has itself.
+    """
+    edits = read_edits(answer, known=whole, language=language)
+    for edit in edits:
+        _refuse_other(edit, path, exists=True)
+    parts = [part for edit in edits for part in edit.parts]
+    return apply_parts(lines, parts, language=language) if edits else None
+
+
+def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolved:
+    """Return the changes of all files that an answer names, in any form, or none of them.
+
+    :param read: gives a file's text, None where there is no such file.
+    :raises UnusableAnswer: one of them cannot be made; nothing is changed.
+    """
+    edits = read_edits(answer) or read_files(answer)
+    changes: list[FileChange] = []
+    places: list[Placed] = []
+    for edit in _of_one_file_each(edits):
+        try:
+            change, found = _change(edit, read)
+        except UnusableAnswer as error:
+            raise UnusableAnswer(f"{edit.path}: {error}") from error
+        changes.append(change)
+        places += found
+    _refuse_clashes(changes)
+    return Resolved(changes, places)
+
+
+def _without_name(answer: str, path: str) -> str:
+    """Leave out a line that names the file above its fence: a text of prose would begin with it."""
+    first, _, rest = answer.lstrip().partition("\n")
+    named = path_in(first)
+    if not named or not is_fence(rest.lstrip("\n").partition("\n")[0]):
+        return answer
+    if path and not is_same_file(named, path):
+        raise UnusableAnswer(f"it edits {named}, but only {path} is to be changed now")
+    return rest
+
+
+def _refuse_other(edit: FileEdit, path: str, *, exists: bool) -> None:
+    if edit.path and path and not is_same_file(edit.path, path):
+        raise UnusableAnswer(f"it edits {edit.path}, but only {path} is to be changed now")
+    wanted = "modify" if exists else "create"
+    if edit.action != wanted and not (edit.action == "modify" and not exists):
+        raise UnusableAnswer(f"it is to {wanted} {path or 'the file'}, not to {edit.action} it")
+
+
+def _new_text(edits: Sequence[FileEdit], language: str) -> list[str]:
+    """Return a new file's lines from a patch that adds it, or from blocks that search nothing."""
+    text: list[str] = []
+    for edit in edits:
+        text += edit.text or apply_parts([""], edit.parts, language=language).lines
+    _refuse_left_out(text, language)
+    return text
+
+
+def _of_one_file_each(edits: Sequence[FileEdit]) -> list[FileEdit]:
+    """Join the edits that go to the same file; refuse those that cannot go together."""
+    found: dict[str, FileEdit] = {}
+    parts: dict[str, list[Part]] = {}
+    for given in edits:
+        edit = replace(given, path=checked_path(given.path), move_to=_checked(given.move_to))
+        before = found.get(edit.path)
+        if before is None:
+            found[edit.path], parts[edit.path] = edit, list(edit.parts)
+        elif edit.parts and before.parts and edit.action == "modify":
+            parts[edit.path] += edit.parts
+        else:
+            raise UnusableAnswer(f"it has two edits of {edit.path} that cannot go together; make one of them")
+    return [replace(edit, parts=tuple(parts[path])) for path, edit in found.items()]
+
+
+def _checked(path: str | None) -> str | None:
+    return None if path is None else checked_path(path)
+
+
+def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Placed]]:
+    before = read(edit.path)
+    language = language_of(edit.path)
+    _refuse_wrong(edit.move_to or "")
+    if before is None and edit.action == "modify" and edit.parts and all(map(_adds, edit.parts)):
+        _refuse_wrong(edit.path)
+        return FileChange(edit.path, "create", None, "\n".join(_new_text([edit], language))), []
+    if edit.action == "create" or (before is None and edit.text is not None):
+        if before is not None:
+            raise UnusableAnswer("it exists already; change it in place of adding it")
+        _refuse_wrong(edit.path)
+        text = list(edit.text or ())
+        _refuse_left_out(text, language)
+        return FileChange(edit.path, "create", None, "\n".join(text)), []
+    if before is None:
+        raise UnusableAnswer("there is no such file; name one that exists, or add it as a new one")
+    if edit.action == "delete":
+        return FileChange(edit.path, "delete", before, None), []
+    done = _rewritten(edit, before.split("\n"), language)
+    after = "\n".join(done.lines)
+    return FileChange(edit.path, edit.action, before, after, move_to=edit.move_to), done.places
+
+
+def _refuse_wrong(new: str) -> None:
+    if wrong := wrong_name(new):
+        raise UnusableAnswer(f"{new!r} is no name for a new file: {wrong}")
+
+
+def _adds(part: Part) -> bool:
+    """Whether a part searches nothing, as a block does that makes a new file."""
+    return all(not any(line.strip() for line in old) for old, _ in part.readings)
+
+
+def _rewritten(edit: FileEdit, old: list[str], language: str) -> Replaced:
+    if edit.text is None:
+        return apply_parts(old, edit.parts, language=language)
+    _refuse_left_out(edit.text, language, old)
+    return fit_whole(edit.text, old, language)
+
+
+def _refuse_left_out(text: Sequence[str], language: str, known: Sequence[str] = ()) -> None:
+    left_out = find_placeholder(text, known, language)
+    if left_out is not None:
+        raise UnusableAnswer(
+            f"its line {text[left_out].strip()!r} stands for lines that you left out; write all of them"
+        )
+
+
+def _refuse_clashes(changes: Sequence[FileChange]) -> None:
+    taken = Counter(path for change in changes for path in (change.path, change.move_to) if path)
+    twice = next((path for path, count in taken.items() if count > 1), None)
+    if twice is not None:
+        raise UnusableAnswer(f"{twice} is named by two changes; make one of them")

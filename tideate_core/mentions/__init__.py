@@ -1,0 +1,70 @@
+"""Mentions in prompts: `@Name` of `.tideate/context.json`, `@file:PATH`, `@buffer`, `@diff` and others.
+
+Resolving them is deterministic: the content is what stands at the place, and no model is asked. The names are
+in `.tideate/context.json`, which belongs to the team::
+
+    {
+      "version": "1.0.0",
+      "mappings": {
+        "@Guide": "doc/guide.md",
+        "@Errors": "doc/api.md#Errors",
+        "@Voice": {"text": "Write short sentences."}
+      }
+    }
+
+A text is a `file` (a path), a `section` (a heading of a Markdown file, by its words or by its anchor on
+GitHub) or a `variable` (a text that stands in `context.json` itself; nothing of the environment is read).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.util.lazy import exports
+
+if TYPE_CHECKING:
+    from tideate_core.mentions.extraction import BUILT_IN, extract
+    from tideate_core.mentions.hard_links import HardLinks
+    from tideate_core.mentions.items import ContextItem, ContextKind, Diagnostic, Surroundings
+    from tideate_core.mentions.resolver import ContextResolver, Described
+    from tideate_core.mentions.secrets import secret_in, secret_name
+
+__all__ = [
+    "BUILT_IN",
+    "ContextItem",
+    "ContextKind",
+    "ContextResolver",
+    "Described",
+    "Diagnostic",
+    "HardLinks",
+    "Surroundings",
+    "extract",
+    "secret_in",
+    "secret_name",
+]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = exports(
+        __name__,
+        {
+            "extraction": (
+                "BUILT_IN",
+                "extract",
+            ),
+            "hard_links": ("HardLinks",),
+            "items": (
+                "ContextItem",
+                "ContextKind",
+                "Diagnostic",
+                "Surroundings",
+            ),
+            "resolver": (
+                "ContextResolver",
+                "Described",
+            ),
+            "secrets": (
+                "secret_in",
+                "secret_name",
+            ),
+        },
+    )

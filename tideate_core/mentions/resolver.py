@@ -1,0 +1,195 @@
+"""From mentions to their contents."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import ContextResolutionError, TideateError
+from tideate_core.mentions.budget import fitted
+from tideate_core.mentions.extraction import BUILT_IN, extract, parse_reference
+from tideate_core.mentions.items import ContextItem, Surroundings
+from tideate_core.mentions.mapping import read_context_map
+from tideate_core.mentions.prompt import format_items
+from tideate_core.mentions.secrets import secret_in, secret_name
+from tideate_core.mentions.sources import Sources
+from tideate_core.workspace import MAX_BYTES, Workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable, Sequence
+    from pathlib import Path
+
+    from tideate_core.mentions.items import ContextKind
+    from tideate_core.mentions.mapping import Target
+
+__all__ = ["ContextResolver", "Described"]
+
+_NEEDS: Final = {"@buffer": "text", "@selection": "selection", "@diagnostics": "diagnostics"}
+"""What of the surroundings a mention needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A mention that can be written, and what it stands for."""
+
+    mention: str
+    points_to: str
+    """A path, with `#` and a heading or not; the beginning of a text; of a built-in one, words."""
+    type: ContextKind | None
+    """None of a built-in one: it depends."""
+    exists: bool
+    built_in: bool = False
+    note: str = ""
+    """Why it cannot be resolved, or that it will be asked about."""
+
+
+class ContextResolver:
+    """Resolves the mentions of one project. What it read of `context.json` it keeps.
+
+    :param root: of the project; None where there is none, then only what the person has in front of them
+        can be mentioned.
+    :param workspace: what files are read through; by default the root's, outside of an editor.
+    :param around: what `@buffer`, `@selection` and `@diagnostics` are.
+    :param budget: tokens that all items of a call may take, at four characters each; None = no limit.
+    :param max_bytes: of a file; of a larger one the beginning is taken.
+    """
+
+    def __init__(
+        self,
+        root: Path | None,
+        *,
+        workspace: Workspace | None = None,
+        around: Surroundings | None = None,
+        budget: int | None = None,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._workspace = workspace or Workspace(root)
+        self._around = around or Surroundings()
+        self._budget = budget
+        self._sources = Sources(self._workspace, self._around, max_bytes)
+
+    @cached_property
+    def _targets(self) -> dict[str, Target]:
+        return read_context_map(self._workspace.root)
+
+    def extract_mentions(self, text: str) -> list[str]:
+        """Return the mentions of a text, each once, in their order; known or not.
+
+        :raises ConfigError: `context.json` is malformed.
+        """
+        # a text without one needs no configuration, and no mistake in it
+        return extract(text, self._targets) if "@" in text else []
+
+    def get_available_mentions(self) -> list[str]:
+        """Return the names of `context.json`, in its order.
+
+        :raises ConfigError: it is malformed.
+        """
+        return list(self._targets)
+
+    async def resolve(self, mention: str, *, consented: bool = False) -> ContextItem:
+        """Return what a mention stands for, raw.
+
+        What seems to hold a secret comes without its content, with `needs_consent`, until a person agreed.
+
+        :param consented: a person agreed to this mention.
+        :raises ContextResolutionError: no mention is called so (the nearest is told), or it has nothing.
+        :raises OutsideRoot: its path leaves the root.
+        :raises NotText: it is binary or not UTF-8.
+        :raises WorkspaceError: it cannot be read.
+        :raises ConfigError: `context.json` is malformed.
+        """
+        return fitted([await self._guarded(mention, consented)], self._budget)[0]
+
+    async def resolve_all(
+        self,
+        mentions: Iterable[str],
+        *,
+        consented: Container[str] = (),
+        on_error: Callable[[str, TideateError], None] | None = None,
+    ) -> list[ContextItem]:
+        """Return what mentions stand for, in their order, each once, within the budget together.
+
+        :param consented: those that a person agreed to.
+        :param on_error: is told each that cannot be resolved, and the others go on; without it the first
+            raises.
+        """
+        items = []
+        for mention in dict.fromkeys(mentions):
+            try:
+                items.append(await self._guarded(mention, mention in consented))
+            except TideateError as error:
+                if on_error is None:
+                    raise
+                on_error(mention, error)
+        return fitted(items, self._budget)
+
+    def format_for_prompt(self, contexts: Sequence[ContextItem]) -> str:
+        """Return the items as a prompt has them; see `prompt.format_items`."""
+        return format_items(contexts)
+
+    async def describe(self) -> list[Described]:
+        """Return every mention that can be written: those of `context.json`, then the built-in ones.
+
+        :raises ConfigError: `context.json` is malformed.
+        """
+        configured = [await self._described(name, target) for name, target in self._targets.items()]
+        return [*configured, *(self._built_in(name) for name in BUILT_IN)]
+
+    async def _guarded(self, mention: str, consented: bool) -> ContextItem:
+        """Read a mention; without consent not the content of what seems to be a secret."""
+        item = await self._read(mention)
+        why = await self._why(item, self._written(mention))
+        if not why:
+            return item
+        content = item.content if consented else ""
+        return replace(item, reason=why, needs_consent=not consented, content=content)
+
+    def _written(self, mention: str) -> str:
+        """Return the path that was named: one that is a link has another name than where it leads."""
+        if reference := parse_reference(mention):
+            return reference.path
+        return "" if mention in BUILT_IN else self._targets[mention].path
+
+    async def _read(self, mention: str) -> ContextItem:
+        # these need no `context.json`, and a mistake in it does not harm them
+        item = await self._sources.read(mention)
+        if item is not None:
+            return item
+        target = self._targets.get(mention)
+        if target is None:
+            raise ContextResolutionError(mention, known=[*self._targets, *BUILT_IN])
+        if target.text is not None:
+            return ContextItem(mention, "", target.text, "variable", "a text of .tideate/context.json")
+        return await self._sources.file(mention, target.path)
+
+    async def _why(self, item: ContextItem, written: str) -> str:
+        """Say in words why an item seems to be a secret; empty where it does not."""
+        found = secret_name(item.path) or secret_name(written) or item.reason or secret_in(item.content)
+        root = self._workspace.root
+        if found or root is None or not item.path:
+            return found
+        return await asyncio.to_thread(self._sources.links.reason, root / item.path)
+
+    async def _described(self, name: str, target: Target) -> Described:
+        if target.text is not None:
+            return Described(name, " ".join(target.text.split())[:80], "variable", exists=True)
+        kind: ContextKind = "section" if "#" in target.path else "file"
+        try:
+            item = await self._sources.file(name, target.path)
+        except TideateError as error:
+            return Described(name, target.path, kind, exists=False, note=str(error).removeprefix(f"{name}: "))
+        note = f"asked about before it is used: {why}" if (why := await self._why(item, target.path)) else ""
+        return Described(name, target.path, item.type, exists=True, note=note)
+
+    def _built_in(self, name: str) -> Described:
+        needed, root = _NEEDS.get(name), self._workspace.root
+        if needed is not None:
+            exists = getattr(self._around, needed) is not None
+        elif name == "@diff":
+            exists = root is not None and any((place / ".git").exists() for place in (root, *root.parents))
+        else:
+            exists = root is not None
+        return Described(name, BUILT_IN[name], None, exists, built_in=True)

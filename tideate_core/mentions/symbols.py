@@ -1,0 +1,94 @@
+"""What a file defines: a line for each class, function and the like, or for each heading of a text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.mentions.sections import headings
+from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["LARGEST", "can_outline", "outline"]
+
+LARGEST: Final = 1_000_000
+"""Characters of a text that is parsed; a longer one is made by a program."""
+_LONGEST: Final = 160
+"""Characters of a line of the outline."""
+
+_SCRIPT: Final = "class_declaration function_declaration generator_function_declaration method_definition"
+_TYPED: Final = (
+    f"{_SCRIPT} abstract_class_declaration interface_declaration type_alias_declaration enum_declaration "
+    "internal_module abstract_method_signature"
+)
+_KINDS: Final[Mapping[str, str]] = {
+    "bash": "function_definition",
+    "c": "function_definition struct_specifier enum_specifier union_specifier",
+    "cpp": "function_definition class_specifier struct_specifier enum_specifier namespace_definition",
+    "csharp": "namespace_declaration class_declaration interface_declaration struct_declaration "
+    "enum_declaration record_declaration method_declaration constructor_declaration",
+    "go": "function_declaration method_declaration type_declaration",
+    "java": "class_declaration interface_declaration enum_declaration record_declaration method_declaration "
+    "constructor_declaration",
+    "javascript": _SCRIPT,
+    "kotlin": "class_declaration object_declaration function_declaration",
+    "lua": "function_declaration",
+    "php": "class_declaration interface_declaration trait_declaration function_definition method_declaration",
+    "python": "class_definition function_definition",
+    "ruby": "module class method singleton_method",
+    "rust": "struct_item enum_item trait_item impl_item function_item function_signature_item mod_item "
+    "macro_definition",
+    "scala": "class_definition object_definition trait_definition function_definition",
+    "solidity": "contract_declaration function_definition",
+    "swift": "class_declaration protocol_declaration function_declaration protocol_function_declaration",
+    "tsx": _TYPED,
+    "typescript": _TYPED,
+}
+"""By our name of the language, which is ast-grep's too: the kinds of tree-sitter's nodes that define."""
+_WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"})
+"""Of these, those that may as well only name a type; a body makes it a definition."""
+
+
+def can_outline(path: str, filetype: str = "") -> bool:
+    """Whether this module knows what defines something in the file's language."""
+    language = language_of(path, filetype)
+    return language in _KINDS or language == "markdown"
+
+
+def outline(text: str, path: str, filetype: str = "") -> list[str]:
+    """Return the lines of the outline, each with its number (1-based), indented as they are in each other.
+
+    Empty where the language is not known, the text is too long, or it defines nothing.
+    """
+    language = language_of(path, filetype)
+    if len(text) > LARGEST:
+        return []
+    if language == "markdown":
+        return [_line(one.start + 1, one.level - 1, one.title) for one in headings(text)]
+    if language not in _KINDS:
+        return []
+    # 45 MB of grammars: loaded where they are needed
+    from ast_grep_py import SgRoot
+
+    kinds: Any = [{"kind": kind} for kind in _KINDS[language].split()]
+    lines = text.split("\n")
+    found, around = [], list[int]()
+    for node in sorted(SgRoot(text, language).root().find_all(any=kinds), key=_place):
+        start, end = node.range().start, node.range().end
+        if node.kind() in _WITH_BODY and node.field("body") is None:
+            continue
+        while around and around[-1] <= start.index:
+            around.pop()
+        found.append(_line(start.line + 1, len(around), lines[start.line].strip()))
+        around.append(end.index)
+    return list(dict.fromkeys(found))
+
+
+def _place(node: Any) -> tuple[int, int]:
+    return node.range().start.index, -node.range().end.index
+
+
+def _line(number: int, depth: int, text: str) -> str:
+    shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return f"{number}: {'  ' * depth}{shown}"

@@ -1,0 +1,276 @@
+"""From paths to a snapshot: what did not change is taken over, the rest is read."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.snapshots import listing
+from tideate_core.snapshots.comparing import Tree
+from tideate_core.snapshots.contents import Reader
+from tideate_core.snapshots.ignored import Question
+from tideate_core.snapshots.listing import Listing, settled
+from tideate_core.snapshots.manifest import Header, find, headers, parts, save, write
+from tideate_core.snapshots.packs import Packs, PackWriter
+from tideate_core.snapshots.scan import Scan, capped, scan
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from tideate_core.snapshots.contents import Progress
+    from tideate_core.snapshots.entries import Entry
+    from tideate_core.snapshots.limits import SnapshotLimits
+    from tideate_core.snapshots.manifest import Manifest
+    from tideate_core.snapshots.recent import Recent
+
+__all__ = ["Capture", "Place"]
+
+_OTHER_CLOCK: Final = 2_000_000_000
+"""Nanoseconds that another file system's time may be behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where snapshots are of what."""
+
+    root: Path
+    directory: Path
+    """Of the manifests; the packs are in `packs` below it."""
+    limits: SnapshotLimits
+
+
+class Capture:
+    """The files as they stand now, and the snapshot that can be made of them. The caller has the lock.
+
+    :param lock: descriptor of a file in the same file system as the snapshots.
+    :param recent: manifests that need not be parsed again.
+    """
+
+    def __init__(self, place: Place, lock: int, progress: Progress, recent: Recent) -> None:
+        self._place = place
+        self._lock = lock
+        self._progress = progress
+        self._recent = recent
+        self._clock = 0
+        self._headers: list[Header] = []
+        self._listing: Listing | None = None
+        self._like: tuple[Header, bytes] | None = None
+        """The snapshot that the listing is of, unread."""
+        self._base: Manifest | None = None
+        """The same, read."""
+        self._scan = Scan()
+        self._read_at: Mapping[str, bytes] = {}
+        self._writer = PackWriter(place.directory / "packs")
+        self._packs: Packs | None = None
+
+    @property
+    def packs(self) -> Packs:
+        """Where the contents are."""
+        if self._packs is None:
+            self._packs = Packs(self._place.directory / "packs")
+        return self._packs
+
+    def create(self, name: str, stop: threading.Event, pinned: tuple[str, ...] = ()) -> Header:
+        """Make a snapshot; when this returns it is on disk.
+
+        :raises OSError: something cannot be written.
+        :raises Stopped: it was set.
+        """
+        with Question(self._place.root) as question:
+            self._recall()
+            self._find(question)
+        if self._is_as_listed():
+            return self._again(name, pinned)
+        if self._like is not None and not self._load_base(None):
+            with Question(self._place.root) as question:
+                self._find(question)
+        return self.save(name, self._tree(stop, store=True), pinned)
+
+    def look(self, stop: threading.Event, target: str, *, store: bool = True) -> tuple[Manifest, Tree]:
+        """Read what changed since the last snapshot.
+
+        :param stop: is set when nobody waits for it any more.
+        :param target: id of a snapshot that it is to be compared with, which is returned, too.
+        :param store: what was read is kept, so that `save` can be called.
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged.
+        :raises OSError: something cannot be written.
+        :raises Stopped: it was set.
+        """
+        with Question(self._place.root) as question:
+            # what takes its time is done here, while git works
+            path = find(self._place.directory, target)
+            then = self._recent.manifest(path, *parts(path))
+            self._recall()
+            self._load_base(then)
+            self._find(question, _directories(then))
+        return then, self._tree(stop, store=store)
+
+    def save(self, name: str, tree: Tree, pinned: tuple[str, ...] = ()) -> Header:
+        """Make a snapshot of what was found; when this returns it is on disk.
+
+        :raises OSError: it cannot be written.
+        """
+        if self._writer.close():
+            self.packs.add(self._writer.path)
+        files = [entry for entry in tree.entries.values() if entry.kind != "directory"]
+        header = Header(
+            **self._fresh(name, pinned),
+            count=len(files),
+            size=sum(entry.size for entry in files),
+            skipped=len(tree.skipped),
+            packs=tuple(sorted(self.packs.ids({entry.hash for entry in files if entry.hash}))),
+            digest="",
+        )
+        ignored, directory = sorted(tree.ignored), self._place.directory
+        made = save(directory, header, tree.entries, dict(tree.skipped), ignored, self._base)
+        self._recent.keep(made)
+        self._list(tree, made.header)
+        return made.header
+
+    def close(self) -> None:
+        """Leave nothing of a pack behind that no snapshot was made with."""
+        self._writer.abort()
+
+    def _find(self, question: Question, enter: Collection[str] = ()) -> None:
+        """Look at all paths.
+
+        :param enter: directories that are looked into even if git ignores them.
+        """
+        place = self._place
+        self._clock = self._now()
+        known, enter_all = self._listing, place.limits.ignored_directories
+        folders, ignored = ({}, ()) if known is None else (known.folders, known.ignored)
+        self._scan = scan(place.root, question, folders, ignored=ignored, enter_all=enter_all, enter=enter)
+
+    def _recall(self) -> None:
+        """Load the listing, if the snapshot is there and whole that it is of."""
+        self._headers, _ = headers(self._place.directory)
+        known = listing.load(self._place.directory, self._place.limits)
+        if known is None:
+            return
+        for header in reversed(self._headers):
+            if header.digest == known.tree:
+                try:
+                    self._like = parts(find(self._place.directory, header.id))
+                except WorkspaceError:
+                    return  # damaged: all is read again
+                self._listing = known
+                return
+
+    def _load_base(self, target: Manifest | None) -> bool:
+        """Read the snapshot that the listing is of; False if that cannot be, and nothing is known then."""
+        if self._like is None:
+            return False
+        header, rest = self._like
+        if target is not None and target.rest == rest:
+            self._base = target
+            return True
+        try:
+            self._base = self._recent.manifest(find(self._place.directory, header.id), header, rest, target)
+        except WorkspaceError:  # its digest is right, and it makes no sense
+            self._listing = self._like = None
+            return False
+        return True
+
+    def _is_as_listed(self) -> bool:
+        """Tell whether a new snapshot would have what the listing's has, as far as one can see."""
+        known, found = self._listing, self._scan
+        if known is None or self._like is None or found.changed or found.skipped:
+            return False
+        like, _ = self._like
+        return (
+            found.gone <= found.ignored
+            and found.folders.keys() == known.folders.keys()
+            and tuple(sorted(found.ignored)) == known.ignored
+            and not like.skipped
+            and self.packs.has_all(like.packs)
+        )
+
+    def _again(self, name: str, pinned: tuple[str, ...]) -> Header:
+        """Make a snapshot of what the listing's has."""
+        assert self._like is not None  # noqa: S101 it was asked for
+        like, rest = self._like
+        header = like.model_copy(update=self._fresh(name, pinned))
+        write(self._place.directory, header, rest)
+        return header
+
+    def _fresh(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
+        """Return what each header has of its own."""
+        return {
+            "id": secrets.token_hex(8),
+            "number": self._headers[-1].number + 1 if self._headers else 1,
+            "name": name,
+            "timestamp": time.time_ns() // 1_000_000,
+            "clock": self._clock,
+            "pinned": pinned,
+        }
+
+    def _tree(self, stop: threading.Event, *, store: bool) -> Tree:
+        """Read what may have changed."""
+        place, found = self._place, self._scan
+        before = {} if self._base is None else self._base.entries
+        entries = found.over(before)
+        unread = set(found.changed)
+        if self._base is not None and not self.packs.has_all(self._base.header.packs):
+            unread |= self._lost(entries)
+        skipped = found.skipped | capped(entries, place.limits)
+        wanted = [entries[path] for path in sorted(unread & entries.keys())]
+        reader = Reader(
+            str(place.root), self.packs, self._writer if store else None, place.limits.max_file, stop
+        )
+        wanted = [entry for entry in wanted if entry.kind == "file"]
+        read = {entry.path: entry for entry in reader.read(wanted, self._progress)}
+        for path in (entry.path for entry in wanted):
+            if path not in read:
+                del entries[path]
+            else:
+                # what is as it was is the very entry that it was: its line in the manifest is known
+                entries[path] = before[path] if before.get(path) == read[path] else read[path]
+        self._read_at = reader.read_at
+        return Tree(
+            entries, skipped | reader.failed, frozenset(found.ignored), frozenset(found.ignored_files)
+        )
+
+    def _lost(self, entries: dict[str, Entry]) -> set[str]:
+        """Return the files whose contents are in no pack."""
+        files = (entry for entry in entries.values() if entry.kind == "file")
+        return {entry.path for entry in files if entry.hash not in self.packs}
+
+    def _list(self, tree: Tree, header: Header) -> None:
+        """Write down what the new snapshot saw, if that is another thing than what is written."""
+        known = {} if self._listing is None else self._listing.folders
+        folders = dict(self._scan.folders)
+        unsure = {_parent(path) for path in (*tree.skipped, *self._read_at)}
+        for directory, folder in folders.items():
+            was = known.get(directory)
+            if folder is not was or directory in unsure:
+                prefix = f"{directory}/" if directory else ""
+                new = settled(folder, prefix, tree.entries, self._read_at, self._clock)
+                folders[directory] = was if was is not None and was == new else new
+        same = known.keys() == folders.keys() and all(known[path] is folders[path] for path in known)
+        if not same or self._listing is None or self._listing.tree != header.digest:
+            limits = listing.bounds(self._place.limits)
+            ignored = tuple(sorted(tree.ignored))
+            listing.write(self._place.directory, Listing(header.digest, limits, ignored, folders))
+
+    def _now(self) -> int:
+        """Return the time by which the file system dates changes."""
+        os.utime(self._lock)
+        status = os.fstat(self._lock)
+        same = status.st_dev == self._place.root.stat().st_dev
+        return status.st_mtime_ns if same else status.st_mtime_ns - _OTHER_CLOCK
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _directories(target: Manifest) -> Collection[str]:
+    return {path for path, entry in target.entries.items() if entry.kind == "directory"}

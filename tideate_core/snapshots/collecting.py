@@ -1,0 +1,109 @@
+"""Giving back the space of contents that no snapshot has any more."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.snapshots.manifest import find, headers, load, parts, write
+from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compressed
+from tideate_core.util.atomic_files import NEW, fsync_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tideate_core.snapshots.manifest import Header
+    from tideate_core.snapshots.packs import Pack
+
+__all__ = ["collect", "retire"]
+
+MOST_PACKS: Final = 24
+"""More are made into fewer."""
+FEW_PACKS: Final = 8
+
+
+def retire(directory: Path, keep: int, spare: str) -> list[str]:
+    """Delete all snapshots but the newest; returns the ids of those that went.
+
+    :param keep: how many stay, those that are pinned not counted: these stay, too.
+    :param spare: one that stays in any case.
+    """
+    found, _ = headers(directory)
+    loose = [header.id for header in found if not header.pinned]
+    old = [one for one in loose[: max(len(loose) - keep, 0)] if one != spare]
+    for one in old:
+        find(directory, one).unlink()
+    return old
+
+
+def collect(directory: Path) -> None:
+    """Delete what no snapshot needs. The caller has the lock.
+
+    As long as a snapshot cannot be read, nothing goes: it could need anything.
+
+    :raises OSError: something cannot be written or deleted.
+    """
+    packs = directory / "packs"
+    for unfinished in (*directory.glob(f"*{NEW}"), *packs.glob(f"*{NEW}")):
+        unfinished.unlink()
+    found, damaged = headers(directory)
+    if damaged:
+        return
+    _drop(packs, {name for header in found for name in header.packs})
+    if sum(1 for _ in packs.glob(f"*{SUFFIX}")) > MOST_PACKS:
+        _merge(directory, found)
+
+
+def _drop(packs: Path, needed: Iterable[str]) -> None:
+    for path in packs.glob(f"*{SUFFIX}"):
+        if path.name.removesuffix(SUFFIX) not in needed:
+            path.unlink()
+    fsync_directory(packs)
+
+
+def _merge(directory: Path, found: list[Header]) -> None:
+    """Make one pack of those with the least that is needed. Killed in here, some is there twice for now."""
+    packs = Packs(directory / "packs")
+    try:
+        live = {
+            entry.hash
+            for header in found
+            for entry in load(find(directory, header.id)).entries.values()
+            if entry.kind == "file"
+        }
+    except WorkspaceError:
+        return  # one is damaged, and could need anything
+    needed = {pack.id: sum(pack.place(name).length for name in pack.hashes & live) for pack in packs}
+    chosen = sorted(packs, key=lambda pack: needed[pack.id])[: len(needed) - FEW_PACKS]
+    writer = PackWriter(directory / "packs")
+    try:
+        for pack in chosen:
+            _copy(pack, live, writer)
+        made = {writer.id} if writer.close() else set()
+    except BaseException:
+        writer.abort()
+        raise
+    gone = {pack.id for pack in chosen}
+    for header in found:
+        if gone.intersection(header.packs):
+            head, rest = parts(find(directory, header.id))
+            names = tuple(sorted((set(head.packs) - gone) | made))
+            write(directory, head.model_copy(update={"packs": names}), rest)
+    _drop(directory / "packs", {pack.id for pack in packs} - gone | made)
+
+
+def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
+    """Copy what is needed of a pack, each content once: a frame as it is, or the smaller part of it anew."""
+    of_frame: dict[int, list[tuple[str, int, int]]] = {}
+    for name in pack.hashes:
+        if name in live:
+            place = pack.place(name)
+            of_frame.setdefault(place.frame, []).append((name, place.offset, place.length))
+    for number, blobs in sorted(of_frame.items()):
+        whole = pack.frames[number][2]
+        if 2 * sum(length for _, _, length in blobs) > whole:
+            writer.add(Frame(pack.compressed(number), whole, tuple(blobs)))
+        else:
+            writer.add(compressed((name, pack.read(name)) for name, _, _ in blobs))
+        live.difference_update(name for name, _, _ in blobs)

@@ -1,0 +1,347 @@
+"""Snapshots of a project: making, listing, comparing, restoring and deleting them."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
+from tideate_core.project import make_project_state, project_state, real
+from tideate_core.snapshots.capture import Capture, Place
+from tideate_core.snapshots.collecting import collect, retire
+from tideate_core.snapshots.comparing import compare
+from tideate_core.snapshots.limits import SnapshotLimits
+from tideate_core.snapshots.locking import in_thread, is_locked, locked
+from tideate_core.snapshots.manifest import find, headers, load
+from tideate_core.snapshots.pinning import pinned, released
+from tideate_core.snapshots.planning import wanted
+from tideate_core.snapshots.recent import Recent
+from tideate_core.snapshots.records import remove_records, write_record
+from tideate_core.snapshots.restoring import Restoring
+from tideate_core.snapshots.results import Recovered, restored
+from tideate_core.snapshots.since import Since, since
+from tideate_core.snapshots.telling import file_diffs
+from tideate_core.workspace import to_the_end
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import AsyncIterator, Iterator
+
+    from tideate_core.snapshots.comparing import FileDiff
+    from tideate_core.snapshots.contents import Progress
+    from tideate_core.snapshots.manifest import Manifest, Snapshot
+    from tideate_core.snapshots.planning import Wanted
+    from tideate_core.snapshots.results import Restored
+    from tideate_core.workspace import Buffers
+
+__all__ = ["SnapshotManager"]
+
+# in the class below, `list` is a method
+_Names: TypeAlias = list[str]
+_Snapshots: TypeAlias = "list[Snapshot]"
+_Diffs: TypeAlias = "list[FileDiff]"
+
+PATIENCE: Final = 60.0
+"""Seconds to wait for another process that makes or restores a snapshot."""
+
+
+def _quiet(_done: int, _total: int) -> None:
+    """Tell nobody."""
+
+
+class SnapshotManager:
+    """The snapshots of one project.
+
+    A restore that was killed in the middle is put back by `recover` and before another restore, not else.
+
+    :param root: of the project.
+    :param buffers: the editor's, None outside it.
+    :param private: where they are kept, in `snapshots`; None for the project's own private directory.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        buffers: Buffers | None = None,
+        private: Path | None = None,
+        limits: SnapshotLimits | None = None,
+    ) -> None:
+        self._root = real(root)
+        self._buffers = buffers
+        self._given = private
+        self._limits = limits or SnapshotLimits()
+        self._directory = (private or project_state(self._root)) / "snapshots"
+        self._recent = Recent()
+
+    @property
+    def root(self) -> Path:
+        """The project's real path."""
+        return self._root
+
+    async def create(self, name: str, *, pin: str | None = None, progress: Progress = _quiet) -> str:
+        """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
+
+        What cannot be read, or is over the limits, is left out, and said in `Snapshot.skipped`.
+
+        :param pin: id of a run that may need it: until `release(pin)` it is not one of those that go.
+        :param progress: called with bytes read and to be read, from one thread.
+        :returns: its id.
+        :raises OutsideRoot: the root is the home directory, one above it, or a link leads out of it.
+        :raises WorkspaceError: it cannot be written; nothing is left of it.
+        """
+        async with self._locked() as lock:
+
+            def work(stop: threading.Event) -> str:
+                capture = Capture(self._place, lock, progress, self._recent)
+                try:
+                    header = capture.create(name, stop, () if pin is None else (pin,))
+                finally:
+                    capture.close()
+                write_record(self._root, self._directory, header.id)
+                self._tidy(header.id)
+                return header.id
+
+            return await in_thread(work)
+
+    async def list(self) -> _Snapshots:
+        """Return all snapshots, the oldest first, without their files; damaged ones are not among them."""
+        found, _ = await asyncio.to_thread(headers, self._directory)
+        return [header.snapshot() for header in found]
+
+    async def damaged(self) -> _Names:
+        """Return why some snapshots cannot be read."""
+        _, damaged = await asyncio.to_thread(headers, self._directory)
+        return damaged
+
+    async def get(self, snapshot_id: str) -> Snapshot:
+        """Return a snapshot with all that is known of its files but their contents.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged.
+        """
+        return (await asyncio.to_thread(self._load, snapshot_id)).snapshot()
+
+    async def get_latest(self) -> Snapshot | None:
+        """Return the newest snapshot, None if there is none.
+
+        :raises WorkspaceError: it is damaged.
+        """
+        known = await self.list()
+        return await self.get(known[-1].id) if known else None
+
+    async def delete(self, snapshot_id: str) -> None:
+        """Delete a snapshot, also a damaged one, and what only it needed.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it cannot be deleted.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked():
+
+            def work(_stop: threading.Event) -> None:
+                find(self._directory, snapshot_id).unlink()
+                remove_records(self._root, self._directory, [snapshot_id])
+                collect(self._directory)
+
+            await in_thread(work)
+
+    async def pin(self, snapshot_id: str, by: str) -> None:
+        """Keep a snapshot until `release(by)`, whatever the limits say. A person may delete it all the same.
+
+        :param by: id of the run that may need it. Several may.
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged, or cannot be written.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked():
+            await in_thread(lambda _stop: pinned(self._directory, snapshot_id, by))
+
+    async def release(self, by: str) -> None:
+        """Take back every pin of a run, at its end; nothing happens if it has none.
+
+        What may go then goes when the next snapshot is made.
+
+        :raises WorkspaceError: a snapshot is damaged, or cannot be written.
+        """
+        found, _ = await asyncio.to_thread(headers, self._directory)
+        if any(by in header.pinned for header in found):
+            async with self._locked():
+                await in_thread(lambda _stop: released(self._directory, by))
+
+    async def drop(self, by: str) -> None:
+        """Delete the snapshots that nobody but this one pins; nothing happens if there are none.
+
+        :raises WorkspaceError: one cannot be deleted.
+        """
+        found, _ = await asyncio.to_thread(headers, self._directory)
+        for header in found:
+            if header.pinned == (by,):
+                with suppress(SnapshotNotFound):  # somebody was faster
+                    await self.delete(header.id)
+
+    async def diff(self, snapshot_id: str, *, changes: bool = True, progress: Progress = _quiet) -> _Diffs:
+        """Return what differs from a snapshot now, sorted by path.
+
+        :param changes: with the lines that differ.
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked() as lock:
+
+            def work(stop: threading.Event) -> _Diffs:
+                capture = Capture(self._place, lock, progress, self._recent)
+                target, tree = capture.look(stop, snapshot_id, store=False)
+                return file_diffs(self._root, compare(target, tree), capture.packs if changes else None)
+
+            return await in_thread(work)
+
+    async def since(self, snapshot_id: str) -> Since:
+        """Return what differs from a snapshot now, with what stood there then and what does.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises WorkspaceError: it is damaged, or something cannot be read.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked() as lock:
+
+            def work(stop: threading.Event) -> Since:
+                capture = Capture(self._place, lock, _quiet, self._recent)
+                target, tree = capture.look(stop, snapshot_id, store=False)
+                found = compare(target, tree)
+                diffs = file_diffs(self._root, found, capture.packs)
+                return since(self._root, found, tree, capture.packs, diffs)
+
+            return await in_thread(work)
+
+    async def restore(
+        self, snapshot_id: str, *, delete_added: bool = False, progress: Progress = _quiet
+    ) -> Restored:
+        """Bring back what differs from a snapshot, all of it or nothing. A snapshot is made before.
+
+        Files that were made since stay, unless they are to be deleted; what git ignores is never deleted.
+        Cancelled while it writes, it comes to its end first.
+
+        :raises SnapshotNotFound: there is none with this id.
+        :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
+        :raises EditConflict: a file changed meanwhile; everything was put back.
+        :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; everything was put back.
+        """
+        await asyncio.to_thread(find, self._directory, snapshot_id)
+        async with self._locked() as lock:
+            await self._recover()
+            capture = Capture(self._place, lock, progress, self._recent)
+            try:
+                target, tree = await in_thread(lambda stop: capture.look(stop, snapshot_id))
+                chosen = wanted(compare(target, tree), tree, delete_added=delete_added)
+                if not chosen:
+                    return restored(snapshot_id, None, chosen)
+                await self._refuse_unsaved(chosen)
+                name = f"before the restore of {target.header.name}"
+                before = await in_thread(lambda _stop: capture.save(name, tree).id)
+                await in_thread(lambda _stop: write_record(self._root, self._directory, before))
+            finally:
+                await asyncio.to_thread(capture.close)
+            restoring = Restoring(self._root, self._directory, self._buffers)
+            _, cancelled = await to_the_end(restoring.write(chosen, capture.packs, before))
+            await in_thread(lambda _stop: self._tidy(snapshot_id))
+            if cancelled:
+                raise asyncio.CancelledError
+            return restored(snapshot_id, before, chosen)
+
+    async def interrupted(self) -> _Names:
+        """Return the paths that `recover` would put back; nothing is written.
+
+        While another process restores they are its own.
+
+        :raises WorkspaceError: the journal of a restore is damaged.
+        """
+        if not (self._directory / "journal").is_dir():
+            return []
+
+        def look() -> _Names:
+            if is_locked(self._directory / "lock"):
+                return []
+            return Restoring(self._root, self._directory, None).pending()
+
+        return await asyncio.to_thread(look)
+
+    async def recover(self) -> Recovered | None:
+        """Put back what restores wrote whose process was killed; None if there was none."""
+        if not (self._directory / "journal").is_dir():
+            return None
+        async with self._locked():
+            return await self._recover()
+
+    async def _recover(self) -> Recovered | None:
+        restoring = Restoring(self._root, self._directory, self._buffers)
+        (names, left), cancelled = await to_the_end(restoring.recover())
+        if cancelled:
+            raise asyncio.CancelledError
+        return Recovered(tuple(names), tuple(left)) if names or left else None
+
+    @property
+    def _place(self) -> Place:
+        return Place(self._root, self._directory, self._limits)
+
+    def _load(self, snapshot_id: str) -> Manifest:
+        return load(find(self._directory, snapshot_id))
+
+    def _tidy(self, spare: str) -> None:
+        try:
+            retired = retire(self._directory, self._limits.keep, spare)
+            remove_records(self._root, self._directory, retired)
+            collect(self._directory)
+        except OSError as error:
+            raise WorkspaceError(
+                f"all was done, but older snapshots cannot be removed: {error.strerror}: {error.filename}"
+            ) from error
+
+    async def _refuse_unsaved(self, chosen: Wanted) -> None:
+        if self._buffers is None:
+            return
+        unsaved: list[str] = []
+        for path in chosen.touched:
+            buffer = await self._buffers.find(self._root / path)
+            if buffer is not None and buffer.modified:
+                unsaved.append(path)
+        if unsaved:
+            raise RollbackConflict(
+                f"unsaved in the editor, so nothing was restored: {', '.join(unsaved)}. "
+                "Save or discard these buffers first"
+            )
+
+    @asynccontextmanager
+    async def _locked(self) -> AsyncIterator[int]:
+        """Hold the lock.
+
+        :raises WorkspaceError: another process has it, or the directory cannot be used.
+        """
+        with _told():
+            await asyncio.to_thread(self._prepare)
+            async with locked(self._directory / "lock", PATIENCE) as lock:
+                yield lock
+
+    def _prepare(self) -> None:
+        home = real(Path.home())
+        if home.is_relative_to(self._root):
+            raise OutsideRoot(
+                f"{self._root} is your home directory or one above it; a snapshot would take in all that you "
+                "have. Name a project's directory"
+            )
+        if self._given is None:
+            make_project_state(self._root)
+        (self._directory / "packs").mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Translate what the system says."""
+    try:
+        yield
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise WorkspaceError(f"snapshots cannot be used: {where}{error.strerror}") from error

@@ -1,0 +1,292 @@
+"""What a snapshot is on disk: ``{id}.json``, whose first line is all that a list of snapshots needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from tideate_core.errors import SnapshotNotFound, WorkspaceError
+from tideate_core.snapshots.entries import Entry
+from tideate_core.snapshots.packs import digest
+from tideate_core.util.atomic_files import durable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Header", "Manifest", "Snapshot", "find", "headers", "load", "parsed", "parts", "save", "write"]
+
+ID: Final = re.compile(r"[0-9a-f]{16}")
+SUFFIX: Final = ".json"
+LONGEST_HEADER: Final = 1024 * 1024
+_OPEN: Final = ',"tree":\n'
+"""Stands between the header and the rest."""
+_BETWEEN: Final = b",\n"
+_END: Final = b"\n]}}\n"
+_TYPES: Final = (str, str, int, int, str, str)
+_NEWEST: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """How a project stood at one moment."""
+
+    id: str
+    name: str
+    timestamp: int
+    """When it was made, in milliseconds since the epoch."""
+    count: int
+    """Files and links."""
+    size: int
+    """Of the files, in bytes."""
+    skipped_count: int = 0
+    """Paths that were left out."""
+    pinned: tuple[str, ...] = ()
+    """Who still needs it, so that it is not tidied away: ids of runs."""
+    files: tuple[Entry, ...] = ()
+    """Also links and directories; only where one snapshot was asked for."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why each path was left out, with everything below it; only where one snapshot was asked for."""
+    ignored: tuple[str, ...] = ()
+    """Directories that git ignores, which were not looked into; only where one snapshot was asked for."""
+
+
+class Header(BaseModel):
+    """The first line of a manifest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int = _NEWEST
+    """In version 1 each entry had times and an inode, too."""
+    id: str
+    number: int
+    """Counts up; the time may go back."""
+    name: str
+    timestamp: int
+    count: int
+    size: int
+    skipped: int
+    clock: int
+    """What the file system gave as its time, in nanoseconds, just before the first path was looked at."""
+    packs: tuple[str, ...]
+    """Where its contents are: a pack that no snapshot names can go."""
+    digest: str
+    """Of the rest."""
+    pinned: tuple[str, ...] = ()
+
+    def snapshot(self) -> Snapshot:
+        """Return what a list shows of it."""
+        return Snapshot(self.id, self.name, self.timestamp, self.count, self.size, self.skipped, self.pinned)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All of a snapshot but the contents."""
+
+    header: Header
+    entries: dict[str, Entry]
+    skipped: dict[str, str]
+    ignored: tuple[str, ...]
+    rest: bytes = b""
+    """What follows the header, as it is written."""
+
+    @cached_property
+    def lines(self) -> list[bytes]:
+        """The entries as they are written, in their order; none where new ones are written otherwise."""
+        return _split(self.rest)[1] if self.header.version == _NEWEST else []
+
+    def snapshot(self) -> Snapshot:
+        """Return all that is known of it."""
+        head = self.header
+        return Snapshot(
+            head.id,
+            head.name,
+            head.timestamp,
+            head.count,
+            head.size,
+            head.skipped,
+            head.pinned,
+            tuple(self.entries.values()),
+            dict(self.skipped),
+            self.ignored,
+        )
+
+
+def save(
+    directory: Path,
+    header: Header,
+    entries: dict[str, Entry],
+    skipped: dict[str, str],
+    ignored: Sequence[str],
+    like: Manifest | None = None,
+) -> Manifest:
+    """Write a manifest, and return it; when this returns it is on disk.
+
+    :param header: its digest is filled in here.
+    :param like: one that has most of the entries as they are, not only equal ones.
+    :raises OSError: it cannot be written.
+    """
+    dump = json.JSONEncoder(separators=(",", ":")).encode
+    written: dict[int, bytes] = {}
+    if like is not None and like.lines:
+        written = dict(zip(map(id, like.entries.values()), like.lines, strict=True))
+    rows = [written.get(id(entry)) or dump(entry).encode() for entry in entries.values()]
+    head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'.encode()
+    rest = b"".join([head, _BETWEEN.join(rows), _END])
+    header = header.model_copy(update={"digest": digest(rest)})
+    write(directory, header, rest)
+    return Manifest(header, entries, skipped, tuple(ignored), rest)
+
+
+def write(directory: Path, header: Header, rest: bytes) -> None:
+    """Write a header and what follows it.
+
+    :raises OSError: it cannot be written.
+    """
+    first = json.dumps(header.model_dump(), separators=(",", ":")).removesuffix("}") + _OPEN
+    with durable(directory / f"{header.id}{SUFFIX}") as file:
+        file.write(first.encode())
+        file.write(rest)
+
+
+def find(directory: Path, wanted: str) -> Path:
+    """Return the file of a snapshot.
+
+    :raises SnapshotNotFound: there is none with this id.
+    """
+    path = directory / f"{wanted}{SUFFIX}"
+    if not ID.fullmatch(wanted) or not path.is_file():
+        raise SnapshotNotFound(f"no snapshot has the id {wanted!r}; `tideate snapshot list` names them")
+    return path
+
+
+def load(path: Path) -> Manifest:
+    """Read a manifest.
+
+    :raises SnapshotNotFound: it is gone.
+    :raises WorkspaceError: it is damaged.
+    """
+    header, rest = parts(path)
+    return parsed(path, header, rest)
+
+
+def parsed(path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
+    """Return a manifest of its parts.
+
+    :param like: one that has most of the entries; they are taken over, so that they need not be read again.
+    :raises WorkspaceError: it is damaged.
+    """
+    try:
+        if like is None or not like.header.version == header.version == _NEWEST:
+            shape = _parsed(rest.removesuffix(b"}\n"))
+            entries = {entry[0]: entry for entry in _entries(shape["entries"], header.version)}
+        else:
+            head, lines = _split(rest)
+            shape = _parsed(head + b"]}")
+            entries = {entry[0]: entry for entry in _taken_over(lines, like)}
+        skipped, ignored = _skipped(shape["skipped"]), tuple(map(str, shape["ignored"]))
+        return Manifest(header, entries, skipped, ignored, rest)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, error) from error
+
+
+def _taken_over(lines: list[bytes], like: Manifest) -> Iterator[Entry]:
+    known = dict(zip(like.lines, like.entries.values(), strict=True))
+    new = [line for line in lines if line not in known]
+    rows = _parsed(b"".join([b"[", _BETWEEN.join(new), b"]"]))
+    known |= zip(new, _entries(rows, _NEWEST), strict=True)
+    return map(known.__getitem__, lines)
+
+
+def _split(rest: bytes) -> tuple[bytes, list[bytes]]:
+    """Return what stands before the entries, and each of them as it is written."""
+    head, _, body = rest.removesuffix(_END).partition(b"\n")
+    return head, body.split(_BETWEEN) if body else []
+
+
+def headers(directory: Path) -> tuple[list[Header], list[str]]:
+    """Return the first lines of all snapshots, the oldest first, and why some cannot be read."""
+    found: list[Header] = []
+    damaged: list[str] = []
+    for path in directory.glob(f"*{SUFFIX}"):
+        if not ID.fullmatch(path.stem):
+            continue
+        try:
+            with path.open("rb") as file:
+                found.append(_header(file.readline(LONGEST_HEADER), path))
+        except FileNotFoundError:
+            continue  # deleted meanwhile
+        except (OSError, ValueError) as error:
+            damaged.append(str(_damaged(path, error)))
+    return sorted(found, key=lambda header: (header.number, header.id)), damaged
+
+
+def parts(path: Path) -> tuple[Header, bytes]:
+    """Return the header of a manifest and what follows it, as it is written.
+
+    :raises SnapshotNotFound: it is gone.
+    :raises WorkspaceError: it is damaged.
+    """
+    try:
+        first, _, rest = path.read_bytes().partition(b"\n")
+        header = _header(first, path)
+        _check(header, rest)
+    except FileNotFoundError as error:
+        raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
+    except (OSError, ValueError) as error:
+        raise _damaged(path, error) from error
+    return header, rest
+
+
+def _check(header: Header, rest: bytes) -> None:
+    if digest(rest) != header.digest:
+        raise ValueError("a part of it is another one")
+
+
+def _header(line: bytes, path: Path) -> Header:
+    text = line.decode().rstrip("\n")
+    if not text.endswith(_OPEN.rstrip("\n")):
+        raise ValueError("its first line is cut off")
+    header = Header.model_validate(json.loads(text.removesuffix(_OPEN.rstrip("\n")) + "}"))
+    if header.version not in (1, _NEWEST):
+        raise ValueError(f"it is of version {header.version}, which a newer tideate made")
+    if header.id != path.stem:
+        raise ValueError(f"it is of the snapshot {header.id}")
+    return header
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        return from_json(data, cache_strings="keys")  # in half of the time
+    except ValueError:
+        return json.loads(data)  # a name that is no UTF-8, which only this one reads
+
+
+def _entries(rows: Any, version: int) -> list[Entry]:
+    if version == 1:
+        rows = [[*row[:4], *row[7:]] for row in rows]
+    if not set(map(len, rows)) <= {len(_TYPES)}:
+        raise ValueError("an entry is cut off")
+    for kind, column in zip(_TYPES, zip(*rows, strict=True), strict=False):
+        if set(map(type, column)) != {kind}:
+            raise ValueError("an entry has a wrong type")
+    # there are many: `Entry._make` takes twice as long
+    return list(map(tuple.__new__, repeat(Entry), rows))
+
+
+def _skipped(shape: Any) -> dict[str, str]:
+    if not isinstance(shape, dict) or not all(isinstance(why, str) for why in shape.values()):
+        raise ValueError("what was left out cannot be read")
+    return shape
+
+
+def _damaged(path: Path, error: Exception) -> WorkspaceError:
+    why = "its first line has wrong values" if isinstance(error, ValidationError) else error
+    return WorkspaceError(f"{path} is damaged ({why}); `tideate snapshot delete {path.stem}` removes it")

@@ -1,0 +1,280 @@
+"""Where contents are kept, each once: packs of compressed frames, each frame of one or more contents.
+
+A pack is ``MAGIC``, the frames, an index and a tail of fixed size that says where the index is and what its
+blake3 is. Packs are never changed; one that cannot be read counts as not there, so that what it had is
+written again.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import zstandard
+from blake3 import blake3
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.util.atomic_files import NEW, create, finish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, KeysView, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+    from typing import BinaryIO
+
+__all__ = ["Frame", "Pack", "PackWriter", "Packs", "Place", "compressed", "digest"]
+
+SUFFIX: Final = ".pack"
+MAGIC: Final = b"tideate pack 1\n\0"
+_FRAME: Final = struct.Struct("<QQQ")  # offset, compressed and whole length, in bytes
+_BLOB: Final = struct.Struct("<IQQ")  # number of the frame, offset and length in it
+_TAIL: Final = struct.Struct("<QQQ32s")  # frames, blobs, offset of the index, its blake3
+_DIGEST: Final = 32
+LEVEL: Final = 1
+"""Of the compression: higher ones take longer than they save."""
+
+
+class Place(NamedTuple):
+    """Where a content is in its pack."""
+
+    frame: int
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Contents one after another, compressed together."""
+
+    data: bytes
+    whole: int
+    """Its length when it is decompressed."""
+    blobs: tuple[tuple[str, int, int], ...]
+    """Hash, offset and length of each."""
+
+
+def compressed(contents: Iterable[tuple[str, bytes]]) -> Frame:
+    """Return contents, given with their hashes, as a frame."""
+    parts: list[bytes] = []
+    blobs: list[tuple[str, int, int]] = []
+    offset = 0
+    for name, data in contents:
+        parts.append(data)
+        blobs.append((name, offset, len(data)))
+        offset += len(data)
+    return Frame(zstandard.ZstdCompressor(level=LEVEL).compress(b"".join(parts)), offset, tuple(blobs))
+
+
+def digest(data: bytes | memoryview) -> str:
+    """Return what a content is recognised by: its blake3 in hex."""
+    return blake3(data).hexdigest()
+
+
+class Pack:
+    """One pack, open to be read.
+
+    :raises WorkspaceError: it is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.id = path.name.removesuffix(SUFFIX)
+        try:
+            with path.open("rb") as file:
+                self._index = _index(file)
+        except (OSError, ValueError, struct.error) as error:
+            raise WorkspaceError(f"{path} is damaged ({error})") from error
+        self._numbers: dict[str, int] | None = None
+        self._frame = (-1, b"")
+
+    @property
+    def hashes(self) -> KeysView[str]:
+        """The contents that it has."""
+        if self._numbers is None:  # not before it is asked for: most snapshots need none of it
+            hexes, width = self._index.hashes.hex(), 2 * _DIGEST
+            self._numbers = {hexes[at : at + width]: at // width for at in range(0, len(hexes), width)}
+        return self._numbers.keys()
+
+    def place(self, content: str) -> Place:
+        """Return where a content is that it has."""
+        if content not in self.hashes or self._numbers is None:
+            raise KeyError(content)
+        return Place(*_BLOB.unpack_from(self._index.blobs, self._numbers[content] * _BLOB.size))
+
+    @property
+    def frames(self) -> list[tuple[int, int, int]]:
+        """Offset, compressed and whole length of each frame."""
+        return self._index.frames
+
+    def read(self, content: str) -> bytes:
+        """Return a content.
+
+        :raises WorkspaceError: it is damaged.
+        """
+        place = self.place(content)
+        whole = self._whole(place.frame)
+        data = whole[place.offset : place.offset + place.length]
+        if digest(data) != content:
+            raise WorkspaceError(f"{self.path} is damaged: a content is another one; nothing was restored")
+        return data
+
+    def compressed(self, number: int) -> bytes:
+        """Return a frame as it is stored.
+
+        :raises WorkspaceError: it cannot be read.
+        """
+        offset, length, _ = self.frames[number]
+        try:
+            with self.path.open("rb") as file:
+                file.seek(offset)
+                return file.read(length)
+        except OSError as error:
+            raise WorkspaceError(f"{self.path} cannot be read: {error.strerror}") from error
+
+    def _whole(self, number: int) -> bytes:
+        if self._frame[0] != number:
+            _, _, whole = self.frames[number]
+            try:
+                data = zstandard.ZstdDecompressor().decompress(self.compressed(number), max_output_size=whole)
+            except zstandard.ZstdError as error:
+                raise WorkspaceError(f"{self.path} is damaged ({error}); nothing was restored") from error
+            self._frame = (number, data)
+        return self._frame[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    frames: list[tuple[int, int, int]]
+    hashes: bytes
+    blobs: bytes
+
+
+def _index(file: BinaryIO) -> _Index:
+    size = os.fstat(file.fileno()).st_size
+    if file.read(len(MAGIC)) != MAGIC:
+        raise ValueError("it is no pack")
+    end = size - _TAIL.size
+    file.seek(end)
+    frames, blobs, start, known = _TAIL.unpack(file.read(_TAIL.size))
+    if start + frames * _FRAME.size + blobs * (_DIGEST + _BLOB.size) != end:
+        raise ValueError("it is cut off")
+    file.seek(start)
+    index = file.read(end - start)
+    if blake3(index).digest() != known:
+        raise ValueError("its index is another one")
+    hashes_at = frames * _FRAME.size
+    blobs_at = hashes_at + blobs * _DIGEST
+    frames_of = list(_FRAME.iter_unpack(index[:hashes_at]))
+    return _Index(frames_of, index[hashes_at:blobs_at], index[blobs_at:])
+
+
+class PackWriter:
+    """Writes one pack; it has its name only when it is whole and on disk."""
+
+    def __init__(self, directory: Path) -> None:
+        self.id = secrets.token_hex(8)
+        self.path = directory / f"{self.id}{SUFFIX}"
+        self._temp = self.path.with_name(self.path.name + NEW)
+        self._file: BinaryIO | None = None
+        self._frames: list[tuple[int, int, int]] = []
+        self._blobs: list[Place] = []
+        self._hashes: list[str] = []
+
+    @property
+    def hashes(self) -> Sequence[str]:
+        return self._hashes
+
+    def add(self, frame: Frame) -> None:
+        """Append a frame."""
+        if self._file is None:
+            self._file = os.fdopen(create(self._temp), "wb")
+            self._file.write(MAGIC)
+        number, offset = len(self._frames), self._file.tell()
+        self._file.write(frame.data)
+        self._frames.append((offset, len(frame.data), frame.whole))
+        for content, start, length in frame.blobs:
+            self._hashes.append(content)
+            self._blobs.append(Place(number, start, length))
+
+    def close(self) -> bool:
+        """Finish it; False if there was nothing to write."""
+        if self._file is None:
+            return False
+        index = b"".join(
+            [
+                *(_FRAME.pack(*frame) for frame in self._frames),
+                bytes.fromhex("".join(self._hashes)),
+                *(_BLOB.pack(*blob) for blob in self._blobs),
+            ]
+        )
+        start = self._file.tell()
+        self._file.write(index)
+        self._file.write(_TAIL.pack(len(self._frames), len(self._blobs), start, blake3(index).digest()))
+        finish(self._file, self.path)
+        self._file.close()
+        self._file = None
+        return True
+
+    def abort(self) -> None:
+        """Leave nothing behind of a pack that was not finished."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            self._temp.unlink(missing_ok=True)
+
+
+class Packs:
+    """All packs of a project, as they are when this is made."""
+
+    def __init__(self, directory: Path) -> None:
+        self._packs: list[Pack] = []
+        self.damaged: list[str] = []
+        """Why packs cannot be used."""
+        for path in sorted(directory.glob(f"*{SUFFIX}")):
+            try:
+                self._packs.append(Pack(path))
+            except WorkspaceError as error:
+                self.damaged.append(str(error))
+
+    def add(self, path: Path) -> None:
+        """Take in one that was written since.
+
+        :raises WorkspaceError: it is damaged.
+        """
+        self._packs.append(Pack(path))
+
+    def __contains__(self, content: object) -> bool:
+        return any(content in pack.hashes for pack in self._packs)
+
+    def __iter__(self) -> Iterator[Pack]:
+        return iter(self._packs)
+
+    def has_all(self, ids: Iterable[str]) -> bool:
+        """Tell whether these packs are there, and not damaged as far as their indexes say."""
+        return {pack.id for pack in self._packs}.issuperset(ids)
+
+    def ids(self, contents: AbstractSet[str]) -> set[str]:
+        """Return the packs that have some of these contents."""
+        return {pack.id for pack in self._packs if not contents.isdisjoint(pack.hashes)}
+
+    def _of(self, content: str) -> Pack | None:
+        return next((pack for pack in self._packs if content in pack.hashes), None)
+
+    def read(self, content: str) -> bytes:
+        """Return a content.
+
+        :raises WorkspaceError: it is not there, or damaged.
+        """
+        pack = self._of(content)
+        if pack is None:
+            why = "; ".join(self.damaged) or "its pack is gone"
+            raise WorkspaceError(f"a content of the snapshot cannot be read ({why}); nothing was restored")
+        return pack.read(content)
+
+    def order(self, content: str) -> tuple[str, int]:
+        """Return what to sort contents by, so that each frame is decompressed once."""
+        pack = self._of(content)
+        return ("", 0) if pack is None else (pack.id, pack.place(content).frame)

@@ -1,0 +1,262 @@
+"""Every path below a root as it stands now, told by what differs from a listing; no file is read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.snapshots.entries import NEVER, Entry, is_ours
+from tideate_core.snapshots.ignored import Awaited, Question
+from tideate_core.snapshots.limits import MIB
+from tideate_core.snapshots.listing import Folder, stamps, unpacked
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
+
+    from tideate_core.snapshots.ignored import Ignored
+    from tideate_core.snapshots.limits import SnapshotLimits
+
+__all__ = ["Scan", "capped", "scan"]
+
+_ODD: Final = "neither a file nor a link nor a directory"
+_BITS: Final = 0o7777
+_OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(slots=True)
+class Scan:
+    """What was found."""
+
+    folders: dict[str, Folder] = field(default_factory=dict)
+    """Every directory that was looked into; one that looks as it did is the very one of the listing."""
+    changed: dict[str, Entry] = field(default_factory=dict)
+    """What may be another than the listing's snapshot has, or is new; files have no hash yet."""
+    gone: set[str] = field(default_factory=set)
+    """What the listing's snapshot has, perhaps, and is no more."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Why a path, and everything below it, was left out."""
+    ignored: set[str] = field(default_factory=set)
+    """Directories that git ignores and what is never looked at: not entered, unless that was wanted."""
+    ignored_files: set[str] = field(default_factory=set)
+    """Files that git ignores; they are taken in all the same."""
+
+    def over(self, before: Mapping[str, Entry]) -> dict[str, Entry]:
+        """Return all paths, sorted, where `before` are those of the listing's snapshot."""
+        entries = dict(before)
+        for path in self.gone:
+            entries.pop(path, None)
+        is_sorted = entries.keys() >= self.changed.keys()
+        entries |= self.changed
+        return entries if is_sorted else dict(sorted(entries.items()))
+
+
+def scan(
+    root: Path,
+    question: Question,
+    folders: Mapping[str, Folder],
+    *,
+    ignored: Collection[str] = (),
+    enter_all: bool = False,
+    enter: Collection[str] = (),
+) -> Scan:
+    """Look at everything below a root; links are never followed.
+
+    :param question: to git, about the root.
+    :param folders: how they were listed before.
+    :param ignored: directories that git ignored then.
+    :param enter_all: look into directories that git ignores, too.
+    :param enter: directories that are looked into even if git ignores them.
+    """
+    awaited = Awaited(question, ignored, folders)
+    walk = _Walk(root, folders, enter, enter_all=enter_all)
+    walk.run(awaited)
+    if not awaited.was_right():
+        walk = _Walk(root, folders, enter, enter_all=enter_all)
+        walk.run(awaited.answer)
+    walk.found.ignored_files |= awaited.answer.files
+    return walk.found
+
+
+class _Walk:
+    def __init__(
+        self, root: Path, folders: Mapping[str, Folder], enter: Collection[str], *, enter_all: bool
+    ) -> None:
+        self.found = Scan()
+        self._root = root
+        self._base = os.path.join(root, "")  # noqa: PTH118 joined below as text, once for each directory
+        self._known = folders
+        self._enter_all = enter_all
+        self._enter = enter
+        self._pending: list[tuple[str, Ignored | Awaited]] = []
+
+    def run(self, ignored: Ignored | Awaited) -> None:
+        found = self.found
+        self._pending.append(("", ignored))
+        while self._pending:
+            directory, ignored = self._pending.pop()
+            try:
+                handle = os.open(self._base + directory, _OPEN)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # removed meanwhile, or something else stands there now
+            except OSError as error:
+                found.skipped[directory or "."] = f"cannot be read: {error.strerror}"
+                continue
+            try:
+                self._look(directory, handle, ignored)
+            except OSError as error:
+                found.skipped[directory or "."] = f"cannot be read: {error.strerror}"
+            finally:
+                os.close(handle)
+        for directory in self._known.keys() - found.folders.keys():
+            found.gone.update(_paths(directory, self._known[directory].names))
+
+    def _look(self, directory: str, handle: int, ignored: Ignored | Awaited) -> None:
+        with os.scandir(handle) as listed:
+            entries = list(listed)
+        names = [entry.name for entry in entries]
+        if directory and ".git" in names:
+            with Question(self._root / directory, f"{directory}/") as question:
+                ignored = nested = question.answer()
+            self.found.ignored_files |= nested.files
+        if any(name[0] == "." for name in names):
+            entries = self._without_ours(directory, entries)
+            names = [entry.name for entry in entries]
+        try:
+            seen = [entry.stat(follow_symlinks=False) for entry in entries]
+        except OSError:
+            entries, seen = self._one_by_one(directory, entries)
+            names = [entry.name for entry in entries]
+        folder, known = Folder(names, stamps(seen)), self._known.get(directory)
+        if folder == known:
+            self.found.folders[directory] = known
+            inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        else:
+            self.found.folders[directory] = folder
+            inner = self._compare(directory, handle, folder, known)
+        for name in inner:
+            self._enter_one(directory, name, folder, ignored)
+
+    def _without_ours(self, directory: str, entries: list[os.DirEntry[str]]) -> list[os.DirEntry[str]]:
+        """Leave out what no snapshot has."""
+        kept: list[os.DirEntry[str]] = []
+        for entry in entries:
+            name = entry.name
+            if name[0] == "." and (name.casefold() in NEVER or is_ours(name)):
+                self.found.ignored.update(_paths(directory, [name]))
+            else:
+                kept.append(entry)
+        return kept
+
+    def _one_by_one(
+        self, directory: str, entries: list[os.DirEntry[str]]
+    ) -> tuple[list[os.DirEntry[str]], list[os.stat_result]]:
+        """Look at entries of which at least one cannot be looked at."""
+        kept: list[os.DirEntry[str]] = []
+        seen: list[os.stat_result] = []
+        for entry in entries:
+            try:
+                seen.append(entry.stat(follow_symlinks=False))
+            except FileNotFoundError:
+                continue  # removed meanwhile
+            except OSError as error:
+                for path in _paths(directory, [entry.name]):
+                    self.found.skipped[path] = f"cannot be read: {error.strerror}"
+            else:
+                kept.append(entry)
+        return kept, seen
+
+    def _compare(self, directory: str, handle: int, folder: Folder, known: Folder | None) -> list[str]:
+        """Find out what differs in a directory; returns the directories in it."""
+        found, before = self.found, {} if known is None else known.by_name()
+        inner: list[str] = []
+        now = folder.by_name()
+        found.gone.update(_paths(directory, before.keys() - now.keys()))
+        for path, (name, stamp) in zip(_paths(directory, folder.names), now.items(), strict=True):
+            was = before.get(name)
+            mode, size, *_ = unpacked(stamp)
+            if stat.S_ISDIR(mode):
+                inner.append(name)
+                if was is None or unpacked(was)[0] != mode:
+                    found.changed[path] = _directory(path, mode)
+            elif stamp == was:
+                continue
+            elif stat.S_ISREG(mode):
+                found.changed[path] = _file(path, mode, size)
+            elif stat.S_ISLNK(mode):
+                self._link(path, name, handle)
+            else:
+                found.gone.add(path)
+                found.skipped[path] = _ODD
+        return inner
+
+    def _link(self, path: str, name: str, handle: int) -> None:
+        try:
+            target = os.readlink(name, dir_fd=handle)
+        except OSError as error:
+            self.found.gone.add(path)
+            if not isinstance(error, FileNotFoundError):
+                self.found.skipped[path] = f"cannot be read: {error.strerror}"
+        else:
+            self.found.changed[path] = Entry(path, "link", 0, 0, "", target)
+
+    def _enter_one(self, directory: str, name: str, folder: Folder, ignored: Ignored | Awaited) -> None:
+        """Have a directory in a directory looked into, unless it is ignored."""
+        path = f"{directory}/{name}" if directory else name
+        if ignored.has_directory(path, name):
+            self.found.ignored.add(path)
+            if not (self._enter_all or path in self._enter):
+                self.found.changed.pop(path, None)
+                self.found.gone.add(path)
+                return
+        if path not in self._known and path not in self.found.changed:  # it was ignored until now
+            self.found.changed[path] = _directory(path, unpacked(folder.by_name()[name])[0])
+        self._pending.append((path, ignored))
+
+
+def _paths(directory: str, names: Iterable[str]) -> Iterable[str]:
+    return (f"{directory}/{name}" for name in names) if directory else names
+
+
+def _directory(path: str, mode: int) -> Entry:
+    return Entry(path, "directory", mode & _BITS, 0, "", "")
+
+
+def _file(path: str, mode: int, size: int) -> Entry:
+    return Entry(path, "file", mode & _BITS, size, "", "")
+
+
+def capped(entries: dict[str, Entry], limits: SnapshotLimits) -> dict[str, str]:
+    """Take out what is over the limits, and return why; where a limit cuts, the first paths stay."""
+    total = sum(entry.size for entry in entries.values())
+    largest = max((entry.size for entry in entries.values()), default=0)
+    if total <= limits.max_total and largest <= limits.max_file and len(entries) <= limits.max_files:
+        return {}
+    left_out: dict[str, str] = {}
+    count = total = 0
+    for path, entry in entries.items():
+        why = _over(entry, count, total, limits)
+        if why is None:
+            count += 1
+            total += entry.size
+        else:
+            left_out[path] = why
+    for path in left_out:
+        del entries[path]
+    return left_out
+
+
+def _over(entry: Entry, count: int, total: int, limits: SnapshotLimits) -> str | None:
+    if entry.size > limits.max_file:
+        return f"has {_mib(entry.size)}, over the limit of {_mib(limits.max_file)} for a file"
+    if total + entry.size > limits.max_total:
+        return f"does not fit into the {_mib(limits.max_total)} of a snapshot"
+    if count >= limits.max_files:
+        return f"comes after the {limits.max_files:,} paths that a snapshot has"
+    return None
+
+
+def _mib(size: int) -> str:
+    return f"{size / MIB:,.1f} MiB"

@@ -1,0 +1,166 @@
+"""Tools of a Python project."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.process import VIRTUAL_ENVIRONMENTS, on_path
+from tideate_core.project import project_state
+from tideate_core.toolchain.detection.files import table
+from tideate_core.toolchain.detection.tools import Check, Tool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tideate_core.toolchain.detection.files import ProjectFiles
+
+__all__ = ["PythonTools"]
+
+
+class PythonTools:
+    """Detects the tools of a project with pyproject.toml, setup.cfg or setup.py.
+
+    A tool of the project's own virtual environment is preferred to one in PATH.
+    """
+
+    def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
+        self._files = files
+        self._environment = environment
+        self._venv = next((name for name in VIRTUAL_ENVIRONMENTS if files.runnable(f"{name}/bin/python")), "")
+        self._wanted = _dependencies(files)
+        # outside of the project: a tool empties such a directory, and a clone could make it a link
+        self._output = project_state(files.root) / "scratch"
+
+    def applies(self) -> bool:
+        """Tell whether this is a Python project."""
+        return bool(self._files.has("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"))
+
+    def find(self) -> Iterator[Tool]:
+        """Yield the tools, the better one of a check first."""
+        yield from self._type_checkers()
+        yield from self._linters()
+        yield from self._tests()
+        yield from self._build()
+        yield from self._documentation()
+
+    def _type_checkers(self) -> Iterator[Tool]:
+        if reason := self._uses("mypy", ("mypy.ini", ".mypy.ini"), "mypy"):
+            own = self._files.tool("mypy") or {}
+            said = any(key in own for key in ("files", "packages", "modules")) or self._ini_says_files()
+            options = ("--no-color-output", "--show-column-numbers", "--no-pretty", "--no-error-summary")
+            yield self._tool(Check.TYPE_CHECK, "mypy", (*options, *(() if said else (".",))), reason)
+        if reason := self._uses("pyright", ("pyrightconfig.json",), ""):
+            yield self._tool(Check.TYPE_CHECK, "pyright", (), reason, module=False)
+
+    def _ini_says_files(self) -> bool:
+        texts = (self._files.text(name) for name in ("mypy.ini", ".mypy.ini", "setup.cfg"))
+        return any(re.search(r"^(?:files|packages|modules)[ \t]*=", text, re.MULTILINE) for text in texts)
+
+    def _linters(self) -> Iterator[Tool]:
+        if reason := self._uses("ruff", ("ruff.toml", ".ruff.toml"), ""):
+            options = ("check", "--no-fix", "--output-format=concise", ".")
+            yield self._tool(Check.LINT, "ruff", options, reason, module=False)
+        if reason := self._uses("flake8", (".flake8",), "flake8"):
+            yield self._tool(Check.LINT, "flake8", (".",), reason)
+
+    def _tests(self) -> Iterator[Tool]:
+        reason = self._uses(
+            "pytest", ("pytest.ini", "conftest.py", "tests/conftest.py"), "tool:pytest", "pytest"
+        )
+        if not reason and self._files.has("tests") and self._installed("pytest"):
+            reason = "there is tests/ and pytest is installed"
+        if reason:
+            yield self._tool(Check.TESTS, "pytest", ("-q", "--tb=short", "-rfE", "--color=no"), reason)
+        elif folder := self._files.has("tests", "test"):
+            # from the top a folder can be reached only as a package
+            options = (
+                "discover",
+                "-s",
+                folder,
+                *(("-t", ".") if self._files.has(f"{folder}/__init__.py") else ()),
+            )
+            yield self._tool(Check.TESTS, "unittest", options, f"there is {folder}/ and no sign of pytest")
+
+    def _build(self) -> Iterator[Tool]:
+        system = table(self._files.pyproject, "build-system")
+        if not system:
+            return
+        backend = (
+            str(system.get("build-backend") or "setuptools.build_meta").partition(":")[0].partition(".")[0]
+        )
+        # without isolation nothing has to be downloaded
+        alone = ("--no-isolation",) if self._has_module(backend) else ()
+        options = ("--wheel", *alone, "--outdir", f"{self._output}/dist")
+        yield self._tool(Check.BUILD, "build", options, f"pyproject.toml has [build-system] ({backend})")
+
+    def _documentation(self) -> Iterator[Tool]:
+        if name := self._files.has("mkdocs.yml", "mkdocs.yaml"):
+            site = ("build", "--strict", "--quiet", "--site-dir", f"{self._output}/site")
+            yield self._tool(Check.DOCUMENTATION, "mkdocs", site, f"there is {name}")
+        if name := self._files.has("docs/conf.py", "doc/conf.py", "docs/source/conf.py"):
+            source = name.removesuffix("/conf.py")
+            pages = ("-W", "--keep-going", "-q", "-b", "html", source, f"{self._output}/docs")
+            yield self._tool(Check.DOCUMENTATION, "sphinx", pages, f"there is {name}")
+
+    def _uses(self, tool: str, own_files: tuple[str, ...], section: str, tox: str = "") -> str:
+        """Say what shows that the project uses a tool; empty if nothing does."""
+        if self._files.tool(tool) is not None:
+            return f"pyproject.toml has [tool.{tool}]"
+        if name := self._files.has(*own_files):
+            return f"there is {name}"
+        if section and section in self._files.sections("setup.cfg"):
+            return f"setup.cfg has [{section}]"
+        if tox and tox in self._files.sections("tox.ini"):
+            return f"tox.ini has [{tox}]"
+        return f"{self._wanted[tool]} names {tool}" if tool in self._wanted else ""
+
+    def _tool(
+        self, check: Check, name: str, options: tuple[str, ...], reason: str, *, module: bool = True
+    ) -> Tool:
+        """Make a tool of the project's environment, else of PATH.
+
+        :param module: it can be run as `python -m`, which also works in an environment that was moved.
+        """
+        command = {"sphinx": "sphinx-build", "build": "pyproject-build"}.get(name, name)
+        as_module = ("-m", {"sphinx": "sphinx"}.get(name, name))
+        if self._venv and (name == "unittest" or self._files.runnable(f"{self._venv}/bin/{command}")):
+            program = (f"{self._venv}/bin/python", *as_module) if module else (f"{self._venv}/bin/{command}",)
+            return Tool(check, name, (*program, *options), f"{reason}; from {self._venv}")
+        if name == "pyright" and self._files.runnable("node_modules/.bin/pyright"):
+            return Tool(check, name, ("node_modules/.bin/pyright", *options), f"{reason}; from node_modules")
+        if name == "unittest":
+            return Tool(check, name, ("python3", *as_module, *options), f"{reason}; python3 of PATH")
+        return Tool(check, name, (command, *options), f"{reason}; of PATH, no virtual environment has it")
+
+    def _installed(self, name: str) -> bool:
+        own = self._venv and self._files.runnable(f"{self._venv}/bin/{name}")
+        return bool(own) or on_path(name, self._environment) is not None
+
+    def _has_module(self, name: str) -> bool:
+        folders = (self._files.root / (self._venv or "-")).glob("lib/python3*/site-packages")
+        return any((folder / name).is_dir() or (folder / f"{name}.py").is_file() for folder in folders)
+
+
+def _dependencies(files: ProjectFiles) -> dict[str, str]:
+    """Return the packages that the project's files name as needed, each with the file."""
+    project = files.pyproject
+    lists: list[Any] = [
+        table(project, "project").get("dependencies"),
+        *table(project, "project", "optional-dependencies").values(),
+        *table(project, "dependency-groups").values(),
+    ]
+    names = [entry for found in lists if isinstance(found, list) for entry in found if isinstance(entry, str)]
+    names += table(project, "tool", "poetry", "dependencies")
+    for group in table(project, "tool", "poetry", "group").values():
+        names += table(group, "dependencies") if isinstance(group, dict) else []
+    wanted = {_package(name): "pyproject.toml" for name in names}
+    for name in ("requirements-dev.txt", "requirements_dev.txt", "dev-requirements.txt", "requirements.txt"):
+        for line in files.text(name).splitlines():
+            wanted.setdefault(_package(line), name)
+    return wanted
+
+
+def _package(requirement: str) -> str:
+    found = re.match(r"[A-Za-z0-9._-]+", requirement)
+    return found[0].lower() if found else ""

@@ -1,0 +1,147 @@
+"""Failures that stand on a line or two: compilers, type checkers, linters."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.toolchain.failures.printed import AT, found, is_path, severity_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tideate_core.toolchain.failures.failure import Failure
+    from tideate_core.toolchain.failures.printed import Printed
+
+__all__ = ["arrows", "cargo_json", "coded", "dashed", "labelled", "parenthesized", "plain"]
+
+_WORDS: Final = r"(?P<word>(?:fatal |internal compiler )?error|warning|note|info|hint|critical|severe)"
+_LABELLED: Final = re.compile(rf"{AT}(?::\d{{1,7}}:\d{{1,7}})?: {_WORDS}: ?(?P<message>.*)", re.IGNORECASE)
+_LAST_CODE: Final = re.compile(r"[ \t]\[(?P<code>[^\[\]\s]{1,80})\]$")
+_DASHED: Final = re.compile(
+    rf"[ \t]{{0,8}}{AT}[ \t]{{1,4}}-[ \t]{{1,4}}(?P<word>error|warning|information)"
+    r"(?::| (?P<code>TS\d{1,6}):) ?(?P<message>.*)"
+)
+_RULE_AT_END: Final = re.compile(r"\((report\w{1,60})\)$")
+_PARENTHESIZED: Final = re.compile(
+    r"(?P<file>[^\s:][^:\n]{0,300}?)\((?P<line>\d{1,7}),(?P<column>\d{1,5})\): "
+    r"(?P<word>error|warning) (?P<code>[A-Z]{1,6}\d{1,6}): (?P<message>.*)"
+)
+_CODE: Final = r"(?P<code>[A-Z]{1,8}\d{1,5}|invalid-syntax|SyntaxError)"
+_CODED: Final = re.compile(rf"{AT}: {_CODE}:? (?:\[\*\] )?(?P<message>.*)")
+_RULE_HEAD: Final = re.compile(rf"{_CODE}:? (?:\[\*\] )?(?P<message>.*)")
+_LEVEL_HEAD: Final = re.compile(r"(?P<word>error|warning)(?:\[(?P<code>[\w:]{1,60})\])?: (?P<message>.*)")
+_ARROW: Final = re.compile(rf"[ \t]{{0,8}}--> {AT}")
+_PLAIN: Final = re.compile(rf"(?:vet: )?{AT}:? (?P<message>.*)")
+
+
+def labelled(printed: Printed) -> Iterator[Failure]:
+    """Parse ``file:1:2: error: text [code]``: mypy, gcc, clang, sphinx and their like; without notes."""
+    for line in printed.lines:
+        match = _LABELLED.match(line)
+        if match is None or severity_of(match["word"]) == "note":
+            continue
+        message, code = match["message"], ""
+        if last := _LAST_CODE.search(message, max(0, len(message) - 90)):
+            message, code = message[: last.start()], last["code"]
+        yield found(match, message, code=code, severity=severity_of(match["word"]))
+
+
+def dashed(printed: Printed) -> Iterator[Failure]:
+    """Parse ``file:1:2 - error: text (rule)`` of pyright, and ``- error TS1: text`` of tsc."""
+    pending: Failure | None = None
+    for line in printed.lines:
+        if match := _DASHED.match(line):
+            if pending is not None:
+                yield _with_rule(pending)
+            pending = found(
+                match, match["message"], code=match["code"] or "", severity=severity_of(match["word"])
+            )
+        elif pending is not None and not pending.code and line.startswith("    "):
+            pending = replace(pending, message=f"{pending.message} {line.strip()}"[:600])
+        elif pending is not None:
+            yield _with_rule(pending)
+            pending = None
+    if pending is not None:
+        yield _with_rule(pending)
+
+
+def _with_rule(failure: Failure) -> Failure:
+    rule = _RULE_AT_END.search(failure.message, max(0, len(failure.message) - 80))
+    if rule is None:
+        return failure
+    return replace(failure, message=failure.message[: rule.start()].rstrip(), code=rule[1])
+
+
+def parenthesized(printed: Printed) -> Iterator[Failure]:
+    """Parse ``file(1,2): error TS1: text``: tsc, msbuild."""
+    for line in printed.lines:
+        if match := _PARENTHESIZED.match(line):
+            yield found(match, match["message"], code=match["code"], severity=severity_of(match["word"]))
+
+
+def coded(printed: Printed) -> Iterator[Failure]:
+    """Parse ``file:1:2: E501 text``: ruff's concise form, flake8."""
+    for line in printed.lines:
+        if match := _CODED.match(line):
+            yield found(match, match["message"], code=match["code"])
+
+
+def arrows(printed: Printed) -> Iterator[Failure]:
+    """Parse ``error[E1]: text`` or ``E501 text`` with ``--> file:1:2`` below: rustc, cargo, ruff."""
+    head: re.Match[str] | None = None
+    for line in printed.lines:
+        if match := _LEVEL_HEAD.match(line) or _RULE_HEAD.match(line):
+            head = match
+        elif head is not None and (place := _ARROW.match(line)):
+            severity = severity_of(head.groupdict().get("word") or "error")
+            yield found(place, head["message"], code=head["code"] or "", severity=severity)
+            head = None  # further arrows of it lead to what it is compared with
+
+
+def cargo_json(printed: Printed) -> Iterator[Failure]:
+    """Parse what cargo and rustc print with ``--message-format=json``."""
+    for line in printed.text.split("\n"):
+        if not line.startswith("{") or '"spans"' not in line:
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        message = entry.get("message")
+        failure = _of_rustc(message if isinstance(message, dict) else entry)
+        if failure is not None:
+            yield failure
+
+
+def _of_rustc(entry: dict[str, Any]) -> Failure | None:
+    level, spans, code = entry.get("level"), entry.get("spans"), entry.get("code")
+    if level not in ("error", "warning") or not isinstance(spans, list):
+        return None
+    for span in spans:
+        if isinstance(span, dict) and span.get("is_primary"):
+            name = code.get("code") if isinstance(code, dict) else ""
+            failure = found(
+                None,
+                str(entry.get("message")),
+                code=str(name or ""),
+                severity=severity_of(level),
+                file=str(span.get("file_name")),
+            )
+            return replace(failure, line=_number(span, "line_start"), column=_number(span, "column_start"))
+    return None
+
+
+def _number(span: dict[str, Any], key: str) -> int | None:
+    value = span.get(key)
+    return value if isinstance(value, int) else None
+
+
+def plain(printed: Printed) -> Iterator[Failure]:
+    """Parse ``file:1: text``, which is all that many tools have in common: go vet, shellcheck, grep."""
+    for line in printed.lines:
+        match = _PLAIN.match(line)
+        if match is not None and is_path(match["file"]) and match["message"]:
+            yield found(match, match["message"])

@@ -1,0 +1,146 @@
+"""Reports in JUnit's XML, of pytest and of ctest.
+
+Whoever wrote them may have been the project's own code. So: no document type, hence no entity but XML's five,
+is taken; elements are read as they come, and texts only as far as they are kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from xml.parsers import expat
+
+from tideate_core.toolchain.failures import parse_failures
+from tideate_core.toolchain.failures.failure import Failure, project_path
+from tideate_core.toolchain.failures.python import python_failure
+from tideate_core.toolchain.results.tally import Broken, Tally, said_by, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.toolchain.results.models import TestFailure
+
+__all__ = ["read_junit"]
+
+_TEXT: Final = 1 << 16
+"""Characters of a failure's text that are kept."""
+_DEEPEST: Final = 50
+_KEPT: Final = frozenset({"failure", "error", "skipped", "system-out"})
+
+
+@dataclass(slots=True)
+class _Case:
+    """One `<testcase>`."""
+
+    attributes: dict[str, str]
+    found: dict[str, str] = field(default_factory=dict)
+    """What became of it, by the element's name; the text of each."""
+
+
+def read_junit(content: bytes, root: Path) -> Tally:
+    """Read a report.
+
+    :raises Broken: it is no XML, or has a document type.
+    """
+    reader = _Reader(root)
+    parser = expat.ParserCreate("utf-8")
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = _refuse
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    try:
+        parser.Parse(content, True)
+    except (expat.ExpatError, ValueError) as error:
+        raise Broken(f"the report is no XML: {error}") from error
+    return reader.tally
+
+
+def _refuse(*_: object) -> None:
+    raise Broken("the report has a document type, which no runner writes")
+
+
+class _Reader:
+    def __init__(self, root: Path) -> None:
+        self.tally = Tally()
+        self._root = root
+        self._case: _Case | None = None
+        self._inside = ""
+        self._pieces: list[str] = []
+        self._size = 0
+        self._depth = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise Broken("the report is nested deeper than any that a runner writes")
+        if name == "testcase":
+            self._case = _Case(attributes)
+        elif self._case is not None and name in _KEPT:
+            self._inside, self._pieces, self._size = name, [], 0
+            self.text(attributes.get("message", "") + "\n")
+
+    def text(self, data: str) -> None:
+        if self._inside and self._size < _TEXT:
+            self._pieces.append(data[: _TEXT - self._size])
+            self._size += len(data)
+
+    def end(self, name: str) -> None:
+        self._depth -= 1
+        if self._case is not None and name == self._inside:
+            self._case.found.setdefault(name, "".join(self._pieces))
+            self._inside = ""
+        elif self._case is not None and name == "testcase":
+            self._count(self._case)
+            self._case = None
+
+    def _count(self, case: _Case) -> None:
+        tally, found = self.tally, case.found
+        if "failure" in found:
+            tally.failed += 1
+        elif "error" in found:
+            tally.errors += 1
+        elif case.attributes.get("status") == "notrun":  # ctest: its program is missing
+            tally.errors += 1
+            tally.add(told(_name(case), found.get("skipped", "") or "was not run", error=True))
+        elif "skipped" in found or case.attributes.get("status") == "disabled":
+            tally.skipped += 1
+        else:
+            tally.passed += 1
+        for kind in ("failure", "error"):
+            if kind in found and tally.full:
+                tally.cut = True
+            elif kind in found:
+                tally.add(self._failure(case, found, kind))
+
+    def _failure(self, case: _Case, found: dict[str, str], kind: str) -> TestFailure:
+        message, _, text = found[kind].partition("\n")
+        place = _place(case, found[kind], found.get("system-out", ""), self._root)
+        # what the traceback says goes before the runner's sentence about it
+        said = said_by(place) if place.message not in ("", "failed") else message
+        return told(_name(case), said or text or "failed", place, error=kind == "error")
+
+
+def _name(case: _Case) -> str:
+    """Return pytest's id of a test, ``tests/test_a.py::TestA::test_b``; of other runners the name."""
+    file, name = case.attributes.get("file", ""), case.attributes.get("name", "")
+    module = file.removesuffix(".py").replace("/", ".")
+    own = case.attributes.get("classname", "")
+    if not file or name == module:
+        return file or name
+    classes = own.removeprefix(module).strip(".").split(".") if own.startswith(module) else []
+    return "::".join([file, *(part for part in classes if part), name])
+
+
+def _place(case: _Case, text: str, printed: str, root: Path) -> Failure:
+    """Return where a test failed and what it said: by its traceback, what it printed, else its beginning."""
+    found = python_failure(text, root)
+    if found.file:
+        return Failure(project_path(found.file, root), found.line, None, found.message, found.code)
+    if printed and (others := parse_failures(printed, root=root, most=1).found):
+        return others[0]
+    file, line = case.attributes.get("file", ""), case.attributes.get("line", "")
+    begin = int(line) + 1 if line.isdecimal() and len(line) < 8 else None
+    return Failure(
+        project_path(file, root) if file else "", begin if file else None, None, found.message, found.code
+    )

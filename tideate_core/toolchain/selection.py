@@ -1,0 +1,127 @@
+"""Which command runs a check: the configured one, else the detected one; and whether it may run."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.errors import UnusableFile
+from tideate_core.process import make_environment, of_project
+from tideate_core.project import CONFIG_NAME, Trust, read_document
+from tideate_core.toolchain.detection import detect
+from tideate_core.toolchain.detection.tools import Check, Tool
+from tideate_core.toolchain.trust import CommandTrust
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.config import Verify
+
+__all__ = [
+    "ProjectTrust",
+    "declared_checks",
+    "select_tools",
+    "tool_name",
+    "untrusted",
+    "verification_environment",
+]
+
+_RUNNERS = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "npx": 0, "bunx": 0}
+"""Programs that run another one, and how many words of their own (`run`) stand before its name."""
+
+
+_UNATTENDED = {"CI": "1"}
+"""So that test runners neither watch nor write snapshots."""
+
+
+def verification_environment(root: Path, config: Verify) -> dict[str, str]:
+    """Return the environment in which a project's checks run, and in which they are looked for."""
+    return of_project(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
+
+
+def select_tools(
+    root: Path, config: Verify, environment: Mapping[str, str] | None = None
+) -> dict[Check, Tool | None]:
+    """Return the command of each check; a check that is not there has none, None: it was turned off."""
+    selected: dict[Check, Tool | None] = dict(detect(root, environment))
+    for check in Check:
+        configured = getattr(config, check.value)
+        if configured == "off":
+            selected[check] = None
+        elif configured is not None:
+            reason = f"verify.{check} is configured"
+            selected[check] = Tool(check, tool_name(configured), tuple(configured), reason)
+    return {check: selected[check] for check in Check if check in selected}
+
+
+def tool_name(argv: list[str]) -> str:
+    """Return the name of the program whose output a command prints: of `python -m mypy` it is mypy."""
+    name = Path(argv[0]).name
+    if name.startswith("python") and "-m" in argv[1:-1]:
+        return argv[argv.index("-m") + 1].partition(".")[0]
+    if name in _RUNNERS:
+        # options of the runner stand before the name of what it runs
+        rest = argv[1 + _RUNNERS[name] :]
+        while rest and rest[0].startswith("-"):
+            rest = rest[1:]
+        return tool_name(rest) if rest else name
+    return name
+
+
+class ProjectTrust:
+    """Whether a person said that a command may run in a project.
+
+    It may if the person trusts this command here, or trusts the project's configuration as it is now and
+    that names the command.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._trust = Trust(root)
+        self._commands = CommandTrust(root)
+
+    def allows(self, tool: Tool) -> bool:
+        """Tell whether a command may run.
+
+        :raises ConfigError: what is trusted cannot be read.
+        """
+        return self._commands.is_trusted(tool) or self._is_declared(tool)
+
+    def trust(self, tools: Mapping[Check, Tool | None]) -> list[Tool]:
+        """Trust these commands here; returns them.
+
+        :raises ConfigError: what is trusted cannot be read or written.
+        """
+        wanted = [tool for tool in tools.values() if tool is not None]
+        self._commands.trust(wanted)
+        return wanted
+
+    def _is_declared(self, tool: Tool) -> bool:
+        content, verify = _declared(self._root)
+        declared = verify.get(tool.check.value)
+        return declared == list(tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
+
+
+def untrusted(tool: Tool) -> str:
+    """Say that a command may not run, and what a person can do about it."""
+    return (
+        f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "
+        "look at the project, then run `tideate trust` or `:Workflow trust`"
+    )
+
+
+def declared_checks(root: Path) -> frozenset[str]:
+    """Return the checks that the project's own configuration speaks of, trusted or not."""
+    return frozenset(_declared(root)[1])
+
+
+def _declared(root: Path) -> tuple[bytes, dict[str, Any]]:
+    """Return the project's configuration, and its `[verify]`; nothing of one that cannot be read."""
+    try:
+        content = read_document(root, CONFIG_NAME)
+        verify: Any = tomllib.loads(content.decode()).get("verify")
+    except (OSError, ValueError, UnusableFile):
+        return b"", {}
+    return content, verify if isinstance(verify, dict) else {}

@@ -1,0 +1,184 @@
+"""Runs tests, follows what they print, and brings what they found to one form."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.process import Limits, run
+from tideate_core.toolchain.results.golang import GoEvents
+from tideate_core.toolchain.results.printed import count_printed, failures_printed
+from tideate_core.toolchain.results.tally import Broken, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tideate_core.process import CommandResult, Line
+    from tideate_core.toolchain.results.models import Outcome, TestResults
+    from tideate_core.toolchain.testing.runners import Command, Wanted
+
+    OnProgress = Callable[[int, str], None]
+    """Called with the number of lines so far and with what to say of it."""
+
+__all__ = ["Ran", "run_tests"]
+
+_LARGEST_REPORT: Final = 32 << 20
+"""Bytes; of a larger one only what was printed is read."""
+_LINE: Final = 1 << 16
+"""Characters of a line: an event of go is one."""
+_NOTHING: Final[Mapping[str, frozenset[int]]] = {
+    "pytest": frozenset({5}),
+    "unittest": frozenset({5}),
+    "jest": frozenset({1}),
+    "vitest": frozenset({1}),
+    "ctest": frozenset({0, 8}),
+}
+"""The status with which a runner ends that was told to run no test."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A run of tests."""
+
+    results: TestResults
+    output: str
+    """What it printed, as far as it is kept."""
+
+
+async def run_tests(
+    command: Command,
+    wanted: Wanted,
+    *,
+    root: Path,
+    environment: Mapping[str, str],
+    timeout_ms: int,
+    on_progress: OnProgress | None = None,
+) -> Ran:
+    """Run tests to their end, or to the end of their time. Cancelling ends all that was started.
+
+    :param environment: of all checks.
+    :raises CommandError: the runner cannot be started.
+    """
+    started = datetime.now(UTC)
+    follower = _Follower(GoEvents(root) if command.report == "go" else None, on_progress)
+    with tempfile.TemporaryDirectory(prefix="tideate-tests-") as folder:
+        report = Path(folder) / "report"
+        result = await run(
+            command.with_report(str(report)),
+            cwd=root,
+            environment=_environment(command, environment),
+            limits=Limits(timeout_ms=timeout_ms, line_characters=_LINE),
+            on_lines=follower.take,
+            hint=f"install {command.runner}, or set verify.tests in .tideate/config.toml",
+        )
+        content = _content(report) if command.report in ("junit", "jest") else None
+    printed = follower.events.text() if follower.events else result.stdout.text
+    output = _joined(printed, result.stderr.text)
+    # all that a project printed is looked through, which may be much
+    tally = await asyncio.to_thread(_tally, command, content, follower.events, output, root, ok=result.ok)
+    return Ran(_results(command, wanted, result, tally, started), output)
+
+
+class _Follower:
+    """Takes the lines as they come."""
+
+    def __init__(self, events: GoEvents | None, on_progress: OnProgress | None) -> None:
+        self.events = events
+        self._on_progress = on_progress
+        self._lines = 0
+
+    def take(self, lines: Sequence[Line]) -> None:
+        self._lines += len(lines)
+        if self.events is not None:
+            for line in lines:
+                if line.stream == "stdout":
+                    self.events.feed(line.text)
+        if self._on_progress is not None:
+            last = next((line.text.strip() for line in reversed(lines) if line.text.strip()), "")
+            self._on_progress(self._lines, self.events.tally.words() if self.events else last)
+
+
+def _environment(command: Command, environment: Mapping[str, str]) -> dict[str, str]:
+    known = {**environment, **command.environment}
+    if "PYTHONPATH" in environment and "PYTHONPATH" in command.environment:
+        known["PYTHONPATH"] = os.pathsep.join((command.environment["PYTHONPATH"], environment["PYTHONPATH"]))
+    return known
+
+
+def _content(report: Path) -> bytes | None:
+    from tideate_core.toolchain.results.report import read_bounded
+
+    return read_bounded(report, _LARGEST_REPORT)
+
+
+def _joined(*texts: str) -> str:
+    return "\n".join(text.rstrip("\n") for text in texts if text.strip())
+
+
+def _tally(
+    command: Command, content: bytes | None, events: GoEvents | None, output: str, root: Path, *, ok: bool
+) -> Tally | None:
+    """Return what was found, by the report where there is one that can be read; None: nobody says."""
+    if events is not None:
+        return events.end(output)
+    if content is not None:
+        try:
+            return _reported(command, content, root)
+        except Broken:
+            pass  # what was printed tells the same, less exactly
+    tally = count_printed(output, command.runner)
+    counted = tally or Tally()
+    if not ok or counted.bad:
+        failures_printed(output, root, command.runner, counted)
+    return counted if tally is not None or counted.failures else None
+
+
+def _reported(command: Command, content: bytes, root: Path) -> Tally:
+    if command.report == "jest":
+        from tideate_core.toolchain.results.jest import read_jest
+
+        return read_jest(content, root)
+    from tideate_core.toolchain.results.junit import read_junit
+
+    return read_junit(content, root)
+
+
+def _results(
+    command: Command, wanted: Wanted, result: CommandResult, tally: Tally | None, started: datetime
+) -> TestResults:
+    from tideate_core.toolchain.results.models import TestResults
+
+    counted = tally if tally is not None and (tally.total or not tally.failures) else None
+    return TestResults(
+        status=_status(command, result, counted),
+        runner=command.runner,
+        command=list(command.argv),
+        files=list(wanted.files),
+        pattern=wanted.pattern,
+        passed=counted.passed if counted else None,
+        failed=counted.failed if counted else None,
+        skipped=counted.skipped if counted else None,
+        errors=counted.errors if counted else None,
+        duration_ms=result.duration_ms,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        ending=result.told,
+        failures=tally.failures if tally else [],
+        more_failures=tally.cut if tally else False,
+        started_at=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    )
+
+
+def _status(command: Command, result: CommandResult, tally: Tally | None) -> Outcome:
+    if result.timed_out:
+        return "timed_out"
+    if tally is not None and not tally.bad and not tally.passed:
+        nothing = _NOTHING.get(command.runner, frozenset({0}))
+        if result.ok or (result.exit_code in nothing and not tally.failures):
+            return "no_tests"
+    return "passed" if result.ok and not (tally and tally.bad) else "failed"

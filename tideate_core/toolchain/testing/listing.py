@@ -1,0 +1,209 @@
+"""Which tests a project has, read off its files: nothing of it is run, so nobody has to trust it for that.
+
+What a runner makes of its own configuration, or of tests that are made while it runs, is not seen here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.toolchain.results.report import read_bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+__all__ = ["Listed", "list_tests", "test_files"]
+
+MOST_FILES: Final = 20_000
+MOST_TESTS: Final = 50_000
+_LOOKED_AT: Final = 500_000
+"""Entries of directories."""
+_LARGEST: Final = 1 << 20
+"""Bytes of a file that is read."""
+_LONGEST: Final = 1_000
+"""Characters of a line."""
+_PASSED_OVER: Final = frozenset(
+    {"__pycache__", "node_modules", "site-packages", "target", "vendor", "venv", "env", "dist"}
+)
+"""Directories with what others wrote or a build made, beside all whose names begin with a dot."""
+
+_PYTHON: Final = re.compile(
+    r"(?P<gap>[ \t]{0,40})(?:async )?(?:def (?P<def>\w{1,200})|class (?P<class>\w{1,200}))\b"
+)
+_SCRIPT: Final = re.compile(
+    r"\s{0,40}(?:it|test)(?:\.\w{1,20}){0,3}\(\s{0,4}(?P<quote>['\"`])(?P<test>.{1,300}?)(?P=quote)"
+)
+_GO: Final = re.compile(r"func (?P<test>(?:Test|Example|Fuzz)\w{0,200})\(")
+_RUST_MARK: Final = re.compile(r"\s{0,40}#\[(?:\w{1,40}::)?test\b")
+_RUST: Final = re.compile(r"\s{0,40}(?:pub )?(?:async )?fn (?P<test>\w{1,200})")
+_CMAKE: Final = re.compile(
+    r"\s{0,40}add_test\((?:\[=\[(?P<test>[^\]]{1,300})\]=\]|\"?(?P<plain>[^\s\")]{1,300}))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A test, as far as its file says."""
+
+    file: str
+    """Relative to the root."""
+    line: int
+    """1-based."""
+    name: str
+
+
+def test_files(root: Path, runner: str) -> list[str]:
+    """Return the files in which a runner looks for tests, relative to the root and sorted; blocking.
+
+    :param runner: whose; of one that is not known any that look like tests.
+    """
+    fits = _FILES.get(runner, _any)
+    found = []
+    for path in _walk(root, generated=runner == "ctest"):
+        if fits(path):
+            found.append(path)
+            if len(found) >= MOST_FILES:
+                break
+    return sorted(found)
+
+
+test_files.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
+
+
+def list_tests(root: Path, files: list[str]) -> list[Listed]:
+    """Return the tests in these files, in their order; blocking."""
+    found: list[Listed] = []
+    for file in files:
+        content = read_bounded(root / file, _LARGEST)
+        lines = (content or b"").decode("utf-8", "replace").split("\n")
+        read = _READERS.get(file.rpartition(".")[2], _scripts)
+        for number, name in read(lines):
+            found.append(Listed(file, number, name))
+            if len(found) >= MOST_TESTS:
+                return found
+    return found
+
+
+def _walk(root: Path, *, generated: bool) -> Iterator[str]:
+    """Yield the files below the root; of links neither files nor directories."""
+    looked = 0
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            entries = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue  # others keep us out of it, or it is gone
+        looked += len(entries)
+        if looked > _LOOKED_AT:
+            return
+        for entry in entries:
+            path = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(".") and (generated or entry.name not in _PASSED_OVER):
+                    waiting.append(path)
+            elif entry.is_file(follow_symlinks=False):
+                yield path
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def _pytest(path: str) -> bool:
+    name = _name(path)
+    return name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
+
+
+def _unittest(path: str) -> bool:
+    name = _name(path)
+    return name.endswith(".py") and name.startswith("test")
+
+
+def _jest(path: str) -> bool:
+    stem, _, end = _name(path).rpartition(".")
+    script = end in ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts")
+    return script and (stem.endswith((".test", ".spec")) or "__tests__" in path.split("/")[:-1])
+
+
+def _go(path: str) -> bool:
+    return path.endswith("_test.go")
+
+
+def _cargo(path: str) -> bool:
+    return path.endswith(".rs")
+
+
+def _ctest(path: str) -> bool:
+    return _name(path) == "CTestTestfile.cmake"
+
+
+def _any(path: str) -> bool:
+    return _pytest(path) or _jest(path) or _go(path)
+
+
+_FILES: Final[Mapping[str, Callable[[str], bool]]] = {
+    "cargo": _cargo,
+    "ctest": _ctest,
+    "go": _go,
+    "jest": _jest,
+    "pytest": _pytest,
+    "unittest": _unittest,
+    "vitest": _jest,
+}
+
+
+def _of_python(lines: list[str]) -> Iterator[tuple[int, str]]:
+    above: list[tuple[int, str]] = []
+    """The classes around a line with their indentation; of a function the name is empty."""
+    for number, line in enumerate(lines, 1):
+        match = _PYTHON.match(line[:_LONGEST])
+        if match is None:
+            continue
+        depth = len(match["gap"])
+        while above and above[-1][0] >= depth:
+            above.pop()
+        names = [name for _, name in above]
+        if match["def"] and match["def"].startswith("test") and all(names):
+            yield number, "::".join([*names, match["def"]])
+        above.append((depth, match["class"] or ""))
+
+
+def _scripts(lines: list[str]) -> Iterator[tuple[int, str]]:
+    yield from _matching(lines, _SCRIPT)
+
+
+def _of_go(lines: list[str]) -> Iterator[tuple[int, str]]:
+    yield from _matching(lines, _GO)
+
+
+def _of_cmake(lines: list[str]) -> Iterator[tuple[int, str]]:
+    yield from _matching(lines, _CMAKE)
+
+
+def _matching(lines: list[str], form: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(lines, 1):
+        if match := form.match(line[:_LONGEST]):
+            yield number, match["test"] or match["plain"]
+
+
+def _of_rust(lines: list[str]) -> Iterator[tuple[int, str]]:
+    marked = False
+    for number, line in enumerate(lines, 1):
+        if _RUST_MARK.match(line[:_LONGEST]):
+            marked = True
+        elif marked and (match := _RUST.match(line[:_LONGEST])):
+            marked = False
+            yield number, match["test"]
+
+
+_READERS: Final[Mapping[str, Callable[[list[str]], Iterator[tuple[int, str]]]]] = {
+    "cmake": _of_cmake,
+    "go": _of_go,
+    "py": _of_python,
+    "rs": _of_rust,
+}

@@ -1,0 +1,39 @@
+"""Packages that import a module when one of its names is first used."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["exports"]
+
+
+def exports(
+    package: str, modules: Mapping[str, Iterable[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return a package's `__getattr__` and `__dir__` (PEP 562).
+
+    :param modules: of the package, each with the names that it gives; none may have a module's name.
+        A name of another package is written in full (`tideate_core.errors`).
+    """
+    homes = {
+        name: module if module.startswith("tideate_core.") else f"{package}.{module}"
+        for module, names in modules.items()
+        for name in names
+    }
+
+    def get(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[package], name, value)  # the next use finds it there
+        return value
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return get, names
