@@ -10,7 +10,7 @@ import pytest
 
 from tideate_core.engine.steps.output import check_value
 from tideate_core.errors import InvalidDefinition, OutputMismatch
-from tideate_core.machines.language.parser import parse as parse_machine
+from tideate_core.machines.language import parse as parse_machine
 from tideate_core.workflows import WorkflowStep
 from tideate_core.workflows.parsing import FileFormat, WorkflowParser
 

@@ -8,8 +8,7 @@ import pytest
 from mcp import MCPError
 
 from tests.mcp.walker import call, connect, structured, text, walk
-from tideate_core.machines.language import Workflow
-from tideate_core.machines.language.obfuscation import Obfuscator
+from tideate_core.machines.language import Obfuscator, Workflow
 
 KEY = bytes(range(32))
 STATES = ["approaching_quay", "moored_fast", "waiting_anchorage", "unloading_cargo", "casting_off"]

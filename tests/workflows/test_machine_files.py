@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflowFile, UnknownWorkflow
-from tideate_core.machines.language import parse
-from tideate_core.machines.language.obfuscation import Obfuscator
+from tideate_core.machines.language import Obfuscator, parse
 from tideate_core.workflows import Catalog, MachineWorkflow, WorkflowRegistry, load_machine
 from tideate_core.workflows.discovery import find_files
 from tideate_core.workflows.machine_files import BUILTIN_MACHINES, is_machine_path

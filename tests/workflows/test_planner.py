@@ -8,9 +8,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tideate_core.machines.language import BOUNDARY, Failure, Success, Workflow, format_text, parse
-from tideate_core.machines.language.diagrams import draw
-from tideate_core.machines.language.obfuscation import Obfuscator
+from tideate_core.machines.language import (
+    BOUNDARY,
+    Failure,
+    Obfuscator,
+    Success,
+    Workflow,
+    draw,
+    format_text,
+    parse,
+)
 from tideate_core.workflows import load_machine
 from tideate_core.workflows.machine_files import BUILTIN_MACHINES
 

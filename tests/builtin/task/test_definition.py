@@ -20,8 +20,8 @@ from tideate_core.engine.machine_driver import MachineDriver
 from tideate_core.engine.steps import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidInput
+from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
 from tideate_core.machines.language import parse, write_definition
-from tideate_core.machines.task import TASK_TABLE, WorkflowEvent, WorkflowState
 from tideate_core.workflows import Decision, Registration
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.steps import Services
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
-from tideate_core.machines.task import WorkflowEvent as E
+from tideate_core.machines import WorkflowEvent as E
 from tideate_core.toolchain import Check
 from tideate_core.workflows import WorkflowRegistry
 

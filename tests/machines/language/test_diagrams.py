@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tideate_core.errors import MachineError
-from tideate_core.machines.language.diagrams import FORMATS, Format, draw
-from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, State, Transition
+from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition, draw
+from tideate_core.machines.language.diagrams import FORMATS, Format
 
 SVG = "{http://www.w3.org/2000/svg}"
 RAILS = str.maketrans("╭╮╰╯├┤▶◀", "╮╭╯╰┤├◀▶")

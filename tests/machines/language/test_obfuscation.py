@@ -11,10 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideate_core.errors import MachineError, UnknownToken
-from tideate_core.machines.language.diagrams import FORMATS, draw
-from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, Position, State, Transition
-from tideate_core.machines.language.obfuscation import Obfuscator
-from tideate_core.machines.language.writing import write_definition
+from tideate_core.machines.language import (
+    BOUNDARY,
+    MachineDefinition,
+    Obfuscator,
+    Position,
+    State,
+    Transition,
+    draw,
+    write_definition,
+)
+from tideate_core.machines.language.diagrams import FORMATS
 
 if TYPE_CHECKING:
     from random import Random
