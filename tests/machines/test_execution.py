@@ -1,4 +1,4 @@
-"""The execution table against document 5 with its corrections, pair by pair."""
+"""Table of a run, pair by pair of state and event."""
 
 from __future__ import annotations
 

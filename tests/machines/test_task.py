@@ -1,4 +1,4 @@
-"""The task table against document 1, section 1, with correction 11, pair by pair."""
+"""Table of a gated task, pair by pair of state and event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, Workfl
 
 S, E = WorkflowState, WorkflowEvent
 
-DOCUMENT = """
+TRANSITIONS = """
 IDLE                        START_TASK                 PLANNING
 PLANNING                    PLANNING_COMPLETE          AWAITING_PLAN_GATE
 AWAITING_PLAN_GATE          PLAN_GATE_PASSED           AUDITING
@@ -33,7 +33,7 @@ COMPLETE                    RESET                      IDLE
 FAILED                      RESET                      IDLE
 """
 EXPECTED = {
-    (S[state], E[event]): S[target] for state, event, target in map(str.split, DOCUMENT.split("\n")[1:-1])
+    (S[state], E[event]): S[target] for state, event, target in map(str.split, TRANSITIONS.split("\n")[1:-1])
 }
 TO_THE_END = (
     E.START_TASK,

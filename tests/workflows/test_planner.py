@@ -24,7 +24,7 @@ from tideate_core.workflows.machine_files import BUILTIN_MACHINES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tideate_core.machines.language.diagrams import Format
+    from tideate_core.machines.diagrams import Format
 
 PLANNER = BUILTIN_MACHINES / "PLANNER.workflow"
 TEXT = PLANNER.read_text(encoding="utf-8")

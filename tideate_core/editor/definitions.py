@@ -11,7 +11,8 @@ from tideate_core.workflows import WorkflowDefinition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.workflows import Catalog, FileMistake, Format, ParsedWorkflow
+    from tideate_core.machines.diagrams import Format
+    from tideate_core.workflows import Catalog, FileMistake, ParsedWorkflow
 
 __all__ = ["check", "draw", "named"]
 
@@ -49,7 +50,7 @@ def draw(
 
     :raises TideateError: it cannot be drawn so.
     """
-    from tideate_core.workflows import draw_steps, tip
+    from tideate_core.workflows import draw_steps, step_summary
 
     steps = definition.steps
     return {
@@ -58,7 +59,7 @@ def draw(
         "text": draw_steps(definition, cast("Format", style), width=width, current=current),
         "name": definition.name,
         "mistakes": mistakes,
-        "states": [{"name": step.id, "guidance": step.task or tip(step)} for step in steps],
+        "states": [{"name": step.id, "guidance": step.task or step_summary(step)} for step in steps],
         "transitions": [
             {"source": dependency, "target": step.id, "when": step.when or "", "line": 0}
             for step in steps

@@ -55,7 +55,7 @@ async def graph(params: dict[str, Any], catalog: Callable[[], Catalog]) -> dict[
     :raises TideateError: there is no such workflow, or it has no drawing.
     """
     # here, because few texts are drawn
-    from tideate_core.machines.language import FORMATS
+    from tideate_core.machines.diagrams import FORMATS
 
     style = params.get("format") or "text"
     if style not in FORMATS:

@@ -1,4 +1,4 @@
-"""Lifecycles: one machine, many tables. No I/O, and no other package of ours but the errors."""
+"""State machines: tables of transitions, the `.workflow` language, and diagrams. No I/O."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.machines.core import PREVIOUS, Choice, StateMachine, StateTransition, Table
     from tideate_core.machines.execution import (
         EXECUTION_TABLE,
         ExecutionEvent,
         ExecutionMachine,
         ExecutionState,
     )
+    from tideate_core.machines.state_machine import PREVIOUS, Choice, StateMachine, StateTransition, Table
     from tideate_core.machines.task import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
 
 __all__ = [
@@ -36,24 +36,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "core": (
-                "Choice",
-                "PREVIOUS",
-                "StateMachine",
-                "StateTransition",
-                "Table",
-            ),
-            "execution": (
-                "EXECUTION_TABLE",
-                "ExecutionEvent",
-                "ExecutionMachine",
-                "ExecutionState",
-            ),
-            "task": (
-                "TASK_TABLE",
-                "WorkflowEvent",
-                "WorkflowFSM",
-                "WorkflowState",
-            ),
+            "state_machine": ("PREVIOUS", "Choice", "StateMachine", "StateTransition", "Table"),
+            "execution": ("EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionState"),
+            "task": ("TASK_TABLE", "WorkflowEvent", "WorkflowFSM", "WorkflowState"),
         },
     )

@@ -1,22 +1,22 @@
-"""The lifecycle of a workflow's execution: document 5's 14 states, with its corrections as data."""
+"""Table and state machine of a run: from parsing over steps and checkpoints to its end."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.machines.core import PREVIOUS, Choice, StateMachine
+from tideate_core.machines.state_machine import PREVIOUS, Choice, StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.machines.core import Guard, Table, Target
+    from tideate_core.machines.state_machine import Guard, Table, Target
 
 __all__ = ["EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionState"]
 
 
 class ExecutionState(StrEnum):
-    """Where an execution stands; the values are those of the store and of document 5."""
+    """A state of a run; the values are stored."""
 
     IDLE = "idle"
     PARSING = "parsing"
@@ -35,7 +35,7 @@ class ExecutionState(StrEnum):
 
 
 class ExecutionEvent(StrEnum):
-    """What moves an execution."""
+    """An event that moves a run to its next state."""
 
     INITIATE_WORKFLOW = "initiate_workflow"
     WORKFLOW_PARSED = "workflow_parsed"
@@ -107,7 +107,7 @@ EXECUTION_TABLE: Final[Table[ExecutionState, ExecutionEvent]] = {
     **{state: {**row, **_ENDS} for state, row in _FLOW.items()},
     **{state: {_E.RESET: _S.IDLE} for state in _TERMINAL},
 }
-"""Every non-terminal state may fail or be cancelled; every terminal one may be reset (corrections 2, 3)."""
+"""Every non-terminal state may fail or be cancelled; every terminal one may be reset."""
 
 
 class ExecutionMachine(StateMachine[ExecutionState, ExecutionEvent]):

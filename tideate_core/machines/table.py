@@ -1,4 +1,4 @@
-"""What a machine may do: the table as people write it, and the linked rows that a machine follows.
+"""Tables of transitions: as they are written, and as linked rows that a state machine runs through.
 
 A table maps a state and an event to the next state. Three kinds of target exist: a state, `PREVIOUS`
 (back to where the machine stood before it was suspended) and a `Choice` between two targets by a guard.
@@ -13,17 +13,17 @@ from typing import Generic, TypeAlias, TypeVar
 
 __all__ = [
     "PREVIOUS",
-    "Back",
+    "Return",
     "Choice",
-    "Fork",
+    "Branch",
     "Guard",
     "Row",
-    "Step",
+    "Move",
     "Table",
     "Target",
-    "Way",
-    "follow",
-    "ways_of",
+    "Link",
+    "link_rows",
+    "links_of",
 ]
 
 S = TypeVar("S", bound=str)
@@ -50,41 +50,41 @@ class Choice(Generic[S]):
 Target: TypeAlias = S | _Previous | Choice[S]
 Table = Mapping[S, Mapping[E, Target[S]]]
 Guard = Callable[[], bool]
-Step: TypeAlias = tuple[S, S, E]
+Move: TypeAlias = tuple[S, S, E]
 """From, to, event: made once for a table and shared by every history."""
 
 
 @dataclass(slots=True, eq=False)
 class Row(Generic[S, E]):
-    """A state with its ways out, each found by one look-up."""
+    """A state with the links out of it, each found by one look-up."""
 
     state: S
     suspends: bool
     """`PREVIOUS` leads out of it, so it has to be remembered where it was entered from."""
-    ways: dict[E, Way[S, E] | Fork[S, E] | Back[E]] = field(default_factory=dict, repr=False)
+    links: dict[E, Link[S, E] | Branch[S, E] | Return[E]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Back(Generic[E]):
+class Return(Generic[E]):
     """`PREVIOUS`, by this event."""
 
     event: E
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fork(Generic[S, E]):
-    """A `Choice` with its guard at hand."""
+class Branch(Generic[S, E]):
+    """A `Choice` with its guard resolved."""
 
     guard: Guard
-    then: Way[S, E] | Fork[S, E] | None
-    otherwise: Way[S, E] | Fork[S, E] | None
+    then: Link[S, E] | Branch[S, E] | None
+    otherwise: Link[S, E] | Branch[S, E] | None
 
 
-Way: TypeAlias = tuple[Step[S, E], Row[S, E]]
-"""A step and the row that it leads to."""
+Link: TypeAlias = tuple[Move[S, E], Row[S, E]]
+"""A move and the row that it leads to."""
 
 
-def follow(table: Table[S, E], guards: Mapping[str, Guard]) -> dict[S, Row[S, E]]:
+def link_rows(table: Table[S, E], guards: Mapping[str, Guard]) -> dict[S, Row[S, E]]:
     """Return the rows of a table, linked with each other.
 
     :raises ValueError: a target is no state of the table, or a guard is missing.
@@ -94,35 +94,35 @@ def follow(table: Table[S, E], guards: Mapping[str, Guard]) -> dict[S, Row[S, E]
         for state, targets in table.items()
     }
     for state, targets in table.items():
-        ways = rows[state].ways
+        links = rows[state].links
         for event, target in targets.items():
             if target is PREVIOUS:
-                ways[event] = Back(event)
-            elif (way := _way(state, event, target, rows, guards)) is not None:
-                ways[event] = way
+                links[event] = Return(event)
+            elif (link := _link(state, event, target, rows, guards)) is not None:
+                links[event] = link
     return rows
 
 
-def _way(
+def _link(
     state: S, event: E, target: S | Choice[S] | None, rows: Mapping[S, Row[S, E]], guards: Mapping[str, Guard]
-) -> Way[S, E] | Fork[S, E] | None:
+) -> Link[S, E] | Branch[S, E] | None:
     if target is None:
         return None
     if isinstance(target, Choice):
         if target.guard not in guards:
             raise ValueError(f"{event!s} in state {state!s} asks for the guard {target.guard!r}: not given")
-        then = _way(state, event, target.then, rows, guards)
-        otherwise = _way(state, event, target.otherwise, rows, guards)
-        return Fork(guards[target.guard], then, otherwise)
+        then = _link(state, event, target.then, rows, guards)
+        otherwise = _link(state, event, target.otherwise, rows, guards)
+        return Branch(guards[target.guard], then, otherwise)
     if target not in rows:
         raise ValueError(f"{event!s} leads from state {state!s} to {target!s}: that is no state of the table")
     return (state, rows[target].state, event), rows[target]
 
 
-def ways_of(way: Way[S, E] | Fork[S, E] | None) -> Iterator[Way[S, E]]:
-    """Yield every way that the guards may choose."""
-    if isinstance(way, Fork):
-        yield from ways_of(way.then)
-        yield from ways_of(way.otherwise)
-    elif way is not None:
-        yield way
+def links_of(link: Link[S, E] | Branch[S, E] | None) -> Iterator[Link[S, E]]:
+    """Yield every link that the guards may choose."""
+    if isinstance(link, Branch):
+        yield from links_of(link.then)
+        yield from links_of(link.otherwise)
+    elif link is not None:
+        yield link

@@ -1,4 +1,4 @@
-"""The lifecycle of a gated task: document 1's 13 states and 18 events, with its corrections as data."""
+"""Table and state machine of a gated task: plan, audit, execute, document, verify, each behind a gate."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.machines.core import StateMachine
+from tideate_core.machines.state_machine import StateMachine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.machines.core import Table
+    from tideate_core.machines.state_machine import Table
 
 __all__ = ["TASK_TABLE", "WorkflowEvent", "WorkflowFSM", "WorkflowState"]
 
 
 class WorkflowState(StrEnum):
-    """Where a task stands."""
+    """A state of a gated task."""
 
     IDLE = "idle"
     PLANNING = "planning"
@@ -35,7 +35,7 @@ class WorkflowState(StrEnum):
 
 
 class WorkflowEvent(StrEnum):
-    """What moves a task."""
+    """An event that moves a gated task to its next state."""
 
     START_TASK = "start_task"
     PLANNING_COMPLETE = "planning_complete"
@@ -81,7 +81,7 @@ TASK_TABLE: Final[Table[WorkflowState, WorkflowEvent]] = {
     _S.COMPLETE: {_E.RESET: _S.IDLE},
     _S.FAILED: {_E.RESET: _S.IDLE},
 }
-"""A rejected audit leads back to planning; every other failed gate ends the task (correction 11)."""
+"""A rejected audit leads back to planning; every other failed gate ends the task."""
 
 _GATES: Final = frozenset(
     {
@@ -94,7 +94,7 @@ _GATES: Final = frozenset(
 
 
 class WorkflowFSM(StateMachine[WorkflowState, WorkflowEvent]):
-    """The task table: stages in their order, and no way round a gate."""
+    """The task table: stages in their order, and no way around a gate."""
 
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         super().__init__(TASK_TABLE, WorkflowState.IDLE, reset=WorkflowEvent.RESET, clock=clock)

@@ -20,9 +20,8 @@ if TYPE_CHECKING:
         WorkflowStep,
         check_name,
     )
+    from tideate_core.workflows.diagram import draw_steps, step_summary
     from tideate_core.workflows.discovery import is_definition_name, is_definition_path, is_workflow_path
-    from tideate_core.workflows.drawing import Format, draw_steps
-    from tideate_core.workflows.drawing.words import tip
     from tideate_core.workflows.expressions import evaluate, render_task
     from tideate_core.workflows.graph import DependencyGraph, dependency_graph
     from tideate_core.workflows.handler import (
@@ -71,7 +70,6 @@ __all__ = [
     "DependencyGraph",
     "FileMistake",
     "ForEach",
-    "Format",
     "InputDefinition",
     "KNOWN_AGENTS",
     "KnownNames",
@@ -118,7 +116,7 @@ __all__ = [
     "read_yaml",
     "render_task",
     "shown_path",
-    "tip",
+    "step_summary",
     "workflow_key",
     "working_time",
 ]
@@ -140,16 +138,12 @@ if not TYPE_CHECKING:
                 "WorkflowStep",
                 "check_name",
             ),
+            "diagram": ("draw_steps", "step_summary"),
             "discovery": (
                 "is_definition_name",
                 "is_definition_path",
                 "is_workflow_path",
             ),
-            "drawing": (
-                "Format",
-                "draw_steps",
-            ),
-            "drawing.words": ("tip",),
             "expressions": (
                 "evaluate",
                 "render_task",

@@ -1,4 +1,4 @@
-"""The canonical layout."""
+"""Canonical layout of `.workflow` texts, and definitions written as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any text at all: nothing but our own errors, round trips, and work that grows with the text."""
+"""Properties for any text: no errors but our own, round trips, and linear time."""
 
 from __future__ import annotations
 

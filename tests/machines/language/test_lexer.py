@@ -1,4 +1,4 @@
-"""Lines and their tokens."""
+"""Tokens of the lines of a `.workflow` text."""
 
 from __future__ import annotations
 

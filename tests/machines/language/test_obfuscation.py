@@ -1,4 +1,4 @@
-"""Obfuscation: nothing readable leaves, the machine stays the same, only the key leads back."""
+"""Obfuscation: nothing readable leaves, the machine stays the same, only the key reveals a name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tideate_core.errors import MachineError, UnknownToken
+from tideate_core.machines.diagrams import FORMATS
 from tideate_core.machines.language import (
     BOUNDARY,
     MachineDefinition,
@@ -21,7 +22,6 @@ from tideate_core.machines.language import (
     draw,
     write_definition,
 )
-from tideate_core.machines.language.diagrams import FORMATS
 
 if TYPE_CHECKING:
     from random import Random

@@ -1,4 +1,4 @@
-"""From text to a definition, and every mistake on the way."""
+"""Definitions from texts, and every error on the way."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tideate_core.machines.language import (
     Position,
     State,
     Transition,
+    diagnostics,
     explain,
     explain_all,
     explanations,
     format_text,
     parse,
-    rendering,
 )
 
 
@@ -314,7 +314,7 @@ def test_explanations_look_at_the_whole_text_once(monkeypatch: pytest.MonkeyPatc
         read.append(text)
         return text
 
-    monkeypatch.setattr(rendering, "plain_text", plain_text)
+    monkeypatch.setattr(diagnostics, "plain_text", plain_text)
     assert len(list(explanations(parse(text).errors, text, "f"))) == 300
     assert read == [text]
 

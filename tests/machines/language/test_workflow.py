@@ -1,4 +1,4 @@
-"""The engine: moves, and what it answers."""
+"""Moves of a `.workflow` machine and the results they get."""
 
 from __future__ import annotations
 

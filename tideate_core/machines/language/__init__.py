@@ -1,4 +1,4 @@
-"""The `.workflow` language: from text to a machine, and back."""
+"""The `.workflow` language: lexer, parser, formatter, engine, obfuscation and diagrams of machines."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.machines.language.diagrams import FORMATS, draw
-    from tideate_core.machines.language.diagrams.dot import quoted
-    from tideate_core.machines.language.diagrams.mermaid import escaped
-    from tideate_core.machines.language.diagrams.page import page
-    from tideate_core.machines.language.diagrams.words import columns, cut, one_line, padded
-    from tideate_core.machines.language.formatting import format_text
-    from tideate_core.machines.language.lexer import Lexer, Token, TokenKind
-    from tideate_core.machines.language.model import (
+    from tideate_core.machines.language.definition import (
         BOUNDARY,
-        Diagnostic,
         MachineDefinition,
         Position,
-        Severity,
         State,
         Transition,
     )
+    from tideate_core.machines.language.diagnostics import (
+        Diagnostic,
+        Severity,
+        explain,
+        explain_all,
+        explanations,
+    )
+    from tideate_core.machines.language.diagram import draw
+    from tideate_core.machines.language.formatting import format_text, write_definition
+    from tideate_core.machines.language.lexer import Lexer, Token, TokenKind
     from tideate_core.machines.language.obfuscation import Obfuscator
     from tideate_core.machines.language.parser import Parsed, Parser, parse
-    from tideate_core.machines.language.rendering import explain, explain_all, explanations
     from tideate_core.machines.language.workflow import (
         EXIT,
         Action,
@@ -34,14 +34,12 @@ if TYPE_CHECKING:
         TransitionResult,
         Workflow,
     )
-    from tideate_core.machines.language.writing import write_definition
 
 __all__ = [
     "Action",
     "BOUNDARY",
     "Diagnostic",
     "EXIT",
-    "FORMATS",
     "Failure",
     "Lexer",
     "MachineDefinition",
@@ -57,19 +55,12 @@ __all__ = [
     "Transition",
     "TransitionResult",
     "Workflow",
-    "columns",
-    "cut",
     "draw",
-    "escaped",
     "explain",
     "explain_all",
     "explanations",
     "format_text",
-    "one_line",
-    "padded",
-    "page",
     "parse",
-    "quoted",
     "write_definition",
 ]
 
@@ -77,53 +68,13 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "diagrams": (
-                "FORMATS",
-                "draw",
-            ),
-            "diagrams.dot": ("quoted",),
-            "diagrams.mermaid": ("escaped",),
-            "diagrams.page": ("page",),
-            "diagrams.words": (
-                "columns",
-                "cut",
-                "one_line",
-                "padded",
-            ),
-            "formatting": ("format_text",),
-            "lexer": (
-                "Lexer",
-                "Token",
-                "TokenKind",
-            ),
-            "model": (
-                "BOUNDARY",
-                "Diagnostic",
-                "MachineDefinition",
-                "Position",
-                "Severity",
-                "State",
-                "Transition",
-            ),
+            "definition": ("BOUNDARY", "MachineDefinition", "Position", "State", "Transition"),
+            "diagnostics": ("Diagnostic", "Severity", "explain", "explain_all", "explanations"),
+            "diagram": ("draw",),
+            "formatting": ("format_text", "write_definition"),
+            "lexer": ("Lexer", "Token", "TokenKind"),
             "obfuscation": ("Obfuscator",),
-            "parser": (
-                "Parsed",
-                "Parser",
-                "parse",
-            ),
-            "rendering": (
-                "explain",
-                "explain_all",
-                "explanations",
-            ),
-            "workflow": (
-                "Action",
-                "EXIT",
-                "Failure",
-                "Success",
-                "TransitionResult",
-                "Workflow",
-            ),
-            "writing": ("write_definition",),
+            "parser": ("Parsed", "Parser", "parse"),
+            "workflow": ("EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow"),
         },
     )

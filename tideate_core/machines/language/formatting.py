@@ -1,4 +1,4 @@
-"""The canonical layout of a `.workflow` text; what it means stays the same.
+"""Formatter of `.workflow` texts and writer of definitions as text; the meaning stays the same.
 
 A transition with its guidance is a group, and between groups stands one empty line; one-line transitions
 may stand together. Comments keep their place, guidance of a block is indented by two spaces, an inline
@@ -7,23 +7,25 @@ guidance stays inline. Line ends are those of the first line.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.errors import InvalidWorkflowFile
-from tideate_core.machines.language.guidance import block_text
-from tideate_core.machines.language.lexer import Lexer, Token, TokenKind
+from tideate_core.machines.language.diagnostics import explain_all
+from tideate_core.machines.language.lexer import BLANKS, Lexer, Token, TokenKind, block_text
 from tideate_core.machines.language.parser import Parser
-from tideate_core.machines.language.rendering import explain_all
-from tideate_core.machines.language.writing import move_text, when_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["format_text"]
+    from tideate_core.machines.language.definition import MachineDefinition, Transition
+
+__all__ = ["format_text", "write_definition"]
+
+INDENT: Final = "  "
 
 
 class _Piece(NamedTuple):
-    """What stays together: a comment, a guidance line or a transition; lines from `first` to `last`."""
+    """A comment, a guidance line or a transition with its block; lines from `first` to `last`."""
 
     kind: TokenKind
     text: str
@@ -45,19 +47,27 @@ def format_text(text: str, label: str = "workflow") -> str:
     return written.replace("\n", "\r\n") if text[first_line - 1 : first_line] == "\r" else written
 
 
+def write_definition(definition: MachineDefinition) -> str:
+    """Write a definition as text; parsing that gives it back, but for its positions.
+
+    That holds for what a parse can give: a state that no transition names is lost.
+    """
+    return "\n".join(_transition_lines(transition) for transition in definition.transitions)
+
+
 def _piece(token: Token) -> _Piece:
     last = token.line
     if token.kind is TokenKind.WHEN:
-        written = when_text(token.text)
+        written = _when_lines(token.text)
     elif token.kind is TokenKind.COMMENT:
         written = token.text
     elif token.kind is not TokenKind.TRANSITION:
         raise ValueError(f"line {token.line} is {token.kind.value}: there is no layout for a mistake")
     else:
-        inline = (token.inline or "").strip(" \t")
+        inline = (token.inline or "").strip(BLANKS)
         guidance = block_text(inline, token.block)
         last += token.block.rstrip(" \t\n").count("\n")
-        written = move_text(token.text, token.target, guidance, inline=bool(inline))
+        written = _move_lines(token.text, token.target, guidance, inline=bool(inline))
     return _Piece(token.kind, written, token.line, last)
 
 
@@ -80,3 +90,31 @@ def _apart(before: _Piece, piece: _Piece) -> bool:
         return False
     grouped = piece.kind is TokenKind.WHEN or (piece.kind is TokenKind.TRANSITION and "\n" in piece.text)
     return grouped or "\n" in before.text
+
+
+def _transition_lines(transition: Transition) -> str:
+    when = f"{_when_lines(transition.when)}\n" if transition.when else ""
+    return f"{when}{_move_lines(transition.source, transition.target, transition.guidance)}\n"
+
+
+def _when_lines(text: str) -> str:
+    """Write guidance lines, without the last newline."""
+    return "\n".join(f": {line}" if line else ":" for line in text.split("\n"))
+
+
+def _move_lines(source: str, target: str, guidance: str, *, inline: bool = False) -> str:
+    """Write a transition and its guidance, without the last newline.
+
+    :param inline: a guidance of one line stands after the `:`.
+    """
+    move = f"{source} to {target}"
+    if not guidance:
+        return move
+    if inline and "\n" not in guidance:
+        return f"{move}: {guidance}"
+    return f"{move}:\n{_indented(guidance)}"
+
+
+def _indented(text: str) -> str:
+    """Write a guidance text as the block that gives it back."""
+    return "\n".join(f"{INDENT}{line}" if line else "" for line in text.split("\n"))

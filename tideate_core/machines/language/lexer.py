@@ -1,6 +1,6 @@
-"""The lines of a `.workflow` text, sorted by what they are.
+"""Lexer of the `.workflow` language: one token for each line, with the guidance block below it.
 
-The language is one of lines, so a token is a line with what hangs on it: a transition comes with its
+The language is one of lines, so a token is a line with all that belongs to it: a transition comes with its
 target, the text after its `:` and the indented block below. One regular expression reads the whole text;
 all its repetitions are possessive, so it never looks at a character twice but for one per line.
 
@@ -13,16 +13,20 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Lexer", "Token", "TokenKind", "plain_text"]
+__all__ = ["BLANKS", "Lexer", "Token", "TokenKind", "block_text", "plain_text"]
+
+BLANKS: Final = " \t"
+_TAB_STOP: Final = 8
+_EMPTY: Final = " \t\n"
 
 
 class TokenKind(Enum):
-    """What a line is."""
+    """The kind of a line."""
 
     TRANSITION = "transition"
     WHEN = "when"
@@ -45,7 +49,7 @@ class Token(NamedTuple):
     target: str = ""
     target_column: int = 0
     inline: str | None = None
-    """What stands after the `:` of a transition or a malformed line; None without a `:`."""
+    """The text after the `:` of a transition or a malformed line; None without a `:`."""
     block: str = ""
     """The indented and blank lines below that `:`, as they stand, a newline before each."""
 
@@ -72,7 +76,7 @@ def plain_text(text: str) -> str:
 
 
 class Lexer:
-    """Makes the tokens of a text; blank lines outside blocks make none."""
+    """Split a text into tokens; blank lines outside blocks make none."""
 
     def __init__(self, text: str) -> None:
         self._text = plain_text(text)
@@ -108,9 +112,49 @@ class Lexer:
                 line += (below or "").count("\n")
 
     def _characters(self) -> Iterator[Token]:
-        """The first forbidden character of each line."""
+        """Yield the first forbidden character of each line."""
         if _FORBIDDEN.search(self._text) is None:
             return
         for number, line in enumerate(self._text.split("\n"), 1):
             if found := _FORBIDDEN.search(line):
                 yield Token(TokenKind.CHARACTER, number, found[0], found.start() + 1)
+
+
+def block_text(inline: str, block: str) -> str:
+    """Return the guidance that stands after a `:` and in the lines below.
+
+    Blank lines at both ends, blanks at the ends of lines and the common indentation are dropped.
+    """
+    first = inline.strip(BLANKS)
+    body = block.rstrip(_EMPTY) if block else ""
+    if not body:
+        return first
+    if first:
+        return f"{first}\n{_dedented(body)}"
+    margin = body[: len(body) - len(body.lstrip(_EMPTY))]
+    if body.count(margin) == body.count("\n") and " \n" not in body and "\t\n" not in body:
+        return body.replace(margin, "\n")[1:]  # what most blocks are; no line is looked at
+    return _dedented(body).lstrip("\n")
+
+
+def _dedented(body: str) -> str:
+    lines = [line.rstrip(BLANKS) for line in body.split("\n")[1:]]
+    indents = {_indent(line) for line in lines if line}
+    margin = len(_common(indents))
+    if not margin:  # tabs here, spaces there: compare what one sees
+        lines = [_indent(line).expandtabs(_TAB_STOP) + line.lstrip(BLANKS) for line in lines]
+        margin = min(len(_indent(line)) for line in lines if line)
+    return "\n".join(line[margin:] for line in lines)
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(BLANKS))]
+
+
+def _common(indents: set[str]) -> str:
+    """Return the common beginning: that of the first and the last in order is that of all."""
+    low, high = min(indents), max(indents)
+    for place, blank in enumerate(low):
+        if blank != high[place]:
+            return low[:place]
+    return low

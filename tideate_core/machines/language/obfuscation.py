@@ -1,4 +1,4 @@
-"""Opaque names for the states of a machine: what leaves shows tokens, the local side keeps the names."""
+"""Obfuscation of state names: keyed tokens in texts and definitions, and their names again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import MachineError, UnknownToken, did_you_mean
-from tideate_core.machines.language.model import BOUNDARY, MachineDefinition, State
+from tideate_core.machines.language.definition import BOUNDARY, MachineDefinition, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ _FOUND_GAP: Final = (
 _EDGE: Final = r"\\?_"
 """An underscore at a name's ends; Markdown may have a backslash before it."""
 _ENDINGS: Final = r"(?:_?\d+)?(?:['\u2019]?s)?"
-"""What a short name may have behind it: a number, the ends of a plural and of a genitive."""
+"""Endings of a short name: a number, the plural and the genitive."""
 _INVISIBLE: Final = re.compile(
     "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]"
 )

@@ -1,4 +1,4 @@
-"""From tokens to a machine's definition, with every mistake of the text on the way.
+"""Parser of the `.workflow` language: from tokens to a definition, with all errors of the text.
 
 The rules beyond the grammar:
 
@@ -14,39 +14,46 @@ The rules beyond the grammar:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tideate_core.errors import InvalidWorkflowFile
-from tideate_core.machines.language.checks import warnings_for
-from tideate_core.machines.language.guidance import block_text
-from tideate_core.machines.language.lexer import Lexer, Token, TokenKind
-from tideate_core.machines.language.mistakes import bad_character, mistake_in, named_in
-from tideate_core.machines.language.model import (
+from tideate_core.errors import InvalidWorkflowFile, did_you_mean
+from tideate_core.machines.language.definition import (
     BOUNDARY,
-    Diagnostic,
     MachineDefinition,
     Position,
     State,
     Transition,
 )
-from tideate_core.machines.language.rendering import explain_all
+from tideate_core.machines.language.diagnostics import Diagnostic, explain_all, warnings_for
+from tideate_core.machines.language.lexer import Lexer, Token, TokenKind, block_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["Parsed", "Parser", "parse"]
+
+_WORD = re.compile(r"[^ \t]+")
+_NO_NAME = re.compile(r"[^A-Za-z0-9_]+")
+_STATE = re.compile(r"\*|[A-Za-z_][A-Za-z0-9_]*")
+_NAME_RULE: Final = "a state is '*' or a name of A-Z, a-z, 0-9 and _ that does not begin with a digit"
+_END: Final = "the end of the line"
+_SHOWN: Final = 40
+_ALIKE: Final = 0.6
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """What was understood of a text, and all that is wrong with it, in its order."""
+    """The definition read from a text, and all diagnostics in the order of the text."""
 
     definition: MachineDefinition
     diagnostics: tuple[Diagnostic, ...]
     text: str = ""
-    """What was parsed; empty where the parser was given tokens."""
+    """The parsed text; empty where the parser was given tokens."""
 
     @cached_property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -88,7 +95,7 @@ class Parser:
         self._indented_line = -1  # no line follows it
 
     def parse(self) -> Parsed:
-        """Return all that was understood and all diagnostics."""
+        """Return the definition and all diagnostics."""
         transition, when = TokenKind.TRANSITION, TokenKind.WHEN
         add, pending = self._add, self._pending
         for token in self._tokens:
@@ -99,7 +106,7 @@ class Parser:
                 pending.append(token)
             elif kind is not TokenKind.COMMENT:
                 self._mistake(token)
-        self._at_the_end()
+        self._check_end()
         definition = MachineDefinition(self._name, self._states, tuple(self._transitions))
         if self._transitions:
             self._diagnostics += warnings_for(definition, self._unsure)
@@ -134,7 +141,7 @@ class Parser:
         return text
 
     def _when(self) -> str:
-        """Take the guidance lines before a transition."""
+        """Return and clear the guidance lines before a transition."""
         pending = self._pending
         if len(pending) == 1:
             text = pending[0].text
@@ -148,14 +155,14 @@ class Parser:
     def _mistake(self, token: Token) -> None:
         if token.kind is TokenKind.CHARACTER:
             self._unreadable.add(token.line)
-            self._diagnostics.append(bad_character(token))
+            self._diagnostics.append(_character_error(token))
             return
-        mistake = mistake_in(token, after_guidance=bool(self._pending))
-        if not self._is_told(token, mistake.diagnostic):
+        mistake = _find_mistake(token, after_guidance=bool(self._pending))
+        if not self._is_reported(token, mistake.diagnostic):
             self._diagnostics.append(mistake.diagnostic)
         source, target = mistake.source, mistake.target
         if mistake.diagnostic.code != "unexpected-indent":
-            self._unsure.update(named_in(token))
+            self._unsure.update(_possible_states(token))
         if mistake.clear and source and target:
             recovered = token._replace(text=source.text, target=target.text, target_column=target.column)
             self._add(recovered)
@@ -168,15 +175,15 @@ class Parser:
                     word.text, State(word.text, position=Position(token.line, word.column))
                 )
 
-    def _is_told(self, token: Token, diagnostic: Diagnostic) -> bool:
-        """One error for a line with a bad character, and one for a run of indented lines."""
+    def _is_reported(self, token: Token, diagnostic: Diagnostic) -> bool:
+        """Tell whether another error covers this one: a bad character, or the indented line above."""
         follows = False
         if diagnostic.code == "unexpected-indent":
             follows = token.line == self._indented_line + 1
             self._indented_line = token.line
         return follows or token.line in self._unreadable
 
-    def _at_the_end(self) -> None:
+    def _check_end(self) -> None:
         if not self._transitions and all(d.severity == "warning" for d in self._diagnostics):
             message = "expected at least one transition, such as '* to start'"
             self._diagnostics.append(Diagnostic(Position(1, 1), 1, "error", "no-transitions", message))
@@ -187,3 +194,124 @@ class Parser:
 
     def _warn(self, position: Position, length: int, code: str, message: str) -> None:
         self._diagnostics.append(Diagnostic(position, length, "warning", code, message))
+
+
+class _Word(NamedTuple):
+    """A piece of a malformed line, `column` from 1."""
+
+    text: str
+    column: int
+
+    @property
+    def is_state(self) -> bool:
+        return _STATE.fullmatch(self.text) is not None
+
+
+class _Mistake(NamedTuple):
+    """A diagnostic, and the states that the line still names; both: the transition is clear."""
+
+    diagnostic: Diagnostic
+    source: _Word | None = None
+    target: _Word | None = None
+    clear: bool = False
+
+
+def _character_error(token: Token) -> Diagnostic:
+    """Describe a character that no line may have."""
+    if token.text == "\r":
+        code, message = (
+            "lone-carriage-return",
+            "a carriage return without a line feed; lines end with \\n or \\r\\n",
+        )
+    else:
+        kind = "lone surrogate" if "\ud800" <= token.text <= "\udfff" else "control character"
+        code, message = "invalid-character", f"{kind} U+{ord(token.text):04X} is not allowed; remove it"
+    return Diagnostic(Position(token.line, token.column), 1, "error", code, message)
+
+
+def _find_mistake(token: Token, *, after_guidance: bool = False) -> _Mistake:
+    """Find the first mistake of a malformed line.
+
+    :param after_guidance: the line follows a guidance line.
+    """
+    if token.text[:1] in (" ", "\t"):
+        return _indented(token, after_guidance=after_guidance)
+    words = [_Word(m[0], m.start() + 1) for m in islice(_WORD.finditer(token.text), 4)]
+    ended = _Word("", len(token.text) + 1)
+    source, to, target, more = (*words, *[ended] * (4 - len(words)))
+    found_end = _END if token.inline is None else "':'"
+    if not source.is_state:
+        return _Mistake(_wrong_name(token, source), target=_state(target))
+    if to.text != "to":
+        return _no_to(token, words, found_end)
+    if not target.text:
+        message = f"expected a state or '*' after 'to', found {found_end}"
+        return _Mistake(_error(token, target, "expected-state", message), source=source)
+    if not target.is_state:
+        return _Mistake(_wrong_name(token, target), source=source)
+    return _Mistake(_too_much(token, target, more), source, target, clear=True)
+
+
+def _possible_states(token: Token) -> Iterator[str]:
+    """Yield the words of a line with a mistake that may have been meant as states, `*` included."""
+    for match in islice(_WORD.finditer(token.text), 4):
+        word = match[0]
+        yield word if word == "*" else _NO_NAME.sub("_", word)
+
+
+def _indented(token: Token, *, after_guidance: bool) -> _Mistake:
+    text = token.text.strip(" \t")
+    start = len(token.text) - len(token.text.lstrip(" \t")) + 1
+    message = "unexpected indentation: " + (
+        "each line of guidance before a transition begins with ':'"
+        if after_guidance
+        else "no transition above opens a guidance block; end that transition with ':' "
+        "if this is guidance, or start the line in the first column"
+    )
+    return _Mistake(_error(token, _Word(text, start), "unexpected-indent", message))
+
+
+def _no_to(token: Token, words: list[_Word], found_end: str) -> _Mistake:
+    source = words[0]
+    if len(words) == 1:
+        place = _Word("", len(token.text) + 1)
+        message = f"expected 'to' after {_shown(source)}, found {found_end}"
+        return _Mistake(_error(token, place, "expected-to", message), source=source)
+    found = words[1]
+    word = found.text[:_SHOWN].lower()
+    hint = did_you_mean(word, get_close_matches(word, ["to"], cutoff=_ALIKE))
+    clear = bool(hint) or not found.is_state
+    if not clear and len(words) > 2:
+        hint = "; guidance stands after a ':' or is indented below a transition that ends with ':'"
+    message = f"expected 'to' after {_shown(source)}, found {_shown(found)}{hint}"
+    diagnostic = _error(token, found, "expected-to", message)
+    if clear and len(words) == 3 and words[2].is_state:
+        return _Mistake(diagnostic, source, words[2], clear=True)
+    return _Mistake(diagnostic)
+
+
+def _too_much(token: Token, target: _Word, more: _Word) -> Diagnostic:
+    rest = token.text[more.column - 1 :].rstrip(" \t")
+    place = _Word(rest, more.column)
+    if more.text.startswith(("#", "//")):
+        message = "a comment stands on a line of its own; move it above the transition"
+        return _error(token, place, "trailing-comment", message)
+    message = f"expected ':' or {_END} after {_shown(target)}, found {_shown(more)}"
+    return _error(token, place, "unexpected-text", message)
+
+
+def _wrong_name(token: Token, word: _Word) -> Diagnostic:
+    return _error(token, word, "invalid-name", f"expected a state, found {_shown(word)}; {_NAME_RULE}")
+
+
+def _error(token: Token, word: _Word, code: str, message: str) -> Diagnostic:
+    return Diagnostic(Position(token.line, word.column), max(1, len(word.text)), "error", code, message)
+
+
+def _state(word: _Word) -> _Word | None:
+    return word if word.is_state else None
+
+
+def _shown(word: _Word) -> str:
+    text = word.text
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…")

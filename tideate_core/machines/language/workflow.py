@@ -1,4 +1,4 @@
-"""The engine of a `.workflow`: which move is allowed, what to do after it, and what comes next."""
+"""Engine of a `.workflow` machine: check a move; return its guidance and the next allowed moves."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from tideate_core.errors import did_you_mean
 from tideate_core.machines import StateMachine
-from tideate_core.machines.language.model import BOUNDARY, MachineDefinition
+from tideate_core.machines.language.definition import BOUNDARY, MachineDefinition
 from tideate_core.machines.language.parser import parse
 
 if TYPE_CHECKING:
     from tideate_core.machines import Table
-    from tideate_core.machines.language.model import Transition
+    from tideate_core.machines.language.definition import Transition
 
 __all__ = ["EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow"]
 
@@ -32,7 +32,7 @@ class Action(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Success:
-    """The move is allowed. `guidance`: what to do now; `valid_actions`: the moves from there."""
+    """The move is allowed. `guidance`: for the next state; `valid_actions`: the moves from there."""
 
     state: str
     next_state: str
@@ -56,9 +56,9 @@ TransitionResult: TypeAlias = Success | Failure
 
 
 class Workflow:
-    """Answers moves by its definition; keeps no position, so any number may use one.
+    """Answer moves by a definition; keeps no position, so any number may use one.
 
-    :param source: the text of a `.workflow` file, or what was parsed from one.
+    :param source: the text of a `.workflow` file, or its parsed definition.
     :raises InvalidWorkflowFile: the text has errors.
     """
 
@@ -70,8 +70,8 @@ class Workflow:
     def name(self) -> str:
         return self.definition.name
 
-    def transition(self, current: str, next: str) -> TransitionResult:  # noqa: A002 - the document's name
-        """Check a move, and tell what to do after it."""
+    def transition(self, current: str, next: str) -> TransitionResult:  # noqa: A002 the public name
+        """Check a move and return its guidance."""
         move = self._moves.get(current, {}).get(next)
         if move is None:
             return Failure(current, self._refusal(current, next), self.valid_actions(current))
@@ -88,7 +88,7 @@ class Workflow:
         return self._actions.get(state, ())
 
     def guidance(self, state: str) -> str:
-        """Return what to do in a state; empty if nothing says it."""
+        """Return the guidance of a state, empty without one."""
         known = self.definition.states.get(state)
         return known.guidance if known else ""
 

@@ -1,4 +1,4 @@
-"""What holds for every table we ship: all of it can be reached, all of it ends, any walk is the model's."""
+"""Properties of every shipped table: all states are reached, all walks end and are those of the model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.machines.model import MOVES, AnyTable, Move, Pair
+from tests.machines.reference_machine import MOVES, AnyTable, Move, Pair
 from tideate_core.machines import EXECUTION_TABLE, PREVIOUS, TASK_TABLE, Choice, ExecutionState, WorkflowState
 
 SHIPPED: dict[str, tuple[AnyTable, str, set[str]]] = {

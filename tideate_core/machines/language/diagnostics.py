@@ -1,20 +1,26 @@
-"""Warnings about a machine as a whole: what can be reached, what ends, what is said twice."""
+"""Diagnostics of a `.workflow` text: warnings about the whole machine; display with a caret."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from dataclasses import dataclass
 from difflib import get_close_matches
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.errors import did_you_mean
-from tideate_core.machines.language.model import BOUNDARY, Diagnostic, Position
+from tideate_core.machines.language.definition import BOUNDARY, Position
+from tideate_core.machines.language.lexer import plain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-    from tideate_core.machines.language.model import MachineDefinition, State, Transition
+    from tideate_core.machines.language.definition import MachineDefinition, State, Transition
 
-__all__ = ["warnings_for"]
+__all__ = ["Diagnostic", "Severity", "explain", "explain_all", "explanations", "warnings_for"]
+
+Severity = Literal["error", "warning"]
 
 _HINTED_STATES: Final = 200
 _HINTED_LENGTH: Final = 80
@@ -23,11 +29,30 @@ _START: Final = Position(1, 1)
 _SOURCE: Final[Callable[[Transition], str]] = attrgetter("source")
 _TARGET: Final[Callable[[Transition], str]] = attrgetter("target")
 
+_TAB: Final = "    "
+_BEFORE: Final = 60
+_SHOWN: Final = 100
+_MOST: Final = 100
+# controls, surrogates, and what reorders a terminal's text
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One mistake or warning: `length` characters from `position`; `code` is stable, for tools."""
+
+    position: Position
+    length: int
+    severity: Severity
+    code: str
+    message: str
+    """The error and the expectation, without the place."""
+
 
 def warnings_for(definition: MachineDefinition, unsure: Collection[str] = ()) -> list[Diagnostic]:
-    """Return what is doubtful about a machine that has transitions.
+    """Return the warnings about a machine that has transitions.
 
-    :param unsure: what lines with mistakes name: the transitions of such states are not all known.
+    :param unsure: names in lines with mistakes: the transitions of such states are not all known.
     """
     unsure = {name for name in unsure if name == BOUNDARY or name in definition.states}
     return [
@@ -81,9 +106,9 @@ def _without_way_out(definition: MachineDefinition, unsure: Collection[str]) -> 
 
 
 def _closure(reached: set[str], definition: MachineDefinition, *, forward: bool) -> set[str]:
-    """Return what the transitions reach from there, or what reaches it.
+    """Return the states reached from there, or those that lead there.
 
-    Most texts tell a machine in its order, and one walk over them finds everything.
+    Most texts have the transitions in the order of the run, and one pass over them finds everything.
     """
     moves: Sequence[Transition] = definition.transitions
     here, there = _SOURCE, _TARGET
@@ -107,7 +132,7 @@ def _closure(reached: set[str], definition: MachineDefinition, *, forward: bool)
 
 
 def _hint(name: str, known: Collection[str], count: int) -> str:
-    """A name that looks like a slip of the pen; not in a text so large that looking would take long."""
+    """Suggest a name that looks like a slip of the pen; not in a text so large that looking takes long."""
     if count * len(known) > _HINTED_STATES or len(name) > _HINTED_LENGTH:
         return ""
     short = [other for other in sorted(known) if len(other) <= _HINTED_LENGTH and other != name]
@@ -116,3 +141,61 @@ def _hint(name: str, known: Collection[str], count: int) -> str:
 
 def _about(state: State, code: str, message: str) -> Diagnostic:
     return Diagnostic(state.position, len(state.name), "warning", code, message)
+
+
+def explain(diagnostic: Diagnostic, text: str, label: str) -> str:
+    """Return `label:LINE:COL: error: message [code]`, the line, and a caret line under it.
+
+    Of a long line the part around the place is shown.
+    """
+    return next(explanations([diagnostic], text, label))
+
+
+def explanations(diagnostics: Iterable[Diagnostic], text: str, label: str) -> Iterator[str]:
+    """Explain any number of diagnostics of one text, each when it is asked for; the text is split once."""
+    lines = plain_text(text).split("\n")
+    if not any(lines):
+        lines = []
+    for diagnostic in diagnostics:
+        yield _explain(diagnostic, lines, label)
+
+
+def explain_all(diagnostics: Sequence[Diagnostic], text: str, label: str) -> list[str]:
+    """Explain many diagnostics of one text; after a hundred, the last item tells how many more there are."""
+    shown = list(explanations(diagnostics[:_MOST], text, label))
+    more = len(diagnostics) - len(shown)
+    return [*shown, f"{label}: and {more} more"] if more else shown
+
+
+def _explain(diagnostic: Diagnostic, lines: list[str], label: str) -> str:
+    line, column = diagnostic.position
+    message = _UNSAFE.sub("\ufffd", diagnostic.message)
+    code = f" [{diagnostic.code}]" if diagnostic.code else ""
+    head = f"{label}:{line}:{column}: {diagnostic.severity}: {message}{code}"
+    if not 1 <= line <= len(lines):
+        return head
+    source = lines[line - 1]
+    start = max(0, column - 1 - _BEFORE)
+    shown = source[start : start + _SHOWN]
+    before = "…" if start else ""
+    after = "…" if start + _SHOWN < len(source) else ""
+    place = column - 1 - start
+    lead = before + _visible(shown[:place])
+    marked = shown[place : place + diagnostic.length]
+    carets = "^" * max(1, _width(_visible(marked)))
+    return f"{head}\n  {before}{_visible(shown)}{after}\n  {' ' * _width(lead)}{carets}"
+
+
+def _visible(text: str) -> str:
+    return _UNSAFE.sub("\ufffd", text.replace("\t", _TAB))
+
+
+def _width(text: str) -> int:
+    """Return the columns of a terminal that the text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

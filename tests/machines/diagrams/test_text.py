@@ -1,82 +1,30 @@
-"""The drawings show the machine: each arrow of a text is followed from its source to its target."""
+"""Diagrams as text: each arrow is followed from its source to its target."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
-from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tideate_core.errors import MachineError
-from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition, draw
-from tideate_core.machines.language.diagrams import FORMATS, Format
+from tests.machines.diagrams.machines import (
+    ENTRY,
+    EXIT,
+    PLANNER,
+    complete,
+    defined,
+    edges_of,
+    machine,
+    machines,
+)
+from tideate_core.machines.language import BOUNDARY, MachineDefinition, Transition, draw
 
-SVG = "{http://www.w3.org/2000/svg}"
 RAILS = str.maketrans("╭╮╰╯├┤▶◀", "╮╭╯╰┤├◀▶")
 CIRCLES = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
 FRAME = re.compile(r"[┌╔╭][─═╌]{10,}[┐╗╮]")
-ENTRY, EXIT = "*entry", "*exit"
-
-
-def machine(*lines: str, name: str = "W", guidance: dict[str, str] | None = None) -> MachineDefinition:
-    """Make a definition of lines like `a > b: when`."""
-    transitions = []
-    for line in lines:
-        found = re.fullmatch(r"(\S+) > (\S+?)(?:: (.*))?", line, re.DOTALL)
-        assert found, line
-        source, target, when = found.groups()
-        transitions.append(Transition(source, target, when or ""))
-    return defined(transitions, name=name, guidance=guidance)
-
-
-def defined(
-    transitions: list[Transition], *, name: str = "W", guidance: dict[str, str] | None = None
-) -> MachineDefinition:
-    names = dict.fromkeys(end for each in transitions for end in each[:2] if end != BOUNDARY)
-    states = {each: State(each, (guidance or {}).get(each, "")) for each in names}
-    return MachineDefinition(name, states, tuple(transitions))
-
-
-PLANNER = machine(
-    "* > initial_loaded",
-    "initial_loaded > continue_project: User wants to continue",
-    "initial_loaded > define_project: There is no project yet, or the user wants a new one",
-    "continue_project > execution: The tasks are defined",
-    "continue_project > refine_tasks: The tasks need work",
-    "continue_project > define_project: The user wants to start afresh",
-    "define_project > refine_project: A first description stands",
-    "define_project > define_project: The answers are not enough, ask again",
-    "refine_project > refine_project: The user asks for changes",
-    "refine_project > create_project: The user accepts the definition",
-    "refine_project > define_project: The user wants another project altogether",
-    "create_project > refine_tasks",
-    "refine_tasks > execution: The tasks are accepted",
-    "refine_tasks > refine_project: The project itself has to change",
-    "execution > execution: A task is done, more are open",
-    "execution > refine_tasks: A task turns out to be too large",
-    "execution > all_tasks_complete: Nothing is open any more",
-    "execution > *: The user pauses",
-    "all_tasks_complete > define_project: New wishes",
-    "all_tasks_complete > *: The user is content",
-    name="PLANNER",
-)
-
-pieces = ["ask", "wider", "日本語", "e\u0301", "🙂", "a:b", "<b>", '"x"', "\\", "#1;"]
-words = st.lists(st.sampled_from(pieces), max_size=9)
-
-
-@st.composite
-def machines(draw_: st.DrawFn) -> MachineDefinition:
-    count = draw_(st.integers(0, 14))
-    longer = draw_(st.sampled_from(["", "_" + "x" * 56]))
-    ends = st.sampled_from([BOUNDARY, *(f"s{number}{longer}" for number in range(count))])
-    transitions = st.lists(st.builds(Transition, ends, ends, words.map(" ".join)), max_size=3 * count + 1)
-    return defined(draw_(transitions))
 
 
 class Tracer:
@@ -213,11 +161,6 @@ def _display_order(definition: MachineDefinition) -> list[str]:
     return [ENTRY, *order[1:], *leaves, *(name for name in definition.states if name not in seen)]
 
 
-def edges_of(definition: MachineDefinition) -> Counter[tuple[str, str]]:
-    pairs = {(each.source, each.target) for each in definition.transitions}
-    return Counter((a if a != BOUNDARY else ENTRY, b if b != BOUNDARY else EXIT) for a, b in pairs)
-
-
 def traced(definition: MachineDefinition, width: int, current: str | None = None) -> Counter[tuple[str, str]]:
     return Tracer(draw(definition, "text", width=width, current=current), definition).edges
 
@@ -262,13 +205,6 @@ def test_forty_states_keep_whole_lines_and_whole_names(prefix: str) -> None:
     assert "(21) " in text
 
 
-def complete(count: int) -> MachineDefinition:
-    """A machine in which each state leads to each, and the first one from the entry and to the exit."""
-    names = [f"s{at}" for at in range(count)]
-    edges = [Transition(source, target, f"why {source}") for source in names for target in names]
-    return defined([Transition(BOUNDARY, "s0"), *edges, Transition("s0", BOUNDARY)])
-
-
 @pytest.mark.slow
 def test_up_to_two_thousand_transitions_are_drawn() -> None:
     definition = defined([Transition(BOUNDARY, f"s{at}") for at in range(2000)])
@@ -303,12 +239,6 @@ def test_a_list_has_a_line_for_each_transition_and_not_much_more() -> None:
     assert text.count("\n") == 1 + 2 + 3000 + 2
     assert text.endswith("\n\n▶ s2999\n")
     assert "\x1b" not in text
-
-
-def test_an_svg_of_too_many_transitions_is_refused_with_the_formats_that_have_them() -> None:
-    with pytest.raises(MachineError, match=r"2,027 transitions.*'dot' or 'mermaid'"):
-        draw(complete(45), "svg")
-    assert draw(complete(45), "dot").count("->") == draw(complete(45), "mermaid").count("-->") == 2027
 
 
 def test_a_narrow_drawing_says_with_numbers_what_it_has_no_room_to_draw() -> None:
@@ -367,138 +297,3 @@ def test_only_the_current_state_has_a_double_frame() -> None:
 
 def test_a_machine_without_states_is_an_entry_alone() -> None:
     assert draw(MachineDefinition("W", {}), "text") == "    ●\n"
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_control_characters_of_a_file_do_not_reach_the_drawing(form: Format) -> None:
-    evil = "red \x1b[31m \x07 \u202e back \r\n over \u2028 line \x9b2J"
-    drawing = draw(machine("* > a", f"a > *: {evil}", guidance={"a": evil}, name=f"n{evil}"), form)
-    assert not [char for char in drawing if char != "\n" and unicodedata.category(char) in ("Cc", "Cf", "Zl")]
-
-
-@pytest.mark.parametrize("form", FORMATS)
-def test_an_unknown_current_state_is_refused_with_the_nearest(form: Format) -> None:
-    with pytest.raises(MachineError, match="did you mean 'execution'"):
-        draw(PLANNER, form, current="exekution")
-
-
-def test_an_unknown_format_is_refused_with_the_nearest() -> None:
-    with pytest.raises(MachineError, match=r"did you mean 'svg'\? \(known: text, mermaid, dot, svg\)"):
-        draw(PLANNER, "svgs")  # type: ignore[arg-type]
-
-
-# what Mermaid's own grammar takes: a label has no `:`, `;` or line end in it, entities are decoded before
-MERMAID = re.compile(
-    r'    state "(?P<label>[^"\n]*)" as (?P<alias>s\d+)'
-    r"|    (?P<source>s\d+|\[\*\]) --> (?P<target>s\d+|\[\*\])(?: : (?P<when>[^:;\n]+))?"
-    r"|    classDef current [a-z:0-9-]+|    class s\d+ current"
-)
-HOSTILE = [
-    "a: b; c # d %% comment --> x",
-    'say "yes" {now} [*] <b>bold</b> <script>alert(1)</script>',
-    "direction LR",
-    "line\nbreak\\n",
-    "1. first - *second* _third_ `fourth` $$x$$",
-    "style x:#fff; end note",
-    "日本語 — «é»",
-]
-KEYWORDS = ["end", "state", "class", "note", "default", "direction", "classDef", "fork", "as", "style", "_x_"]
-
-
-def decoded(text: str) -> str:
-    return re.sub(r"⟪(\d+)⟫", lambda match: chr(int(match[1])), text)
-
-
-def pairs_of(definition: MachineDefinition) -> list[tuple[str, str]]:
-    return [(each.source, each.target) for row in definition.outgoing.values() for each in row]
-
-
-@pytest.mark.parametrize("when", [*HOSTILE, ""])
-def test_mermaid_keeps_every_edge_and_every_word(when: str) -> None:
-    definition = machine("* > end", *(f"end > {word}: {when}" for word in KEYWORDS), "end > *")
-    first, *lines = draw(definition, "mermaid", current="state").splitlines()
-    assert first == "stateDiagram-v2"
-    found = [MERMAID.fullmatch(re.sub(r"#(\d+);", r"⟪\1⟫", line)) for line in lines]
-    assert all(found), lines
-    parts = [each.groupdict() for each in found if each]
-    names = {each["alias"]: decoded(each["label"]) for each in parts if each["alias"]} | {"[*]": "*"}
-    edges = [each for each in parts if each["source"]]
-    assert [(names[each["source"]], names[each["target"]]) for each in edges] == pairs_of(definition)
-    assert {decoded(each["when"] or "") for each in edges} == {"", " ".join(when.split())}
-    # these make a statement, a comment or a broken entity of any line that they are in
-    assert not re.search(r"direction\s+(TB|BT|LR|RL)|%%|style.*:\S*#.*;", "\n".join(lines), re.IGNORECASE)
-
-
-def test_long_labels_are_shortened_in_mermaid_and_dot() -> None:
-    definition = machine("* > a", "a > *: " + "very " * 100)
-    assert max(map(len, draw(definition, "mermaid").splitlines())) < 90
-    assert re.findall(r'label="([^"]*)…"', draw(definition, "dot"))[:1] == [("very " * 12).strip()]
-
-
-# the DOT language: a quoted string ends at the first quote without a backslash before it
-DOT_STRING = r'"((?:[^"\\\n]|\\.)*)"'
-
-
-@pytest.mark.parametrize("when", HOSTILE)
-def test_dot_keeps_every_edge_and_every_word(when: str) -> None:
-    lines = ["* > node", *(f"node > {word}: {when}" for word in KEYWORDS), "node > *"]
-    definition = machine(*lines, name='a"b\\')
-    text = draw(definition, "dot")
-    assert text.startswith('digraph "a\\"b\\\\" {\n')
-    names = dict(re.findall(rf"^    (s\d+) \[label={DOT_STRING}", text, re.MULTILINE))
-    names |= {"entry": "*", "exit": "*"}
-    label = rf"(?: \[label={DOT_STRING}, tooltip={DOT_STRING}\])?"
-    edges = re.findall(rf"^    (\w+) -> (\w+){label};$", text, re.MULTILINE)
-    assert [(names[source], names[target]) for source, target, *_ in edges] == pairs_of(definition)
-    expected = " ".join(when.split()).replace("\\", "\\\\").replace('"', '\\"')
-    assert {tip for *_, tip in edges} == {"", expected}
-    assert "entry [shape=point" in text
-    assert "exit [shape=doublecircle" in text
-
-
-def test_dot_without_an_exit_has_none() -> None:
-    assert "exit" not in draw(machine("* > a"), "dot")
-
-
-@pytest.mark.slow
-@settings(max_examples=100, deadline=None)
-@given(machines())
-def test_an_svg_is_valid_and_its_words_fit_their_boxes(definition: MachineDefinition) -> None:
-    root = ET.fromstring(draw(definition, "svg"))
-    width, height = (float(root.get(side, "")) for side in ("width", "height"))
-    frames = [_frame(box) for box in root.iter(f"{SVG}rect") if "box" in box.get("class", "").split()]
-    for text in root.iter(f"{SVG}text"):
-        if text.get("class") not in ("title", "when"):
-            continue
-        x, y, length = (float(text.get(key, "")) for key in ("x", "y", "textLength"))
-        shown = "".join(title.tail or "" for title in text.iter(f"{SVG}title"))
-        assert length == pytest.approx(cell_len(shown) * 7.8, abs=0.1)
-        assert any(box[0] <= x and x + length <= box[1] and box[2] <= y <= box[3] for box in frames)
-    assert all(min(box) >= 0 and box[1] <= width and box[3] <= height for box in frames)
-
-
-def _frame(box: ET.Element) -> tuple[float, float, float, float]:
-    x, y, width, height = (float(box.get(key, "")) for key in ("x", "y", "width", "height"))
-    return x, x + width, y, y + height
-
-
-def test_an_svg_has_each_arrow_and_is_self_contained() -> None:
-    text = draw(PLANNER, "svg", current="execution")
-    root = ET.fromstring(text)
-    heads = [each for each in root.iter(f"{SVG}path") if each.get("class", "").startswith("head")]
-    joints = [each for each in root.iter() if each.get("class", "").startswith("joint")]
-    loops = [each for each in root.iter(f"{SVG}title") if (each.tail or "").startswith("↺")]
-    # arrows to one target share a head, each further one joins at a joint
-    assert len(heads) + len(joints) + len(loops) == len(PLANNER.transitions)
-    assert [each for each in root.iter() if each.get("class") == "box current"]
-    assert not re.search(r"<script|href|url\(|@import|onload", text)
-    assert "prefers-color-scheme: dark" in text
-
-
-def test_an_svg_shows_the_whole_words_as_tooltips() -> None:
-    when = "R&D says <yes> " + "very " * 40 + '"loudly"'
-    definition = machine("* > a", f"a > *: {when}", guidance={"a": "Do & tell."})
-    root = ET.fromstring(draw(definition, "svg"))
-    titles = [each.text for each in root.iter(f"{SVG}title")]
-    assert f"→ ◉: {when}" in titles
-    assert "a: Do & tell." in titles

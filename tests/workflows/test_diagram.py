@@ -1,4 +1,4 @@
-"""Steps as drawings: what is where, and that nothing in a file steers what shows them."""
+"""Diagrams of steps: batches and dependencies in all formats, and no format obeys what a file says."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tideate_core.errors import InvalidInput
-from tideate_core.workflows import WorkflowDefinition, dependency_graph
-from tideate_core.workflows.drawing import Format, draw_steps
-from tideate_core.workflows.drawing.layers import lay_out_layers
+from tideate_core.machines.diagrams import FORMATS, Format
+from tideate_core.workflows import WorkflowDefinition, draw_steps
 
-FORMATS: tuple[Format, ...] = ("text", "mermaid", "dot", "svg")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -81,46 +79,34 @@ def test_dot_has_the_batches_on_one_height_and_all_edges() -> None:
     assert drawing.count(" -> ") == 7
 
 
-def test_the_svg_has_a_box_for_each_step_and_a_line_for_each_dependency() -> None:
+def test_the_svg_has_a_box_for_each_step_and_an_arrow_for_each_dependency() -> None:
     root = ElementTree.fromstring(draw_steps(REPORT, "svg", current="draft"))
     boxes = [box.get("class") for box in root.iter(f"{SVG}rect") if "box" in (box.get("class") or "")]
     assert sorted(filter(None, boxes)) == ["box"] * 5 + ["box current"]
-    assert sum(path.get("class") == "line" for path in root.iter(f"{SVG}path")) == 7
+    # arrows to one step share a head, each further one joins at a joint
+    classes = [element.get("class", "").split()[:1] for element in root.iter()]
+    assert classes.count(["head"]) + classes.count(["joint"]) == 7
     batches = [text.text for text in root.iter(f"{SVG}text") if text.get("class") == "batch"]
     assert batches == ["1", "2", "3", "4", "5"]
+    details = [text for text in root.iter(f"{SVG}text") if text.get("class") == "detail"]
+    assert "tool git/log" in {title.tail for text in details for title in text}
 
 
-def test_boxes_of_the_svg_stay_apart_and_on_the_paper() -> None:
+def test_boxes_of_the_svg_stay_apart_and_on_the_paper_and_nearer_within_a_batch() -> None:
     wide = workflow(step("a"), *(step(f"b{at}" + "x" * at, "a") for at in range(12)), step("c", "a", "b3xxx"))
     root = ElementTree.fromstring(draw_steps(wide, "svg"))
-    rows: dict[float, list[tuple[float, float]]] = {}
-    for box in root.iter(f"{SVG}rect"):
-        if box.get("class") == "box":
-            x, width = float(box.get("x", "")), float(box.get("width", ""))
-            rows.setdefault(float(box.get("y", "")), []).append((x, x + width))
-    assert sorted(map(len, rows.values())) == [1, 1, 12]
-    for row in rows.values():
-        row.sort()
-        assert row[0][0] >= 0
-        assert row[-1][1] <= float(root.get("width", ""))
-        assert all(one[1] < other[0] for one, other in pairwise(row))
-
-
-def test_an_edge_that_passes_a_row_goes_beside_its_steps() -> None:
-    graph = dependency_graph(workflow(step("a"), step("b", "a"), step("c", "a", "b")).steps)
-    layers = lay_out_layers(graph, dict.fromkeys("abc", 100.0), 20.0)
-    (way,) = [way for way in layers.edges if len(way) == 3]
-    (box,) = [point for point in layers.rows[1] if point.step]
-    assert [point.step for point in way] == ["a", "", "c"]
-    assert abs(way[1].x - box.x) >= (box.width + way[1].width) / 2 + 19.9
-
-
-def test_lines_that_need_not_cross_do_not() -> None:
-    steps = [step("a"), step("b"), step("b2", "b"), step("a2", "a")]
-    graph = dependency_graph(workflow(*steps, step("a3", "a2"), step("b3", "b2")).steps)
-    layers = lay_out_layers(graph, dict.fromkeys(graph.nodes, 50.0), 20.0)
-    sides = [[point.step[0] for point in sorted(row, key=lambda point: point.x)] for row in layers.rows]
-    assert sides[0] == sides[1] == sides[2]
+    boxes = [
+        [float(box.get(key, "")) for key in ("x", "y", "width", "height")]
+        for box in root.iter(f"{SVG}rect")
+        if box.get("class") == "box"
+    ]
+    assert len(boxes) == 14
+    for x, y, width, height in boxes:
+        assert 0 <= x < x + width <= float(root.get("width", ""))
+        assert 0 <= y < y + height <= float(root.get("height", ""))
+    gaps = [below[1] - above[1] - above[3] for above, below in pairwise(boxes)]
+    assert min(gaps) > 0
+    assert gaps[0] == gaps[-1] > max(gaps[1:-1])
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -145,7 +131,8 @@ def test_a_step_that_is_not_there_is_told_with_the_nearest() -> None:
 
 
 def test_too_much_for_an_svg_is_told_and_listed_as_text() -> None:
-    many = workflow(*(step(f"s{at}", *([f"s{at - 1}", "s0"] if at > 1 else [])) for at in range(200)))
-    with pytest.raises(InvalidInput, match="too large for an SVG: 200 steps and 396 dependencies"):
+    many = workflow(*(step(f"s{at}", *(f"s{other}" for other in range(at))) for at in range(64)))
+    with pytest.raises(InvalidInput, match="too large for an SVG: 64 steps and 2,016 dependencies"):
         draw_steps(many, "svg")
-    assert draw_steps(many, "text").count("\n") > 200
+    assert draw_steps(many, "text").count("\n") == 2 + 2 * 64 - 1
+    assert draw_steps(many, "dot").count(" -> ") == 2016

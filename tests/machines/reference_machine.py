@@ -1,4 +1,4 @@
-"""The machine once more, in ten lines that look at nothing but the table, and walks to compare the two."""
+"""Reference model of a state machine in ten lines, random tables, and random walks."""
 
 from __future__ import annotations
 

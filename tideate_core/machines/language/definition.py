@@ -1,20 +1,18 @@
-"""What a `.workflow` file says: states, transitions, guidance, and where each stands."""
+"""Definition of a machine: states, transitions, guidance, and their positions in the `.workflow` text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BOUNDARY", "Diagnostic", "MachineDefinition", "Position", "Severity", "State", "Transition"]
+__all__ = ["BOUNDARY", "MachineDefinition", "Position", "State", "Transition"]
 
 BOUNDARY: Final = "*"
-"""How a file writes both the entry (as a source) and the exit (as a target); it is no state."""
-
-Severity = Literal["error", "warning"]
+"""The sign for both the entry (as a source) and the exit (as a target); it is no state."""
 
 
 class Position(NamedTuple):
@@ -22,18 +20,6 @@ class Position(NamedTuple):
 
     line: int
     column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnostic:
-    """One mistake or warning: `length` characters from `position`; `code` is stable, for tools."""
-
-    position: Position
-    length: int
-    severity: Severity
-    code: str
-    message: str
-    """What is wrong and what was expected, without the place."""
 
 
 class Transition(NamedTuple):
@@ -49,7 +35,7 @@ class Transition(NamedTuple):
 
     @property
     def source_at(self) -> Position:
-        """Where the transition begins: always in the first column."""
+        """The position of the source: always in the first column."""
         return Position(self.line, 1)
 
     @property

@@ -1,4 +1,4 @@
-"""The written form of a machine: JSON with a version; reading it checks shape and types, nothing more."""
+"""Serialization of state machines as versioned JSON; reading checks shape and types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Entry = tuple[str, str, str, float]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a machine writes down of itself."""
+    """The serialized part of a machine."""
 
     state: str
     history: Sequence[Entry]
@@ -44,7 +44,7 @@ def write_record(record: Record) -> str:
 
 
 def read_record(text: str) -> Record:
-    """Read what `write_record` wrote.
+    """Read a record that `write_record` made.
 
     :raises InvalidMachineRecord: it is not JSON, of another version, or not of this shape.
     """

@@ -1,4 +1,4 @@
-"""Warnings about what is allowed and still doubtful."""
+"""Warnings about valid but doubtful machines."""
 
 from __future__ import annotations
 

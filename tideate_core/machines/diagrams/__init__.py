@@ -1,0 +1,40 @@
+"""Diagrams of state machines and of graphs of steps: text, SVG, Mermaid and DOT from one model."""
+
+from __future__ import annotations
+
+from tideate_core.errors import MachineError, did_you_mean
+from tideate_core.machines.diagrams.labels import one_line
+from tideate_core.machines.diagrams.model import FORMATS, Diagram, Edge, Format, Kind, Node
+
+__all__ = ["Diagram", "Edge", "FORMATS", "Format", "Kind", "Node", "draw_diagram", "one_line"]
+
+
+def draw_diagram(diagram: Diagram, format: Format, width: int = 80) -> str:  # noqa: A002 the field's word
+    """Draw a diagram; the result ends with a line end.
+
+    Of more than two thousand edges the text is a list, and its first line says so.
+
+    :param width: of the text, in columns; less than 20 counts as 20.
+    :raises MachineError: there is no such format, or the diagram is too large for an SVG.
+    """
+    # here, because few of those who know the formats draw
+    match format:
+        case "text":
+            from tideate_core.machines.diagrams.text import draw_text
+
+            return draw_text(diagram, width)
+        case "mermaid":
+            from tideate_core.machines.diagrams.notations import draw_mermaid
+
+            return draw_mermaid(diagram)
+        case "dot":
+            from tideate_core.machines.diagrams.notations import draw_dot
+
+            return draw_dot(diagram)
+        case "svg":
+            from tideate_core.machines.diagrams.svg import draw_svg
+
+            return draw_svg(diagram)
+        case _:
+            known = ", ".join(FORMATS)
+            raise MachineError(f"unknown format {format!r}{did_you_mean(format, FORMATS)} (known: {known})")

@@ -1,0 +1,109 @@
+"""Text of diagrams: cleaned of control characters, measured in columns, cut; labels of boxes and arrows."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.machines.diagrams.layout import Route
+from tideate_core.machines.diagrams.model import Kind
+
+if TYPE_CHECKING:
+    from tideate_core.machines.diagrams.layout import Arrow, Box, Layout
+
+__all__ = ["UNREACHABLE", "arrow_label", "box_columns", "columns", "cut", "one_line", "padded", "title_label"]
+
+UNREACHABLE: Final = "unreachable:"
+"""Stands above the boxes to which no path leads from the entry."""
+LEAST: Final = 8
+"""Columns that the text of a box has at least."""
+
+# all but letters of Latin alphabets and arrows: what may take no column, or two
+_UNUSUAL: Final = re.compile("[^\x00-\u02ff\u2190-\u21ff]")
+_SIGNS: Final = {Kind.ENTRY: "●", Kind.EXIT: "◉"}
+_CIRCLES: Final = "①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳"
+
+
+def one_line(text: str) -> str:
+    """Return the text on one line. Control and format characters go: a file is never a terminal's master."""
+    text = " ".join(text.split())
+    if text.isascii() and text.isprintable():
+        return text
+    kept = (char for char in text if _is_drawn(char))
+    return " ".join("".join(kept).split())
+
+
+def columns(text: str) -> int:
+    """Count the columns that a cleaned text takes in a terminal."""
+    return len(text) + sum(_columns(char) - 1 for char in _UNUSUAL.findall(text))
+
+
+def cut(text: str, room: int) -> str:
+    """Return the text if it fits, or as much of it as does, and an ellipsis."""
+    if columns(text) <= room:
+        return text
+    taken = 0
+    for at, char in enumerate(text):
+        taken += _columns(char)
+        if taken > room - 1:
+            return text[:at].rstrip() + "…"[: max(room, 0)]
+    return text
+
+
+def padded(text: str, room: int) -> str:
+    """Return the text cut or filled up to exactly so many columns."""
+    text = cut(text, room)
+    return text + " " * (room - columns(text))
+
+
+def title_label(layout: Layout, box: Box) -> str:
+    """Return the text at the top of a box."""
+    if box.node.kind is Kind.NODE:
+        return _name(layout, box.at)
+    sign = _SIGNS[box.node.kind]
+    return f"{sign} {_number(layout.numbers[box.at])}" if box.at in layout.numbers else sign
+
+
+def arrow_label(layout: Layout, arrow: Arrow) -> str:
+    """Return the line of an arrow in its source's box."""
+    label = one_line(arrow.label)
+    if arrow.route is Route.SELF:
+        return f"↺ {label}".rstrip()
+    name = _name if arrow.route is Route.NUMBERED else _plain_name
+    target = name(layout, arrow.target)
+    return f"→ {target}: {label}" if label else f"→ {target}"
+
+
+def box_columns(layout: Layout) -> int:
+    """Return the columns of text that the boxes need to cut nothing."""
+    lines = [title_label(layout, box) for box in layout.boxes]
+    lines += [one_line(words) for box in layout.boxes for _, words in box.details]
+    arrows = (arrow for box in layout.boxes for arrow in box.arrows)
+    lines += [arrow_label(layout, arrow) for arrow in arrows if arrow.row is not None]
+    return max(LEAST, *map(columns, lines))
+
+
+def _name(layout: Layout, at: int) -> str:
+    name = _plain_name(layout, at)
+    return f"{_number(layout.numbers[at])} {name}" if at in layout.numbers else name
+
+
+def _plain_name(layout: Layout, at: int) -> str:
+    node = layout.boxes[at].node
+    return one_line(node.name) if node.kind is Kind.NODE else _SIGNS[Kind.EXIT]
+
+
+def _number(number: int) -> str:
+    return _CIRCLES[number - 1] if number <= len(_CIRCLES) else f"({number})"
+
+
+def _is_drawn(char: str) -> bool:
+    # selectors make a sign two columns wide in some terminals and one in others
+    return unicodedata.category(char)[0] != "C" and not "\ufe00" <= char <= "\ufe0f"
+
+
+def _columns(char: str) -> int:
+    if unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
