@@ -180,7 +180,7 @@ def within_time(work: Any) -> Any:
 def parsed(text: str, kind: FileFormat) -> bool:
     """Read and check a file within the time; say whether it is a definition."""
     found = within_time(lambda: WorkflowParser().parse(text, format=kind, name="w", path="w"))
-    told = [mistake.told("w") for mistake in found.mistakes]
+    told = [mistake.describe("w") for mistake in found.mistakes]
     assert sum(map(len, told)) < 200_000
     return not told
 

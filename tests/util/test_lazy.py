@@ -29,6 +29,7 @@ LIBRARIES = frozenset(
         "httpx2",
         "jinja2",
         "jsonschema",
+        "markdown_it",
         "mcp",
         "openai",
         "pydantic_ai",

@@ -35,7 +35,7 @@ def parse(text: str | bytes, kind: FileFormat = "yaml", name: str = "look_over")
 
 
 def told(text: str | bytes, kind: FileFormat = "yaml") -> list[str]:
-    return [mistake.told("f") for mistake in parse(text, kind).mistakes]
+    return [mistake.describe("f") for mistake in parse(text, kind).mistakes]
 
 
 def one(text: str | bytes, kind: FileFormat = "yaml") -> str:

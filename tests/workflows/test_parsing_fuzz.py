@@ -15,8 +15,7 @@ from ruamel.yaml.error import YAMLError
 
 from tideate_core.workflows.json_reader import read_json
 from tideate_core.workflows.parsing import FileFormat, WorkflowParser
-from tideate_core.workflows.yaml_reader import PARSER_SLIPS
-from tideate_core.workflows.yaml_scanner import events_of
+from tideate_core.workflows.yaml_reader import PARSER_SLIPS, read_yaml
 
 if TYPE_CHECKING:
     from tideate_core.workflows.positions import Located
@@ -90,35 +89,31 @@ def test_any_bytes_give_a_definition_or_mistakes(data: bytes) -> None:
 
 
 @RELAXED
-@given(TEXTS)
-def test_the_faster_scanner_reads_what_ruamel_reads(text: str) -> None:
-    assert seen(events_of(text)) == seen(YAML(typ="safe", pure=True).parse(text))
-
-
-def seen(events: Any) -> list[Any]:
-    found: list[Any] = []
+@given(VALUES, st.sampled_from([None, 2]))
+def test_yaml_is_read_as_ruamel_reads_it(given_value: Any, indent: int | None) -> None:
+    text = json.dumps(given_value, indent=indent, ensure_ascii=False)
+    root, problems = read_yaml(text)
     try:
-        for event in events:
-            place = (
-                event.start_mark.index,
-                event.end_mark.index,
-                event.start_mark.line,
-                event.start_mark.column,
-            )
-            found.append(
-                (
-                    type(event).__name__,
-                    place,
-                    getattr(event, "value", None),
-                    str(event.tag if hasattr(event, "tag") else ""),
-                )
-            )
-    except YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        found.append((getattr(error, "problem", None), mark and mark.index))
-    except PARSER_SLIPS as error:
-        found.append(type(error))
-    return found
+        expected = YAML(typ="safe", pure=True).load(text)
+    except YAMLError:  # not every character that JSON may have
+        assert problems
+    else:
+        assert not problems
+        assert root is not None
+        assert root.value == expected
+
+
+@RELAXED
+@given(TEXTS)
+def test_a_text_is_yaml_where_ruamel_reads_it(text: str) -> None:
+    root, problems = read_yaml(text)
+    try:
+        yaml = YAML(typ="safe", pure=True)
+        yaml.composer.warn_double_anchors = False
+        yaml.compose(text)
+    except (YAMLError, *PARSER_SLIPS):
+        assert root is None
+    assert problems or root is not None
 
 
 KEYS = ["id", "name", "agent", "agentId", "task", "handler", "tool", "workflow", "machine", "dependencies", "when",

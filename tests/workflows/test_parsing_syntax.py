@@ -14,7 +14,7 @@ from tideate_core.workflows.yaml_reader import read_yaml
 
 def told(text: str, kind: FileFormat = "yaml") -> list[str]:
     parsed = WorkflowParser().parse(text, format=kind, name="w", path="f")
-    return [mistake.told("f") for mistake in parsed.mistakes]
+    return [mistake.describe("f") for mistake in parsed.mistakes]
 
 
 @pytest.mark.parametrize(

@@ -1,21 +1,20 @@
-"""Puts an entry into a changelog, and ticks items of a checklist: by rules, not by a model."""
+"""Edits of a changelog and a checklist by rules: add an entry, tick items."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.gates import SECTIONS, headings, prose_lines, task_items
+from tideate_core.gates import SECTIONS, is_unreleased
+from tideate_core.util.markdown import read_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from tideate_core.gates import Heading
+    from tideate_core.util.markdown import Heading, Markdown
 
 __all__ = ["add_entry", "tick_items"]
 
-_UNRELEASED: Final = re.compile(r"\[?unreleased\]?(?:\([^)]{0,300}\))?$", re.IGNORECASE)
-_BULLET: Final = re.compile(r"(?P<mark>[-*+])[ \t]+\S")
 _REFERENCE: Final = re.compile(r"[ \t]{0,3}\[[^\]]{1,300}\]:")
 _BOX: Final = re.compile(r"\[ \]")
 
@@ -32,31 +31,27 @@ def add_entry(text: str, section: str, entry: str) -> str:
     lines = text.split("\n")
     end = "\r" if 2 * sum(line.endswith("\r") for line in lines) > len(lines) else ""
     lines = [line.removesuffix("\r") for line in lines] if end else lines
-    lines = _with_entry(lines, section, f"{_mark(lines)} {entry}")
-    return (
-        f"{end}\n".join(lines)
-        if not end
-        else "\n".join(f"{line}{end}" for line in lines[:-1]) + f"\n{lines[-1]}"
-    )
+    return f"{end}\n".join(_with_entry(lines, section, entry))
 
 
-def _mark(lines: list[str]) -> str:
-    """Return what the changelog's items begin with."""
-    return next((match["mark"] for line in lines if (match := _BULLET.match(line))), "-")
+def _bullet(document: Markdown) -> str:
+    """Return the character that the changelog's items begin with."""
+    return next((item.bullet for item in document.items if item.bullet in "-*+"), "-")
 
 
-def _with_entry(lines: list[str], section: str, item: str) -> list[str]:
+def _with_entry(lines: list[str], section: str, entry: str) -> list[str]:
     if not any(line.strip() for line in lines):
         lines = ["# Changelog"]
-    heads = headings("\n".join(lines))
-    unreleased = next((head for head in heads if head.level == 2 and _UNRELEASED.match(head.text)), None)
+    document = read_markdown("\n".join(lines))
+    item = f"{_bullet(document)} {entry}"
+    releases = [head for head in document.headings if head.level == 2]
+    unreleased = next((head for head in releases if is_unreleased(head.title)), None)
     if unreleased is None:
         block = ["## [Unreleased]", "", f"### {section}", "", item]
-        first = next((head.line - 1 for head in heads if head.level == 2), _end(lines, 0, len(lines)))
+        first = releases[0].start if releases else _end(lines, 0, len(lines))
         return _put(lines, first, block)
-    following = (head.line - 1 for head in heads if head.line > unreleased.line and head.level <= 2)
-    last = _end(lines, unreleased.line, next(following, len(lines)))
-    own = [head for head in heads if head.level == 3 and unreleased.line < head.line <= last]
+    last = _end(lines, unreleased.line, unreleased.end)
+    own = [head for head in document.headings if head.level == 3 and unreleased.line < head.line <= last]
     return _in_release(lines, own, section, item, last)
 
 
@@ -67,14 +62,14 @@ def _in_release(lines: list[str], own: list[Heading], section: str, item: str, l
     :param last: the line after the release's last one that is not blank, 0-based.
     """
     for at, head in enumerate(own):
-        if head.text.casefold() == section.casefold():
-            stop = own[at + 1].line - 1 if at + 1 < len(own) else last
+        if head.title.casefold() == section.casefold():
+            stop = own[at + 1].start if at + 1 < len(own) else last
             place = _end(lines, head.line, stop)
             if place == head.line:  # nothing stands below it yet
                 return _put(lines, place, [item])
             return [*lines[:place], item, *lines[place:]]
     order = {name: number for number, name in enumerate(SECTIONS)}
-    later = (head.line - 1 for head in own if order.get(head.text, -1) > order[section])
+    later = (head.start for head in own if order.get(head.title, -1) > order[section])
     return _put(lines, next(later, last), [f"### {section}", "", item])
 
 
@@ -97,9 +92,8 @@ def _put(lines: list[str], at: int, block: list[str]) -> list[str]:
 
 def tick_items(text: str, numbers: Collection[int]) -> str:
     """Return a checklist in which the items on these lines (1-based) are checked; nothing else is changed."""
-    items = {item.line for item in task_items(text) if not item.checked}
-    prose = {number for number, _ in prose_lines(text)}
+    unticked = {item.line for item in read_markdown(text).tasks if not item.checked}
     lines = text.split("\n")
-    for number in set(numbers) & items & prose:
+    for number in unticked.intersection(numbers):
         lines[number - 1] = _BOX.sub("[x]", lines[number - 1], count=1)
     return "\n".join(lines)

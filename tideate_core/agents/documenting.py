@@ -18,7 +18,8 @@ from tideate_core.agents.shown import named_files, read_if_there, real_names
 from tideate_core.agents.tidy import tidy_line
 from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
-from tideate_core.gates import DocumentationResult, has_entry, same_words
+from tideate_core.gates import DocumentationResult, has_entry
+from tideate_core.util.markdown import plain_words, read_markdown
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from tideate_core.agents.asking import Asking
     from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
-    from tideate_core.gates import ExecutionPlan, TaskItem
+    from tideate_core.gates import ExecutionPlan
+    from tideate_core.util.markdown import ListItem
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 
@@ -165,7 +167,7 @@ class _Documentation:
 
     def _mistakes(self, answer: DocumentationAnswer) -> list[str]:
         wrong = []
-        if self._records.changelog and not same_words(_entry_of(answer)):
+        if self._records.changelog and not plain_words(_entry_of(answer)):
             wrong.append("it has no entry for the changelog")
         count = len(self._records.open_items)
         wrong += [f"there is no item {number}" for number in answer.items if not 1 <= number <= count]
@@ -176,10 +178,10 @@ class _Documentation:
 
     def _log(self, answer: DocumentationAnswer) -> None:
         changelog, entry = self._records.changelog, _entry_of(answer)
-        if changelog is None or not same_words(entry):
+        if changelog is None or not plain_words(entry):
             return
         self._entry = entry
-        if has_entry(changelog.text, None, entry, None):
+        if has_entry(read_markdown(changelog.text), None, entry, None):
             self._notes.append(f"{changelog.path} has this entry already")
             return
         self._change(changelog, add_entry(changelog.text, answer.section, entry))
@@ -197,10 +199,10 @@ class _Documentation:
         if not chosen:
             return
         self._change(checklist, tick_items(checklist.text, chosen))
-        still_open = {same_words(item.text) for item in items if item.line not in chosen}
+        still_open = {plain_words(item.text) for item in items if item.line not in chosen}
         ticked = [item.text for item in items if item.line in chosen]
         # by its words an item that stands there twice cannot be told from the one that stays open
-        self._items = [text for text in ticked if same_words(text) not in still_open]
+        self._items = [text for text in ticked if plain_words(text) not in still_open]
 
     def _change(self, source: Source, after: str) -> None:
         if after != source.text:
@@ -250,15 +252,9 @@ def _entry_of(answer: DocumentationAnswer) -> str:
     return tidy_line(answer.entry).lstrip("-*+# ")
 
 
-def _open_part(item: TaskItem, items: Sequence[TaskItem], chosen: set[int]) -> TaskItem | None:
+def _open_part(item: ListItem, items: Sequence[ListItem], chosen: set[int]) -> ListItem | None:
     """Return an open part of an item that is not going to be checked.
 
     :param items: all open ones.
     """
-    for part in items:
-        if part.line > item.line:
-            if part.indent <= item.indent:
-                return None
-            if part.line not in chosen:
-                return part
-    return None
+    return next((part for part in items if item.has_part(part) and part.line not in chosen), None)

@@ -1,4 +1,4 @@
-"""A plan as a Markdown document that a person may edit, and back.
+"""Plan documents: write a plan as Markdown that a person may edit, and read it back.
 
 ::
 
@@ -18,30 +18,54 @@
 
     ## Rollback strategy
 
-    How it is taken back.
+    How it is undone.
 
 Lines that begin with `>` are remarks and not part of the plan. A line of a text that would be read as
 something else begins with a backslash, which is left out. What is not a simple name is in JSON's quotes.
+
+The document is read by lines and not as CommonMark: every plan must come back as it was written, also one
+whose texts hold an unclosed fence, a rule or a list of any depth.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.plan_reading import STEP, SUB_ITEM, read_plan
+from tideate_core.errors import InvalidInput, did_you_mean
+from tideate_core.gates import ExecutionPlan, PlanStep
 
 if TYPE_CHECKING:
-    from tideate_core.gates import AuditReport, ExecutionPlan, PlanStep
+    from collections.abc import Iterator
+
+    from tideate_core.gates import AuditReport
 
 __all__ = ["parse_plan_document", "plan_as_markdown"]
 
+_STEP: Final = re.compile(r"\*\*(?P<type>[^*]+)\*\*(?:[ \t]+(?P<rest>.*))?$", re.DOTALL)
+"""The words of a step's item: its type, and what is to be done."""
+_SUB_ITEM: Final = re.compile(
+    r"[-*+][ \t]+(?P<key>files|type)[ \t]*:(?P<rest>.*)$", re.IGNORECASE | re.DOTALL
+)
+
+_HEADING: Final = re.compile(r"##(?!#)[ \t]*(?P<name>.*?)[ \t]*#*[ \t]*$", re.DOTALL)
+_ITEM: Final = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(?P<rest>.*))?$", re.DOTALL)
+_SECTIONS: Final = {
+    "objective": "objective",
+    "steps": "steps",
+    "files": "files",
+    "rollback strategy": "rollback strategy",
+    "rollback": "rollback strategy",
+}
+_DEEP: Final = 2
+"""Columns from which an item belongs to the step above it."""
 _SPECIAL: Final = re.compile(r"[\\>]|##(?!#)")
 _PLAIN_TYPE: Final = re.compile(r"[^\s*\"\\](?:[^*\n\r]*[^\s*])?")
 _QUOTED: Final = re.compile(r"[,`\n\r]|^\"")
 
-parse_plan_document = read_plan
+_Lines = list[tuple[int, str]]
 
 
 def plan_as_markdown(plan: ExecutionPlan, audit: AuditReport | None = None) -> str:
@@ -73,7 +97,7 @@ def _remarks(audit: AuditReport | None) -> list[str]:
 def _step(mark: str, step: PlanStep) -> list[str]:
     simple = _PLAIN_TYPE.fullmatch(step.type) is not None
     first, *rest = _text(step.description) or [""]
-    if not simple and STEP.match(first):
+    if not simple and _STEP.match(first):
         first = f"\\{first}"  # it would be taken for the type
     head = f"{mark}**{step.type}** {first}" if simple else f"{mark}{first}"
     indent = " " * len(mark)
@@ -97,10 +121,152 @@ def _text(text: str) -> list[str]:
 def _line(line: str, *, at_edge: bool) -> str:
     if not line:
         return "\\" if at_edge else ""
-    literal = line != line.strip() or _SPECIAL.match(line) or SUB_ITEM.match(line)
+    literal = line != line.strip() or _SPECIAL.match(line) or _SUB_ITEM.match(line)
     return f"\\{line}" if literal else line
 
 
 def _name(name: str) -> str:
     simple = name and name == name.strip() and not _QUOTED.search(name)
     return name if simple else json.dumps(name, ensure_ascii=False)
+
+
+@dataclass(slots=True)
+class _Step:
+    """A step that is being read."""
+
+    type: str | None = None
+    text: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+
+def parse_plan_document(text: str) -> ExecutionPlan:
+    """Read a plan's document. What is missing in it is for gate 1 to say.
+
+    :raises InvalidInput: a line cannot be read; the message names it.
+    """
+    if text.count("\n") == text.count("\r\n"):
+        text = text.replace("\r\n", "\n")
+    sections = _sections(text.removeprefix("\ufeff"))
+    return ExecutionPlan(
+        objective=_joined(line for _, line in sections.get("objective", [])),
+        steps=list(_steps(sections.get("steps", []))),
+        files=list(_files(sections.get("files", []))),
+        rollback_strategy=_joined(line for _, line in sections.get("rollback strategy", [])),
+    )
+
+
+def _sections(text: str) -> dict[str, _Lines]:
+    """Return the lines of each section with their numbers, without remarks."""
+    found: dict[str, _Lines] = {}
+    current: _Lines | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip(" \t").startswith(">"):
+            continue
+        if heading := _HEADING.match(line):
+            name = _SECTIONS.get(" ".join(heading["name"].casefold().split()).strip(":"))
+            if name is None:
+                near = did_you_mean(heading["name"].casefold(), _SECTIONS)
+                known = "Objective, Steps, Files and Rollback strategy"
+                raise _wrong(
+                    number, f"{heading['name']!r} is no section of a plan{near or f'; there are {known}'}"
+                )
+            if name in found:
+                raise _wrong(number, f"the section {name!r} is there twice; put both together")
+            current = found[name] = []
+        elif current is not None:
+            current.append((number, line))
+        elif line.strip() and not line.startswith("# "):
+            raise _wrong(number, "this stands in no section; put it below a heading as `## Objective`")
+    return found
+
+
+def _wrong(number: int, what: str) -> InvalidInput:
+    return InvalidInput(f"line {number} of the plan: {what}")
+
+
+def _joined(lines: Iterator[str] | list[str]) -> str:
+    """Return a text of its lines, without blank ones around it and without marks."""
+    kept = list(lines)
+    while kept and not kept[0].strip():
+        kept.pop(0)
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return "\n".join(map(_unmarked, kept))
+
+
+def _unmarked(line: str) -> str:
+    bare = line.lstrip(" \t")
+    return bare[1:] if bare.startswith("\\") else line.strip()
+
+
+def _steps(lines: _Lines) -> Iterator[PlanStep]:
+    current: _Step | None = None
+    for number, line in lines:
+        bare = line.lstrip(" \t")
+        indent = len(line[: len(line) - len(bare)].expandtabs(4))
+        item = _ITEM.match(bare)
+        if item and indent < _DEEP and not (current and _SUB_ITEM.match(bare)):
+            if current is not None:
+                yield _done(current)
+            current = _begun(item["rest"] or "")
+        elif current is not None:
+            _add(current, number, line)
+        elif bare:
+            raise _wrong(number, "this is no step; write `1. **edit** what is to be done`")
+    if current is not None:
+        yield _done(current)
+
+
+def _begun(text: str) -> _Step:
+    named = _STEP.match(text)
+    if named is None:
+        return _Step(None, [text])
+    return _Step(named["type"].strip(), [named["rest"] or ""])
+
+
+def _add(step: _Step, number: int, line: str) -> None:
+    item = _SUB_ITEM.match(line.lstrip(" \t"))
+    if item is None:
+        step.text.append(line)
+        return
+    names = list(_names(item["rest"], number))
+    if item["key"].lower() == "files":
+        step.files += names
+    else:
+        step.type = ", ".join(names)
+
+
+def _done(step: _Step) -> PlanStep:
+    return PlanStep(type=step.type or "", description=_joined(step.text), files=step.files)
+
+
+def _files(lines: _Lines) -> Iterator[str]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        item = _ITEM.match(line.strip())
+        if item is None:
+            raise _wrong(number, f"{line.strip()!r} is no file of a list; write `- path/of/file`")
+        yield from _names(item["rest"] or "", number)
+
+
+def _names(text: str, number: int) -> Iterator[str]:
+    """Yield the names of a list with commas; one in JSON's quotes may hold anything."""
+    rest = text.strip(" \t")
+    decoder = json.JSONDecoder(strict=False)
+    while rest:
+        if rest.startswith('"'):
+            try:
+                name, end = decoder.raw_decode(rest)
+            except ValueError as error:
+                raise _wrong(number, f"{rest!r} is not in quotes as JSON has them") from error
+            yield str(name)
+            rest = rest[end:].lstrip(" \t")
+            if rest and not rest.startswith(","):
+                raise _wrong(number, f"a comma is missing before {rest!r}")
+            rest = rest[1:].lstrip(" \t")
+            continue
+        name, _, rest = rest.partition(",")
+        rest = rest.lstrip(" \t")
+        if name.strip(" \t`"):
+            yield name.strip().strip("`")

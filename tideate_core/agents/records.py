@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.shown import read_if_there
 from tideate_core.errors import WorkspaceError
-from tideate_core.gates import CHANGELOGS, TaskItem, task_items
+from tideate_core.gates import CHANGELOGS
+from tideate_core.util.markdown import ListItem, read_markdown
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -27,7 +28,7 @@ class Records:
 
     changelog: Source | None = None
     checklist: Source | None = None
-    open_items: list[TaskItem] = field(default_factory=list)
+    open_items: list[ListItem] = field(default_factory=list)
     """Of the checklist."""
 
     @property
@@ -61,7 +62,7 @@ async def read_records(step: StepContext) -> tuple[Records, list[str]]:
             source = await read_if_there(step.workspace, path)
             if source is None and given:
                 problems.append(f"the checklist {given} does not exist")
-            items = [item for item in task_items(source.text) if not item.checked] if source else []
+            items = [item for item in read_markdown(source.text).tasks if not item.checked] if source else []
             if source is not None and (items or given):
                 records.checklist, records.open_items = source, items
                 break

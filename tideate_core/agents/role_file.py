@@ -1,4 +1,4 @@
-"""A role's file: front matter in YAML between two lines of `---`, then the role's words."""
+"""Role files: YAML front matter between two lines of `---`, then instructions."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _keys(path: Path, text: str) -> dict[str, Any]:
     if root is None or problems:
         table = LineTable(text)
         mistakes = sorted(table.mistake(problem) for problem in problems)
-        raise InvalidDefinitionFile("\n".join(one.told(shown_path(path)) for one in mistakes), mistakes)
+        raise InvalidDefinitionFile("\n".join(one.describe(shown_path(path)) for one in mistakes), mistakes)
     return {key: value for key, value in root.value.items() if value is not None}
 
 

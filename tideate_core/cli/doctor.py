@@ -41,6 +41,7 @@ NEEDED = (
     "ast-grep-py",
     "cyclopts",
     "jinja2",
+    "markdown-it-py",
     "pydantic",
     "pydantic-ai-slim",
     "pynvim",

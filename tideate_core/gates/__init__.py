@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.gates.changelog import SECTIONS, has_entry
-    from tideate_core.gates.checklist import TaskItem, task_items
+    from tideate_core.gates.changelog import SECTIONS, has_entry, is_unreleased
     from tideate_core.gates.correction import (
         Corrected,
         Correction,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
         Severity,
         TaskResult,
     )
-    from tideate_core.gates.markdown import Heading, headings, prose_lines, same_words
     from tideate_core.gates.readiness_check import Readiness, readiness
     from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport, Verifier
     from tideate_core.gates.results import GateIssue, GateResult, GateStats
@@ -62,7 +60,6 @@ __all__ = [
     "GateIssue",
     "GateResult",
     "GateStats",
-    "Heading",
     "PlanFix",
     "PlanStep",
     "Readiness",
@@ -71,7 +68,6 @@ __all__ = [
     "Severity",
     "StagedView",
     "SyntaxProblem",
-    "TaskItem",
     "TaskResult",
     "ValidationResult",
     "VerificationPipeline",
@@ -82,13 +78,10 @@ __all__ = [
     "end_of_report",
     "fix_problem",
     "has_entry",
-    "headings",
+    "is_unreleased",
     "new_errors",
     "plan_issues",
-    "prose_lines",
     "readiness",
-    "same_words",
-    "task_items",
 ]
 
 if not TYPE_CHECKING:
@@ -98,10 +91,7 @@ if not TYPE_CHECKING:
             "changelog": (
                 "SECTIONS",
                 "has_entry",
-            ),
-            "checklist": (
-                "TaskItem",
-                "task_items",
+                "is_unreleased",
             ),
             "correction": (
                 "Corrected",
@@ -129,12 +119,6 @@ if not TYPE_CHECKING:
                 "PlanStep",
                 "Severity",
                 "TaskResult",
-            ),
-            "markdown": (
-                "Heading",
-                "headings",
-                "prose_lines",
-                "same_words",
             ),
             "readiness_check": (
                 "Readiness",

@@ -1,16 +1,24 @@
-"""Whether a changelog is one as https://keepachangelog.com/en/1.1.0/ wants it."""
+"""Releases and entries of a changelog, and its form by https://keepachangelog.com/en/1.1.0/."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect, bisect_left
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tideate_core.gates.markdown import DocumentIssue, headings, prose_lines, same_words
+from tideate_core.gates.document_issues import DocumentIssue
+from tideate_core.util.markdown import plain_words
 
-__all__ = ["Release", "check_form", "has_entry", "releases"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tideate_core.util.markdown import Heading, ListItem, Markdown
+
+__all__ = ["SECTIONS", "Release", "check_form", "has_entry", "is_unreleased", "releases"]
 
 SECTIONS: Final = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 
@@ -24,7 +32,6 @@ _VERSION: Final = re.compile(
     r"v?\d{1,9}(?:\.\d{1,9}){0,3}(?:-[0-9A-Za-z.-]{1,40})?(?:\+[0-9A-Za-z.-]{1,40})?$"
 )
 _DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}$")
-_ITEM: Final = re.compile(r"(?P<indent>[ \t]{0,20})[-*+][ \t]+(?P<text>\S.*)")
 
 
 @dataclass(slots=True)
@@ -40,67 +47,77 @@ class Release:
     """Each with the lines that belong to it."""
 
 
-def releases(text: str) -> list[Release]:
+def is_unreleased(title: str) -> bool:
+    """Tell whether a heading is that of what is not released yet."""
+    return _UNRELEASED.match(title) is not None
+
+
+def releases(document: Markdown) -> list[Release]:
     """Return the versions of a changelog, as they stand."""
-    heads = [head for head in headings(text) if head.level == 2]
     found = []
-    for head in heads:
-        match = _RELEASE.match(head.text)
-        if _UNRELEASED.match(head.text):
-            found.append(Release(head.line, ""))
-        elif match:
-            found.append(Release(head.line, match["version"].removeprefix("v"), match["date"] or ""))
-    starts = {head.line for head in heads}
-    current: Release | None = None
-    by_line = {release.line: release for release in found}
-    for number, line in prose_lines(text):
-        if number in starts:
-            current = by_line.get(number)
-        elif current is not None:
-            _add_line(current, line)
+    for head, items in _parts(document, 2):
+        match = _RELEASE.match(head.title)
+        if not match and not is_unreleased(head.title):
+            continue
+        release = Release(head.line, "")
+        if match and not is_unreleased(head.title):
+            release = Release(head.line, match["version"].removeprefix("v"), match["date"] or "")
+        release.entries = [_entry(document, item) for item in items if item.level == 1]
+        found.append(release)
     return found
 
 
-def _add_line(release: Release, line: str) -> None:
-    item = _ITEM.match(line)
-    if item and not item["indent"]:
-        release.entries.append(item["text"])
-    elif release.entries and line[:1] in (" ", "\t"):
-        release.entries[-1] += " " + line.strip()
+def _parts(document: Markdown, level: int) -> Iterator[tuple[Heading, list[ListItem]]]:
+    """Yield the headings of a level, each with the items down to the next one of it or above."""
+    starts = [item.start for item in document.items]
+    for head in document.headings:
+        if head.level == level:
+            yield head, list(document.items[bisect(starts, head.start) : bisect_left(starts, head.end)])
 
 
-def has_entry(text: str, version: str | None, entry: str, before: str | None) -> bool:
+def _entry(document: Markdown, item: ListItem) -> str:
+    return " ".join(
+        [item.text, *(line.strip() for line in document.lines[item.start + 1 : item.end])]
+    ).strip()
+
+
+def has_entry(document: Markdown, version: str | None, entry: str, before: Markdown | None) -> bool:
     """Tell whether a version has the entry, or any that it did not have before.
 
     :param version: None: what is not released yet.
     :param entry: words of it; empty: any that is new.
     """
     wanted = (version or "").removeprefix("v")
-    entries = [same_words(e) for r in releases(text) if r.version == wanted for e in r.entries]
+    entries = _entries(document, wanted)
     if entry:
-        return any(same_words(entry) in known for known in entries)
-    old = [same_words(e) for r in releases(before or "") if r.version == wanted for e in r.entries]
-    return any(entries.count(known) > old.count(known) for known in entries)
+        return any(plain_words(entry) in known for known in entries)
+    old = Counter(_entries(before, wanted) if before else [])
+    return bool(Counter(entries) - old)
 
 
-def check_form(text: str) -> list[DocumentIssue]:
+def _entries(document: Markdown, version: str) -> list[str]:
+    return [plain_words(e) for r in releases(document) if r.version == version for e in r.entries]
+
+
+def check_form(document: Markdown) -> list[DocumentIssue]:
     """Return what is not as it should be: headings, versions, dates, their order, sections."""
-    heads = headings(text)
+    heads = document.headings
     issues = []
     if not heads or heads[0].level != 1:
         line = heads[0].line if heads else 1
         issues.append(DocumentIssue(line, "it begins with no title; write `# Changelog`"))
     for head in heads:
         if head.level == 2:
-            issues += _check_head(head.line, head.text)
-    found = releases(text)
+            issues += _check_head(head.line, head.title)
+    found = releases(document)
     if not found:
         issues.append(DocumentIssue(1, "it has no version; write `## [Unreleased]`"))
-    return sorted([*issues, *_check_order(found), *_check_sections(text)], key=lambda issue: issue.line)
+    issues += [*_check_order(found), *_check_sections(document)]
+    return sorted(issues, key=lambda issue: issue.line)
 
 
 def _check_head(line: int, text: str) -> list[DocumentIssue]:
-    if _UNRELEASED.match(text):
+    if is_unreleased(text):
         return []
     match = _RELEASE.match(text)
     if match is None:
@@ -156,25 +173,20 @@ def _key(version: str) -> tuple[list[int], bool, list[tuple[bool, int, str]]]:
     return parts, not pre, names if pre else []
 
 
-def _check_sections(text: str) -> list[DocumentIssue]:
+def _check_sections(document: Markdown) -> Iterator[DocumentIssue]:
     """Check what stands below each version."""
-    issues: list[DocumentIssue] = []
-    section = ""
-    known: dict[str, int] = {}
-    inside = False
-    heads = {head.line: head for head in headings(text)}
-    for number, line in prose_lines(text):
-        head = heads.get(number)
-        if head is not None and head.level <= 2:
-            inside, section, known = head.level == 2, "", {}
-        elif head is not None and head.level == 3 and inside:
-            section = head.text
-            if section not in SECTIONS:
-                issues.append(DocumentIssue(number, f"{section!r} is no section; use {', '.join(SECTIONS)}"))
-            elif section in known:
-                issues.append(DocumentIssue(number, f"{section} stands at line {known[section]} too"))
-            known.setdefault(section, number)
-        elif inside and not section and _ITEM.match(line):
-            issues.append(DocumentIssue(number, "this entry has no section; write `### Added` or another"))
-            section = "-"  # once is enough
-    return issues
+    sections = [head for head in document.headings if head.level == 3]
+    starts = [head.start for head in sections]
+    for release, items in _parts(document, 2):
+        own = sections[bisect(starts, release.start) : bisect_left(starts, release.end)]
+        known: dict[str, int] = {}
+        for head in own:
+            name = head.title
+            if name not in SECTIONS:
+                yield DocumentIssue(head.line, f"{name!r} is no section; use {', '.join(SECTIONS)}")
+            elif name in known:
+                yield DocumentIssue(head.line, f"{name} stands at line {known[name]} too")
+            known.setdefault(name, head.line)
+        # once is enough
+        if items and not (own and own[0].start < items[0].start):
+            yield DocumentIssue(items[0].line, "this entry has no section; write `### Added` or another")

@@ -13,9 +13,9 @@ from tideate_core.mentions.hard_links import HardLinks
 from tideate_core.mentions.items import ContextItem
 from tideate_core.mentions.reading import Raw, read_raw
 from tideate_core.mentions.secrets import secret_in, secret_name
-from tideate_core.mentions.sections import find_section, headings
 from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
+from tideate_core.util.markdown import find_section, read_markdown
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Sources:
     def _section(self, mention: str, raw: Raw, title: str) -> ContextItem:
         if language_of(raw.path) != "markdown":
             raise ContextResolutionError(mention, f"{raw.path} is no Markdown file, so it has no sections")
-        found = headings(raw.text)
+        found = read_markdown(raw.text).headings
         heading = find_section(found, title)
         if heading is None:
             names = [name for one in found for name in (one.title, one.anchor)]

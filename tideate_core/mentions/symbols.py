@@ -1,10 +1,10 @@
-"""What a file defines: a line for each class, function and the like, or for each heading of a text."""
+"""Outline of a file: a line for each class, function and the like, or for each heading of a text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.mentions.sections import headings
+from tideate_core.util.markdown import read_markdown
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _WITH_BODY: Final = frozenset({"struct_specifier", "enum_specifier", "union_spec
 
 
 def can_outline(path: str, filetype: str = "") -> bool:
-    """Whether this module knows what defines something in the file's language."""
+    """Tell whether files of this language have an outline."""
     language = language_of(path, filetype)
     return language in _KINDS or language == "markdown"
 
@@ -65,7 +65,7 @@ def outline(text: str, path: str, filetype: str = "") -> list[str]:
     if len(text) > LARGEST:
         return []
     if language == "markdown":
-        return [_line(one.start + 1, one.level - 1, one.title) for one in headings(text)]
+        return [_line(one.start + 1, one.level - 1, one.title) for one in read_markdown(text).headings]
     if language not in _KINDS:
         return []
     # 45 MB of grammars: loaded where they are needed

@@ -107,7 +107,7 @@ def _first_mistake(path: Path, error: InvalidDefinitionFile) -> str:
     first, *others = [
         one for one in error.mistakes if isinstance(one, FileMistake) and one.severity == "error"
     ]
-    return first.told(str(path)) + _more(len(others))
+    return first.describe(str(path)) + _more(len(others))
 
 
 def _first_diagnostic(path: Path, error: InvalidWorkflowFile) -> str:

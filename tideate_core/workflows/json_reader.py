@@ -1,4 +1,4 @@
-"""Reads JSON with the place of every value; its mistakes are told as those of JSON."""
+"""Read JSON with the position of every value; explain its mistakes in plain words."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Stop(Exception):
 
 
 def read_json(text: str) -> tuple[Located | None, list[Problem]]:
-    """Read a text; what it says is None if it is no JSON."""
+    """Return the value of a text, None if it is not JSON, and its mistakes."""
     reader = _Reader(text)
     try:
         return reader.document(), reader.problems
@@ -40,7 +40,7 @@ def read_json(text: str) -> tuple[Located | None, list[Problem]]:
 
 
 def text_problem(text: str) -> str:
-    """Say why a text cannot be kept, an empty string if it can: half of a surrogate pair is no character."""
+    """Return why a text cannot be kept, empty if it can: half of a surrogate pair is no character."""
     if text.isascii():
         return ""
     try:

@@ -17,7 +17,7 @@ class DefinitionLimits:
     """Bounds of definitions; a workflow that a person wrote stays far below all of them."""
 
     # files
-    read_seconds: float = 3.0
+    read_seconds: float = 4.0
     """For reading one file of YAML."""
     check_seconds: float = 2.0
     """For checking one definition: its names, templates and schemas."""

@@ -52,7 +52,7 @@ class ParsedWorkflow:
         """
         if self.definition is not None:
             return self.definition
-        told = [mistake.told(self.file) for mistake in self.mistakes if mistake.severity == "error"]
+        told = [mistake.describe(self.file) for mistake in self.mistakes if mistake.severity == "error"]
         raise InvalidDefinitionFile("\n".join(told), self.mistakes)
 
 

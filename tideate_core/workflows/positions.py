@@ -1,4 +1,4 @@
-"""Where things stand in a definition's text, and what is said about them."""
+"""Positions in the text of a definition, and mistakes at them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FileMistake(NamedTuple):
     hint: str = ""
     """What to do about it."""
 
-    def told(self, file: str) -> str:
+    def describe(self, file: str) -> str:
         """Return `file:line:column: message; hint`."""
         hint = f"; {self.hint}" if self.hint else ""
         return f"{file}:{self.line}:{self.column}: {self.message}{hint}"
@@ -115,7 +115,7 @@ class Located:
 
 
 class LineTable:
-    """Lines and columns of offsets; lines end as editors see them."""
+    """Lines and columns of offsets; lines end as in editors."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
@@ -128,7 +128,7 @@ class LineTable:
         return line, offset - self._starts[line - 1] + 1
 
     def mistake(self, problem: Problem) -> FileMistake:
-        """Say a problem by its lines and columns."""
+        """Return a problem with its lines and columns."""
         end = max(problem.start, problem.end)
         return FileMistake(
             *self.place(problem.start),

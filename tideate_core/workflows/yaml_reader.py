@@ -1,276 +1,299 @@
-"""Reads YAML 1.2 with the place of every value: what JSON can say, aliases and merged mappings included.
+"""Read YAML 1.2 with the position of every value, limited to what JSON can express.
 
-The events of ruamel.yaml's parser are put together here, not by its composer: so depth, aliases and time are
-bounded, keys given twice are told with their place, and no value is of a kind that a run could not keep.
+ruamel.yaml composes the nodes and resolves plain scalars; its constructors, which can make any Python object,
+are never used. Time, depth and size are bounded. A mistake ends the reading only where nothing can be read
+behind it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+import math
+import re
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.events import AliasEvent, CollectionStartEvent, ScalarEvent
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+from ruamel.yaml.resolver import VersionedResolver
 
 from tideate_core.util.deadline import Deadline
-from tideate_core.workflows.json_reader import DEEPEST, text_problem
+from tideate_core.workflows.json_reader import DEEPEST, LARGEST_INTEGER, text_problem
 from tideate_core.workflows.limits import LIMITS
 from tideate_core.workflows.positions import Located, Problem
-from tideate_core.workflows.yaml_scalars import is_of_tag, resolved
-from tideate_core.workflows.yaml_words import explained
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tideate_core.workflows.yaml_errors import explained
 
 __all__ = ["HEAVIEST", "PARSER_SLIPS", "read_yaml"]
 
 HEAVIEST: Final = 300_000
 """Values, and 32 characters of a text each, if every alias were written out."""
 MOST_SECONDS: Final = LIMITS.read_seconds
+MOST_DIGITS: Final = 24
+"""Of an integer; converting longer ones takes long."""
 
 PARSER_SLIPS: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
-"""What ruamel.yaml raises besides its own errors, as for the escape of a character that does not exist."""
+"""Errors of ruamel.yaml besides its own, as for the escape of a character that does not exist."""
 
 STANDARD: Final = "tag:yaml.org,2002:"
-TAGS: Final = frozenset({"str", "int", "float", "bool", "null", "map", "seq"})
-
-
-class _Stop(Exception):
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.problem = problem
-
-
-@dataclass(slots=True)
-class _Open:
-    """A collection that is being read; of a mapping also the key whose value comes next."""
-
-    start: int
-    anchor: str | None
-    items: dict[str, Located] | list[Located]
-    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
-    merged: list[Located] = field(default_factory=list)
-    key: str | None = None
-    ignored: int = 0
-    """A second value of a key, told already, is read and left out."""
+STR: Final = f"{STANDARD}str"
+TAGS: Final = frozenset(f"{STANDARD}{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq"))
+NOT_CORE: Final = re.compile(r"[-+]?0b|.*_")
+"""Numbers to ruamel.yaml, texts in YAML 1.2's core schema: `0b11`, `1_000`."""
+QUOTES: Final = "put it in quotes if it is a text"
+BASES: Final = {"0o": 8, "0x": 16}
 
 
 def read_yaml(text: str) -> tuple[Located | None, list[Problem]]:
-    """Read a text; what it says is None if it is no YAML, or nothing."""
-    # here, because few processes read YAML
-    from ruamel.yaml.error import YAMLError
-
-    from tideate_core.workflows.yaml_scanner import events_of
-
-    reader = _Reader(text)
+    """Return the value of a text, None if it is not YAML or empty, and its mistakes."""
+    yaml: Any = YAML(typ="safe", pure=True)
+    yaml.Resolver, yaml.Composer = _Resolver, _Composer
+    composer: _Composer = yaml.composer
+    problems = composer.problems
     try:
-        return reader.document(events_of(text)), reader.problems
+        root = yaml.compose(text)
+        if root is None:
+            raise _Stop(0, 0, "the file is empty", "a workflow has at least one step, in `steps`")
+        return _Builder(text, problems).build(root), problems
     except _Stop as stop:
-        return None, [*reader.problems, stop.problem]
+        return None, [*problems, stop.problem]
     except YAMLError as error:
-        return None, [*reader.problems, explained(error, text)]
+        return None, [*problems, explained(error, text)]
     except PARSER_SLIPS:
+        at = composer.reached
         words = "YAML's parser cannot read what follows here"
-        return None, [
-            *reader.problems,
-            Problem(reader.reached, reader.reached, words, "write it in another way"),
-        ]
+        return None, [*problems, Problem(at, at, words, "write it in another way")]
 
 
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._anchors: dict[str, Located] = {}
-        self._open: list[_Open] = []
-        self._pending: set[str] = set()
-        self._root: Located | None = None
+class _Stop(Exception):
+    """A mistake that ends the reading."""
+
+    def __init__(self, start: int, end: int, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.problem = Problem(start, end, message, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alias:
+    """The use of an anchor, which ruamel.yaml replaces by the node that has it."""
+
+    name: str
+    node: Any
+    start: int
+    end: int
+
+
+class _Resolver(VersionedResolver):
+    """YAML 1.2 whatever a `%YAML` line says: `yes` is a text."""
+
+    @property
+    def processing_version(self) -> tuple[int, int]:
+        return 1, 2
+
+
+class _Composer(Composer):
+    """ruamel.yaml's composer with limits of time and depth, the positions of aliases, and checked tags."""
+
+    def __init__(self, loader: Any) -> None:
+        super().__init__(loader)
+        self.warn_double_anchors = False
         self.problems: list[Problem] = []
         self.reached = 0
+        """Offset behind the last thing that was read."""
+        self._deadline = Deadline(MOST_SECONDS)
 
-    def document(self, events: Iterator[Any]) -> Located:
-        deadline = Deadline(MOST_SECONDS)
-        for event in events:
-            if deadline.is_over:
-                self._stop(event, "reading this takes too long", "make it smaller")
-            getattr(self, HANDLERS[type(event).__name__])(event)
-            self.reached = event.end_mark.index
-        if self._root is None:
-            hint = "a workflow has at least one step, in `steps`"
-            raise _Stop(Problem(0, 0, "the file is empty", hint))
-        return self._root
-
-    def _nothing(self, event: Any) -> None:
-        """Of no meaning here: where stream and document begin and end."""
-
-    def _document(self, event: Any) -> None:
-        if self._root is not None:
-            self._stop(event, "a second document begins here", "a file has one workflow: remove the `---`")
-
-    def _scalar(self, event: Any) -> None:
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.parser.peek_event()
+        self.reached = end = event.end_mark.index
         start = event.start_mark.index
-        end = start + len(self._text[start : event.end_mark.index].rstrip())
-        value = self._value_of(event, start, end)
-        weight = 1 + len(value) // 32 if isinstance(value, str) else 1
-        self._add(Located(value, start, end, weight=weight), event.anchor, event)
+        if self._deadline.is_over:
+            raise _Stop(start, end, "reading this takes too long", "make it smaller")
+        if isinstance(event, CollectionStartEvent):
+            if index is None and isinstance(parent, MappingNode):
+                raise _no_key(start, end, opened=parent.start_mark.index)
+            if self.depth >= DEEPEST:
+                raise _too_deep(start, end)
+        node = super().compose_node(parent, index)
+        if isinstance(event, AliasEvent):
+            return _Alias(event.anchor, node, start, end)
+        if event.tag is not None:
+            self._check_tag(event, node)
+        return node
 
-    def _alias(self, event: Any) -> None:
-        name = event.anchor
-        start, end = event.start_mark.index, event.end_mark.index
-        target = self._anchors.get(name)
-        if target is None and name in self._pending:
-            self._stop(event, f"`*{name}` stands for what it is itself a part of", "write it out")
+    def _check_tag(self, event: Any, node: Any) -> None:
+        """Report a tag that is not a standard one, or not its text's."""
+        start, end = node.start_mark.index, node.end_mark.index
+        tag = str(event.tag)
+        if tag != "!" and tag not in TAGS:
+            message = f"the tag {tag.replace(STANDARD, '!!')} is not used in a workflow"
+            hint = "remove it; values are what JSON has"
+            self.problems.append(Problem(start, start + 1, message, hint))
+        elif isinstance(event, ScalarEvent) and tag not in {"!", STR}:
+            fits = str(self.resolver.resolve(ScalarNode, event.value, (True, False)))
+            if fits == tag or {fits, tag} == {f"{STANDARD}int", f"{STANDARD}float"}:
+                return
+            message = f"{event.value!r} is no `!!{tag.removeprefix(STANDARD)}`"
+            self.problems.append(Problem(start, end, message, "remove the tag"))
+        if isinstance(event, ScalarEvent):
+            node.tag = STR
+
+
+class _Builder:
+    """Values and positions of nodes; a node's anchor is written out where an alias names it."""
+
+    def __init__(self, text: str, problems: list[Problem]) -> None:
+        self._text = text
+        self._problems = problems
+        self._anchored: dict[int, Located] = {}
+
+    def build(self, node: Any) -> Located:
+        """Return a node's value and where it stands."""
+        if isinstance(node, _Alias):
+            return self._alias(node)
+        start = node.start_mark.index
+        # ruamel.yaml ends a block where the next one begins
+        end = start + len(self._text[start : node.end_mark.index].rstrip())
+        if isinstance(node, ScalarNode):
+            made = self._scalar(node, start, end)
+        elif isinstance(node, SequenceNode):
+            items = [self.build(item) for item in node.value]
+            made = _whole([item.value for item in items], start, end, items)
+        else:
+            made = self._mapping(node, start, end)
+        if made.weight > HEAVIEST:
+            raise _Stop(start, end, "there is too much in this file", "write less, or fewer `*aliases`")
+        if made.depth > DEEPEST:
+            raise _too_deep(start, end)
+        if node.anchor:
+            self._anchored[id(node)] = made
+        return made
+
+    def _alias(self, alias: _Alias) -> Located:
+        target = self._anchored.get(id(alias.node))
         if target is None:
-            hint = f"write `&{name}` before the value that it should stand for"
-            self._stop(event, f"`*{name}` stands for nothing above", hint)
-        self._add(replace(target, start=start, end=end), None, event)
+            message = f"`*{alias.name}` stands for what it is itself a part of"
+            raise _Stop(alias.start, alias.end, message, "write it out")
+        return replace(target, start=alias.start, end=alias.end)
 
-    def _begin(self, event: Any) -> None:
-        top = self._open[-1] if self._open else None
-        if top is not None and isinstance(top.items, dict) and top.key is None:
-            self._no_key(event)
-        if len(self._open) >= DEEPEST:
-            self._too_deep(event)
-        self._check_tag(event)
-        is_mapping = type(event).__name__ == "MappingStartEvent"
-        self._open.append(_Open(event.start_mark.index, event.anchor, {} if is_mapping else []))
-        if event.anchor:
-            self._pending.add(event.anchor)
-            self._anchors.pop(event.anchor, None)
+    def _mapping(self, node: Any, start: int, end: int) -> Located:
+        items: dict[str, Located] = {}
+        keys: dict[str, tuple[int, int]] = {}
+        merged: list[Located] = []
+        for key_node, value_node in node.value:
+            key = self._key(key_node)
+            value = self.build(value_node)
+            if getattr(key_node, "tag", None) == f"{STANDARD}merge":
+                merged.append(value)
+            elif key.value in items:
+                message = f"the key {key.value!r} is given twice"
+                self._problems.append(Problem(key.start, key.end, message, "keep one of them"))
+            else:
+                if value.start == value.end:
+                    # a value that is not written begins where the next thing does
+                    value = replace(value, start=key.start, end=key.end)
+                items[key.value], keys[key.value] = value, (key.start, key.end)
+        self._merge(merged, items, keys)
+        return _whole({key: item.value for key, item in items.items()}, start, end, items, keys)
 
-    def _end(self, event: Any) -> None:
-        done = self._open.pop()
-        end = self._last(done, event.end_mark.index)
-        if isinstance(done.items, dict):
-            self._merge(done, done.items)
-            value: Any = {key: item.value for key, item in done.items.items()}
-            parts = list(done.items.values())
-        else:
-            value = [item.value for item in done.items]
-            parts = done.items
-        weight = 1 + sum(part.weight for part in parts)
-        depth = 1 + max((part.depth for part in parts), default=0)
-        whole = Located(value, done.start, end, done.items, done.keys, weight, depth)
-        self._pending.discard(done.anchor or "")
-        self._add(whole, done.anchor, event)
-
-    def _last(self, done: _Open, end: int) -> int:
-        # ruamel ends a block where the next one begins
-        return done.start + len(self._text[done.start : end].rstrip())
-
-    def _add(self, located: Located, anchor: str | None, event: Any) -> None:
-        if anchor:
-            self._anchors[anchor] = located
-        if located.weight > HEAVIEST:
-            self._stop(event, "there is too much in this file", "write less, or fewer `*aliases`")
-        if located.depth > DEEPEST:
-            self._too_deep(event)
-        if not self._open:
-            self._root = located
-            return
-        top = self._open[-1]
-        if isinstance(top.items, list):
-            top.items.append(located)
-        elif top.key is None:
-            self._take_key(top, located, event)
-        else:
-            self._take_value(top, top.items, located)
-
-    def _take_key(self, top: _Open, located: Located, event: Any) -> None:
-        key = located.value
-        if isinstance(key, dict | list):
-            self._no_key(event)
-        if not isinstance(key, str):
-            written = self._text[located.start : located.end]
+    def _key(self, node: Any) -> Located:
+        key = self.build(node)
+        if isinstance(key.value, dict | list):
+            raise _no_key(key.start, key.end)
+        if not isinstance(key.value, str):
+            written = self._text[key.start : key.end]
             message = f"the key {written or 'before this `:`'} is no text"
-            self.problems.append(Problem(located.start, located.end, message, "put it in quotes"))
-            key = written
-        if key in top.keys:
-            message = f"the key {key!r} is given twice"
-            self.problems.append(Problem(located.start, located.end, message, "keep one of them"))
-            top.ignored += 1
-        elif key != "<<":
-            top.keys[key] = located.start, located.end
-        top.key = key
+            self._problems.append(Problem(key.start, key.end, message, "put it in quotes"))
+            return replace(key, value=written)
+        return key
 
-    def _take_value(self, top: _Open, items: dict[str, Located], located: Located) -> None:
-        key, top.key = top.key or "", None
-        if top.ignored:
-            top.ignored -= 1
-        elif key == "<<":
-            top.merged.append(located)
-        else:
-            if located.start == located.end:
-                # the parser has nothing at all begin where the next thing does
-                located = replace(located, start=top.keys[key][0], end=top.keys[key][1])
-            items[key] = located
-
-    def _merge(self, done: _Open, items: dict[str, Located]) -> None:
+    def _merge(
+        self, merged: list[Located], items: dict[str, Located], keys: dict[str, tuple[int, int]]
+    ) -> None:
         """Put in what `<<` gives; what the mapping says itself wins."""
-        for merged in done.merged:
-            for source in merged.items if isinstance(merged.items, list) else [merged]:
+        for given in merged:
+            for source in given.items if isinstance(given.items, list) else [given]:
                 if not isinstance(source.items, dict):
                     message = "`<<` is for a mapping, or a list of them"
-                    self.problems.append(Problem(merged.start, merged.end, message, "write `<<: *name`"))
+                    self._problems.append(Problem(given.start, given.end, message, "write `<<: *name`"))
                     continue
                 for key, item in source.items.items():
                     if key not in items:
-                        items[key], done.keys[key] = item, source.keys[key]
+                        items[key], keys[key] = item, source.keys[key]
 
-    def _value_of(self, event: Any, start: int, end: int) -> Any:
-        tag = self._check_tag(event)
-        text: str = event.value
-        plain = event.style is None and tag != "str"
-        if plain and tag is None:
-            return self._plain(text, start, end)
-        if tag not in {None, "str"}:
-            value = self._plain(text, start, end)
-            if not is_of_tag(value, tag):
-                self.problems.append(Problem(start, end, f"{text!r} is no `!!{tag}`", "remove the tag"))
-            return value
-        if problem := text_problem(text):
-            self.problems.append(Problem(start, end, problem, "write the character itself"))
-            return text.encode(errors="replace").decode()
-        return text
-
-    def _plain(self, text: str, start: int, end: int) -> Any:
-        value, problem, hint = resolved(text)
-        if problem:
-            self.problems.append(Problem(start, end, problem, hint))
-        return value
-
-    def _check_tag(self, event: Any) -> str | None:
-        """Return a standard tag's name; any other one is a mistake."""
-        tag = None if event.tag is None else str(event.tag)
-        if tag is None or tag == "!":
-            return "str" if tag else None
-        name = tag.removeprefix(STANDARD)
-        if name == tag or name not in TAGS:
-            start, end = event.start_mark.index, event.start_mark.index + 1
-            message = f"the tag {tag.replace(STANDARD, '!!')} is not used in a workflow"
-            self.problems.append(Problem(start, end, message, "remove it; values are what JSON has"))
-            return "str"
-        return name
-
-    def _no_key(self, event: Any) -> NoReturn:
-        at = event.start_mark.index
-        if self._text.startswith("{", at) and self._text.startswith("{{", at - 1 if at else 0):
-            hint = "put the whole text in quotes"
-            raise _Stop(Problem(at - 1, at + 1, "a text that begins with `{{` is a mapping to YAML", hint))
-        self._stop(event, "a list or mapping cannot be a key", "a key is a text")
-
-    def _too_deep(self, event: Any) -> NoReturn:
-        self._stop(event, f"lists and mappings are more than {DEEPEST} levels deep", "keep them flatter")
-
-    def _stop(self, event: Any, message: str, hint: str) -> NoReturn:
-        raise _Stop(Problem(event.start_mark.index, event.end_mark.index, message, hint))
+    def _scalar(self, node: Any, start: int, end: int) -> Located:
+        try:
+            value = _value_of(node.value, node.tag.removeprefix(STANDARD))
+        except _Unkept as error:
+            self._problems.append(Problem(start, end, str(error), error.hint))
+            value = error.instead
+        weight = 1 + len(value) // 32 if isinstance(value, str) else 1
+        return Located(value, start, end, weight=weight)
 
 
-HANDLERS: Final = {
-    "StreamStartEvent": "_nothing",
-    "StreamEndEvent": "_nothing",
-    "DocumentStartEvent": "_document",
-    "DocumentEndEvent": "_nothing",
-    "ScalarEvent": "_scalar",
-    "AliasEvent": "_alias",
-    "SequenceStartEvent": "_begin",
-    "SequenceEndEvent": "_end",
-    "MappingStartEvent": "_begin",
-    "MappingEndEvent": "_end",
-}
+class _Unkept(Exception):
+    """A scalar that JSON, and so a run, cannot keep."""
+
+    def __init__(self, message: str, hint: str, instead: Any = 0) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.instead = instead
+
+
+def _value_of(text: str, kind: str) -> Any:
+    """Return the value of a scalar; times and dates stay texts.
+
+    :raises _Unkept: it has none that can be kept.
+    """
+    if kind == "null":
+        return None
+    if kind == "bool":
+        return text.lower() == "true"
+    if kind in {"int", "float"} and not NOT_CORE.match(text):
+        return _integer(text) if kind == "int" else _real(text)
+    if problem := text_problem(text):
+        raise _Unkept(problem, "write the character itself", text.encode(errors="replace").decode())
+    return text
+
+
+def _integer(text: str) -> int:
+    digits = text.lstrip("+-")
+    if len(digits) <= MOST_DIGITS:
+        whole = int(text, BASES.get(digits[:2], 10))
+        if abs(whole) <= LARGEST_INTEGER:
+            return whole
+    raise _Unkept("the number is too large", QUOTES)
+
+
+def _real(text: str) -> float:
+    try:
+        real = float(text)
+    except ValueError:  # `.inf` and `.nan`
+        real = math.nan
+    if not math.isfinite(real):
+        raise _Unkept(f"{text[:40]} is no number that can be kept", QUOTES)
+    return real
+
+
+def _whole(
+    value: Any,
+    start: int,
+    end: int,
+    items: dict[str, Located] | list[Located],
+    keys: dict[str, tuple[int, int]] | None = None,
+) -> Located:
+    parts = list(items.values()) if isinstance(items, dict) else items
+    weight = 1 + sum(part.weight for part in parts)
+    depth = 1 + max((part.depth for part in parts), default=0)
+    return Located(value, start, end, items, keys or {}, weight, depth)
+
+
+def _no_key(start: int, end: int, opened: int | None = None) -> _Stop:
+    if opened == start - 1:
+        message, hint = "a text that begins with `{{` is a mapping to YAML", "put the whole text in quotes"
+        return _Stop(opened, end, message, hint)
+    return _Stop(start, end, "a list or mapping cannot be a key", "a key is a text")
+
+
+def _too_deep(start: int, end: int) -> _Stop:
+    return _Stop(start, end, f"lists and mappings are more than {DEEPEST} levels deep", "keep them flatter")

@@ -96,7 +96,7 @@ def _text(path: Path, content: bytes) -> str:
 
 def _told(path: Path, text: str, problems: Sequence[Problem]) -> str:
     table = LineTable(text)
-    lines = [table.mistake(problem).told(shown_path(path)) for problem in sorted(problems)[:MOST_TOLD]]
+    lines = [table.mistake(problem).describe(shown_path(path)) for problem in sorted(problems)[:MOST_TOLD]]
     more = len(problems) - len(lines)
     return "\n".join([*lines, *([f"{more} more mistakes are not told"] if more else [])])
 

@@ -1,19 +1,25 @@
-"""Says in words what ruamel.yaml says in terms of its grammar."""
+"""Explain ruamel.yaml's errors in plain words, each with a hint."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.reader import ReaderError
 
 from tideate_core.workflows.positions import Problem
-
-if TYPE_CHECKING:
-    from ruamel.yaml.error import YAMLError
 
 __all__ = ["explained"]
 
 QUOTES: Final = "put the text in quotes"
 TABLE: Final[tuple[tuple[str, str, str], ...]] = (
+    (
+        r"found undefined alias ['\"](.+)['\"]",
+        "`*{0}` stands for nothing above",
+        "write `&{0}` before the value that it should stand for",
+    ),
+    (r"found another document", "a second document begins here", "a file has one workflow: remove the `---`"),
     (
         r"mapping values are not allowed",
         "this `:` makes a key where none can stand",
@@ -72,14 +78,11 @@ TABLE: Final[tuple[tuple[str, str, str], ...]] = (
     (r"expected alphabetic or numeric", "a name is missing after `&` or `*`", QUOTES),
     (r"directive|incompatible YAML document", "this directive cannot be used", "remove the line"),
 )
-TABLE_RE: Final = tuple((re.compile(pattern), message, hint) for pattern, message, hint in TABLE)
+"""What ruamel.yaml says, as a pattern; our words, and the hint. The first that matches counts."""
 
 
 def explained(error: YAMLError, text: str) -> Problem:
     """Return a parser's error with its place, in words."""
-    from ruamel.yaml.error import MarkedYAMLError
-    from ruamel.yaml.reader import ReaderError
-
     if isinstance(error, ReaderError):
         character = text[error.position]
         message = f"the character U+{ord(character):04X} cannot stand in YAML"
@@ -91,8 +94,8 @@ def explained(error: YAMLError, text: str) -> Problem:
         at = error.context_mark.index if error.context_mark else at
         return Problem(at, at + 1, "this quote is never closed", "close it, or remove it")
     said = f"{error.problem or ''} {error.context or ''}"
-    for pattern, message, hint in TABLE_RE:
-        if match := pattern.search(said):
+    for pattern, message, hint in TABLE:
+        if match := re.search(pattern, said):
             groups = match.groups()
             at = _opened(error, at) if "never closed" in message else at
             return Problem(at, at + 1, message.format(*groups), hint.format(*groups))
