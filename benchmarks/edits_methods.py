@@ -14,7 +14,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tideate_core.edits.envelope import read_edits, read_files
+from tideate_core.edits.formats.detection import read_edits, read_files
 from tideate_core.edits.resolve import resolve_files, resolve_text
 from tideate_core.errors import TideateError, UnusableAnswer
 from tideate_core.workspace import Document
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benchmarks.edits_corpus import Case
-    from tideate_core.edits.parts import Part
+    from tideate_core.edits.formats.file_edits import Part
 
 __all__ = ["METHODS", "OURS", "Refused", "Result"]
 

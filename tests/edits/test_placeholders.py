@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.edits.answer import extract_code
+from tideate_core.edits.formats.code import extract_code
 from tideate_core.edits.placeholders import find_placeholder
 from tideate_core.errors import UnusableAnswer
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.edits import Replaced
+    from tideate_core.edits import Replacement
 
 __all__ = ["Ask", "EditFormat", "Written", "edit_format", "edit_range", "insert_text", "write_text"]
 
@@ -168,8 +168,8 @@ async def _written(
     return Written(done.value, done.problems, done.attempts, done.replies, done.notes)
 
 
-def _notes(edited: Replaced) -> list[str]:
-    return [*(str(place) for place in edited.places if place.step != "exact"), *edited.notes]
+def _notes(edited: Replacement) -> list[str]:
+    return [*(str(place) for place in edited.places if not place.is_exact), *edited.notes]
 
 
 def _text(lines: Sequence[str]) -> str:

@@ -127,7 +127,7 @@ def _resolved(answer: str, overlay: Overlay, edit: Edit) -> Draft[list[FileChang
             return _several(answer, overlay)  # a patch that deletes or moves it
         except UnusableAnswer:
             raise UnusableAnswer(f"{path}: {error}") from error
-    places = [str(place) for place in edited.places if place.step != "exact"]
+    places = [str(place) for place in edited.places if not place.is_exact]
     after = "\n".join(edited.lines)
     change = FileChange(path, "create" if before is None else "modify", before, after)
     return Draft([change], [f"{path}: {note}" for note in (*places, *edited.notes)])
@@ -135,7 +135,7 @@ def _resolved(answer: str, overlay: Overlay, edit: Edit) -> Draft[list[FileChang
 
 def _several(answer: str, overlay: Overlay) -> Draft[list[FileChange]]:
     resolved = resolve_files(answer, overlay.text)
-    notes = [str(place) for place in resolved.places if place.step != "exact"]
+    notes = [str(place) for place in resolved.places if not place.is_exact]
     return Draft(resolved.changes, notes)
 
 

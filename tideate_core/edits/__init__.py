@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.edits.answer import extract_code, fit_to_range
     from tideate_core.edits.fences import fence_for, fenced_blocks, is_fence
-    from tideate_core.edits.naming import path_in
-    from tideate_core.edits.neighbours import trim_neighbours
-    from tideate_core.edits.parts import Part
+    from tideate_core.edits.formats.code import extract_code
+    from tideate_core.edits.formats.file_edits import Part, path_in
+    from tideate_core.edits.matching.placement import fit_to_place, fit_to_range, trim_neighbours
+    from tideate_core.edits.matching.replacement import Replacement, apply_parts
     from tideate_core.edits.placeholders import find_placeholder
-    from tideate_core.edits.placing import fit_to_place
-    from tideate_core.edits.replaced import Replaced
-    from tideate_core.edits.replacing import apply_parts
     from tideate_core.edits.resolve import resolve_files, resolve_part, resolve_text
 
 __all__ = [
     "Part",
-    "Replaced",
+    "Replacement",
     "apply_parts",
     "extract_code",
     "fence_for",
@@ -40,26 +37,12 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "answer": (
-                "extract_code",
-                "fit_to_range",
-            ),
-            "fences": (
-                "fence_for",
-                "fenced_blocks",
-                "is_fence",
-            ),
-            "naming": ("path_in",),
-            "neighbours": ("trim_neighbours",),
-            "parts": ("Part",),
+            "fences": ("fence_for", "fenced_blocks", "is_fence"),
+            "formats.code": ("extract_code",),
+            "formats.file_edits": ("Part", "path_in"),
+            "matching.placement": ("fit_to_place", "fit_to_range", "trim_neighbours"),
+            "matching.replacement": ("Replacement", "apply_parts"),
             "placeholders": ("find_placeholder",),
-            "placing": ("fit_to_place",),
-            "replaced": ("Replaced",),
-            "replacing": ("apply_parts",),
-            "resolve": (
-                "resolve_files",
-                "resolve_part",
-                "resolve_text",
-            ),
+            "resolve": ("resolve_files", "resolve_part", "resolve_text"),
         },
     )

@@ -19,7 +19,7 @@ _MOST_EXTRA_INDENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The lines between two fences; `closed` is False where the answer ended before the second."""
+    """The lines between two fences; `closed` is False if the answer ended before the second."""
 
     info: str
     lines: tuple[str, ...]
@@ -55,7 +55,7 @@ class _Fence:
 
 
 def is_fence(line: str) -> bool:
-    """Whether a line opens or closes a fenced block."""
+    """Tell whether a line opens or closes a fenced block."""
     return _FENCE.fullmatch(line) is not None
 
 
@@ -66,7 +66,7 @@ def fence_for(*texts: str) -> str:
 
 
 def split_at_fences(lines: Sequence[str]) -> list[tuple[list[str], bool]]:
-    """Return the lines outside of fences and those between them, in order, and whether a fence ended them.
+    """Return the lines outside of fences and those between, in order, each with True if a fence ended them.
 
     A fence ends only at one that is not indented deeper: deeper ones belong to the text, as in a diff.
     The last lines count as not ended, be it that no fence was open or that it was not closed.

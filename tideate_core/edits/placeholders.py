@@ -1,4 +1,4 @@
-"""Placeholders in a model's code that stand for lines it left out: ``# ... rest of the code ...``."""
+"""Placeholders in a model's code for lines that it left out: ``# ... rest of the code ...``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tideate_core.edits.fences import is_fence
-from tideate_core.edits.python_bodies import is_meant_ellipsis
+from tideate_core.edits.indentation import width_of
 from tideate_core.workspace import PROSE
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ _WHOLE = re.compile(
     r"|(?:(?:add|put|insert|write|place) )?your (?:\w+ )?(?:code|logic|implementation) (?:goes )?here"
     r"|(?:add|put|insert|write|place) (?:the )?(?:code|logic|implementation) here"
 )
-"""What a whole comment says that stands for left out lines."""
+"""Words of a whole comment that stands for left out lines."""
 
 _WITH_DOTS = re.compile(
     rf"{_WHOLE.pattern}|{_LEAD}(?:rest|remainder|remaining)(?:{_OF}\w+)?{_TAIL}*|{_QUALIFIED}{_TAIL}*"
     rf"|etc|and so on|more (?:\w+ ){{0,2}}?{_NOUN}|snip(?:ped)?|(?:code )?continue[sd]?"
 )
-"""What it says besides an ellipsis."""
+"""Such words beside an ellipsis."""
 
 _OPENERS = r"#+|//+|/\*+|\*+|--+(?:\[\[)?|;+|%+|<!--|\{/\*|\(\*|\{-|\{#|<%--|REM\b|::|dnl\b|!"
 _COMMENT = re.compile(
@@ -67,9 +67,14 @@ _MOST_WORDS = 12
 _LONGEST = 300
 """Characters of a line that can be a placeholder; a search in a longer one could take long."""
 
+_DEFINITION = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
+_MEANS_STUB = re.compile(r"\b(?:overload|abstractmethod|abstractproperty)\b")
+_STUB_CLASS = re.compile(r"^\s*class\s+\w+.*\bProtocol\b")
+_ONE_LINER = re.compile(r":\s*\.\.\.$")
+
 
 def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -> int | None:
-    """Return the number (0-based) of the first line that stands for left out ones.
+    """Return the number (0-based) of the first line that stands for lines left out.
 
     A line that the original has as well is none, whatever it says.
 
@@ -131,7 +136,7 @@ def _has_inline_placeholder(text: str) -> bool:
 
 
 def _stands_for_code(comment: str) -> bool:
-    """Whether a comment says that something was left out, rather than telling about the code."""
+    """Tell a comment that says that something was left out from one about the code."""
     words = _words(comment)
     if not words or len(words.split()) > _MOST_WORDS:
         return False
@@ -162,7 +167,7 @@ def _has_bare_ellipsis(text: str, language: str) -> bool:
 
 
 def _is_meant(code: Sequence[str], number: int, known: Sequence[str], language: str) -> bool:
-    """Whether an ellipsis of its own is the language's: Python's body, variadic arguments, YAML's end."""
+    """Tell whether an ellipsis is the language's: Python's body, variadic arguments, YAML's end."""
     text = code[number].strip()
     before = next((line.strip() for line in reversed(code[:number]) if line.strip()), "")
     if text == "..." and (before.endswith((",", "(", "[")) or before.startswith(_DOCTEST)):
@@ -170,4 +175,86 @@ def _is_meant(code: Sequence[str], number: int, known: Sequence[str], language: 
     if language == "yaml":
         rest = [line for line in code[number + 1 :] if line.strip()]
         return code[number].rstrip() == "..." and (not rest or rest[0].startswith(("---", "%")))
-    return language == "python" and is_meant_ellipsis(code, number, known)
+    return language == "python" and _is_body(code, number, known)
+
+
+def _is_body(code: Sequence[str], number: int, known: Sequence[str]) -> bool:
+    """Tell whether the ``...`` on a line is the whole body of a block whose body the original did not have.
+
+    New functions, overloads, abstract methods and protocols may have it; a function that the original
+    defines with a body may not become one by being left out.
+    """
+    header = number if _ONE_LINER.search(code[number]) else _header_of(code, number)
+    if header is None:
+        return False
+    if _is_stub(code, header):
+        return True
+    name = _DEFINITION.match(code[header])
+    if name is None:
+        first = code[header].strip()
+        return not any(line.strip() == first for line in known)
+    return not _has_body(known, name["name"])
+
+
+def _header_of(code: Sequence[str], number: int) -> int | None:
+    """Return the line that opens the block whose only content is the ellipsis."""
+    width = width_of(code[number])
+    after = next((line for line in code[number + 1 :] if line.strip()), None)
+    if after is not None and width_of(after) >= width:
+        return None
+    inside: list[str] = []
+    for index in range(number - 1, -1, -1):
+        line = code[index]
+        if line.strip() and width_of(line) < width and not line.strip().startswith("#"):
+            ends_header = line.split("#")[0].rstrip().endswith(":")
+            return _start_of_header(code, index) if ends_header and _only_docstring(inside) else None
+        inside.insert(0, line)
+    return None
+
+
+def _start_of_header(code: Sequence[str], end: int) -> int:
+    """Return the first line of a signature that goes over several."""
+    width = width_of(code[end])
+    if not code[end].strip().startswith(")"):
+        return end
+    return next((i for i in range(end - 1, -1, -1) if code[i].strip() and width_of(code[i]) <= width), end)
+
+
+def _only_docstring(lines: list[str]) -> bool:
+    text = "\n".join(line for line in lines if not line.strip().startswith("#")).strip()
+    return (
+        not text
+        or re.fullmatch(r'[rR]?(?:"""(?:(?!""").)*"""|"[^"\n]*"|\'\'\'.*\'\'\')', text, re.DOTALL) is not None
+    )
+
+
+def _is_stub(code: Sequence[str], header: int) -> bool:
+    width = width_of(code[header])
+    for line in reversed(code[:header]):
+        if line.strip().startswith("@") and width_of(line) == width:
+            if _MEANS_STUB.search(line):
+                return True
+        else:
+            break
+    enclosing = next(
+        (line for line in reversed(code[:header]) if line.strip() and width_of(line) < width), ""
+    )
+    return _STUB_CLASS.match(enclosing) is not None
+
+
+def _has_body(known: Sequence[str], name: str) -> bool:
+    """Tell whether the original defines the name with more than an ellipsis as its body."""
+    for number, line in enumerate(known):
+        found = _DEFINITION.match(line)
+        if found is None or found["name"] != name or _ONE_LINER.search(line):
+            continue
+        width = width_of(line)
+        body = []
+        for inner in known[number + 1 :]:
+            if inner.strip() and width_of(inner) <= width and not inner.strip().startswith(")"):
+                break
+            body.append(inner.strip())
+        # in a stub with a signature of several lines the ellipsis stands behind the last one
+        if not any(text == "..." or (text.startswith(")") and _ONE_LINER.search(text)) for text in body):
+            return True
+    return False

@@ -1,4 +1,4 @@
-"""From a model's answer to changes of files, all in memory; writing them is for the `Workspace`."""
+"""Resolve a model's answer into changes of files, in memory; the `Workspace` writes them."""
 
 from __future__ import annotations
 
@@ -6,33 +6,32 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tideate_core.edits.envelope import read_edits, read_files
 from tideate_core.edits.fences import is_fence
-from tideate_core.edits.naming import checked_path, is_same_file, path_in
+from tideate_core.edits.formats.code import extract_code
+from tideate_core.edits.formats.detection import read_edits, read_files
+from tideate_core.edits.formats.file_edits import checked_path, is_same_file, path_in
+from tideate_core.edits.matching.replacement import Location, Replacement, apply_parts, fit_whole
 from tideate_core.edits.placeholders import find_placeholder
-from tideate_core.edits.replaced import Placed, Replaced
-from tideate_core.edits.replacing import apply_parts
-from tideate_core.edits.whole import fit_whole, whole_text
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import FileChange, language_of, wrong_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.edits.parts import FileEdit, Part
+    from tideate_core.edits.formats.file_edits import FileEdit, Part
 
-__all__ = ["Resolved", "resolve_files", "resolve_part", "resolve_text"]
+__all__ = ["Resolution", "resolve_files", "resolve_part", "resolve_text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
-    """What an answer changes, and where each part of it was found."""
+class Resolution:
+    """The changes of an answer, and the place of each of its parts."""
 
     changes: list[FileChange]
-    places: list[Placed]
+    places: list[Location]
 
 
-def resolve_text(answer: str, before: str | None, *, path: str = "", language: str = "") -> Replaced:
+def resolve_text(answer: str, before: str | None, *, path: str = "", language: str = "") -> Replacement:
     """Return one file's new lines by an answer in any form: parts to replace, or the whole text.
 
     :param before: the text as it is, None for a new file.
@@ -42,18 +41,19 @@ def resolve_text(answer: str, before: str | None, *, path: str = "", language: s
     edits = read_edits(answer, known=before or "", language=language)
     if not edits:
         old = None if before is None else before.split("\n")
-        return whole_text(_without_name(answer, path), old, language)
+        code = extract_code(_without_name(answer, path), language=language, old=old)
+        return Replacement(code, []) if old is None else fit_whole(code, old, language)
     for edit in edits:
         _refuse_other(edit, path, exists=before is not None)
     if before is None:
-        return Replaced(_new_text(edits, language), [])
+        return Replacement(_new_text(edits, language), [])
     parts = [part for edit in edits for part in edit.parts]
     return apply_parts(before.split("\n"), parts, language=language)
 
 
 def resolve_part(
     answer: str, lines: Sequence[str], *, whole: str, path: str = "", language: str = ""
-) -> Replaced | None:
+) -> Replacement | None:
     """Return the new lines by an answer that edits only these; None if it is the new text itself.
 
     :param whole: the text that they stand in, for marks of forms that it has itself.
@@ -65,7 +65,7 @@ def resolve_part(
     return apply_parts(lines, parts, language=language) if edits else None
 
 
-def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolved:
+def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolution:
     """Return the changes of all files that an answer names, in any form, or none of them.
 
     :param read: gives a file's text, None where there is no such file.
@@ -73,7 +73,7 @@ def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolved:
     """
     edits = read_edits(answer) or read_files(answer)
     changes: list[FileChange] = []
-    places: list[Placed] = []
+    places: list[Location] = []
     for edit in _of_one_file_each(edits):
         try:
             change, found = _change(edit, read)
@@ -82,7 +82,7 @@ def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolved:
         changes.append(change)
         places += found
     _refuse_clashes(changes)
-    return Resolved(changes, places)
+    return Resolution(changes, places)
 
 
 def _without_name(answer: str, path: str) -> str:
@@ -133,7 +133,7 @@ def _checked(path: str | None) -> str | None:
     return None if path is None else checked_path(path)
 
 
-def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Placed]]:
+def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Location]]:
     before = read(edit.path)
     language = language_of(edit.path)
     _refuse_wrong(edit.move_to or "")
@@ -162,11 +162,11 @@ def _refuse_wrong(new: str) -> None:
 
 
 def _adds(part: Part) -> bool:
-    """Whether a part searches nothing, as a block does that makes a new file."""
+    """Tell whether a part searches nothing, as a block does that makes a new file."""
     return all(not any(line.strip() for line in old) for old, _ in part.readings)
 
 
-def _rewritten(edit: FileEdit, old: list[str], language: str) -> Replaced:
+def _rewritten(edit: FileEdit, old: list[str], language: str) -> Replacement:
     if edit.text is None:
         return apply_parts(old, edit.parts, language=language)
     _refuse_left_out(edit.text, language, old)

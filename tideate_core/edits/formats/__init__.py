@@ -1,1 +1,1 @@
-"""Formats of edits in a model's answer."""
+"""Formats of edits in a model's answer, parsed into edits of files."""

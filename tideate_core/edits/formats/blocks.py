@@ -1,11 +1,10 @@
-"""Search/replace blocks in a model's answer."""
+"""Parse search/replace blocks in a model's answer."""
 
 from __future__ import annotations
 
 import re
 
-from tideate_core.edits.naming import path_above
-from tideate_core.edits.parts import FileEdit, Part
+from tideate_core.edits.formats.file_edits import FileEdit, Part, path_above
 from tideate_core.errors import UnusableAnswer
 
 __all__ = ["has_blocks", "parse_blocks"]
@@ -15,15 +14,13 @@ _DIVIDE = re.compile(r"={5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
 _CLOSE = re.compile(r">{5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
 
 _FORM = "<<<<<<< SEARCH\n(lines of the file)\n=======\n(new lines)\n>>>>>>> REPLACE"
-
-
 _NEAR = 3
 """Lines above a block's first marker among which its file may be named."""
 _MOST_DIVIDERS = 9
 
 
 def has_blocks(answer: str) -> bool:
-    """Whether an answer tries to be in search/replace blocks."""
+    """Tell whether an answer tries to be in search/replace blocks."""
     return any(_is(_OPEN, line) for line in answer.split("\n"))
 
 
@@ -64,7 +61,7 @@ def _is(marker: re.Pattern[str], line: str) -> bool:
 
 
 def _part(body: list[str], number: int) -> Part:
-    """Return a part with all the ways to read a block.
+    """Return a part with all readings of a block.
 
     There are several where the text itself has a line like the dividing one (a heading's underline).
     """

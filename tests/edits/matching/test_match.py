@@ -1,0 +1,162 @@
+"""A search/replace block changes the one place it means, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tests.edits.search_replace import LINES, apply_blocks, block, refused
+from tideate_core.edits.matching.match import find_lines
+from tideate_core.errors import UnusableAnswer
+
+
+@pytest.mark.parametrize(
+    ("search", "replace", "tolerance", "changed"),
+    [
+        ("        return 1", "        return 3", "exact", "        return 3"),
+        (
+            "    def f(self):   \n        return 1",
+            "    def f(self):\n        return 3",
+            "trailing blanks",
+            "        return 3",
+        ),
+        ("def f(self):\n    return 1", "def f(self):\n    return 3", "indentation", "        return 3"),
+        ("            return 1", "            return 3", "indentation", "        return 3"),
+        ("def f(self):\n\treturn 1", "def f(self):\n\treturn 3", "indentation", "        return 3"),
+    ],
+)
+def test_tolerances_in_their_order(search: str, replace: str, tolerance: str, changed: str) -> None:
+    done = apply_blocks(LINES, block(search, replace))
+    assert done.lines == [*LINES[:2], changed, *LINES[3:]]
+    assert [place.tolerance for place in done.places] == [tolerance]
+
+
+def test_blank_lines_around_a_block_are_left_out_where_the_file_has_none() -> None:
+    around = block("\n    def f(self):\n", "\n    def h(self):\n")
+    assert apply_blocks(LINES, around).lines == [LINES[0], "    def h(self):", *LINES[2:]]
+
+
+def test_a_blank_line_on_one_side_only_says_that_something_is_missing() -> None:
+    assert "not in the file" in refused(block("\n        return 1\n", "\n        return 3\n"))
+    assert "not in the file" in refused(block("    def f(self):\n", "    def h(self):\n"))
+
+
+def test_unicode_punctuation_is_the_last_step_and_other_lines_keep_theirs() -> None:
+    lines = ["say(“hello”)", "x = 1", "say('a \u2013 b')"]
+    done = apply_blocks(
+        lines, block("say(\"hello\")\nx = 1\nsay('a - b')", "say(\"hello\")\nx = 2\nsay('a - b')")
+    )
+    assert done.lines == ["say(“hello”)", "x = 2", "say('a \u2013 b')"]
+    assert [place.tolerance for place in done.places] == ["punctuation"]
+
+
+def test_an_exact_place_is_preferred_to_looser_ones() -> None:
+    assert find_lines(["  x", "x"], ["x"]).start == 1
+
+
+def test_lines_that_the_block_only_repeats_keep_their_blanks() -> None:
+    lines = ["a = 1   ", "b = 2", "c = 3\t"]
+    assert apply_blocks(lines, block("a = 1\nb = 2\nc = 3", "a = 1\nb = 5\nc = 3")).lines == [
+        "a = 1   ",
+        "b = 5",
+        "c = 3\t",
+    ]
+
+
+def test_changed_indentation_of_a_repeated_line_is_a_change() -> None:
+    assert apply_blocks(["f()", "g()"], block("f()\ng()", "if a:\n    f()\ng()")).lines == [
+        "if a:",
+        "    f()",
+        "g()",
+    ]
+
+
+def test_a_place_whose_indentation_differs_line_by_line_is_none() -> None:
+    assert "not in the file" in refused(block("def f(self):\nreturn 1", "x"))
+
+
+def test_several_places_are_refused_with_their_lines() -> None:
+    assert "2 places (lines 1, 3)" in refused(block("x", "y"), ["x", "z", "x"])
+    assert "2 places" in refused(block("x", "y"), ["  x", "z", "    x"])
+
+
+def test_lines_that_are_not_there_are_refused_with_the_nearest() -> None:
+    reason = refused(block("    def f(self):\n        return 7", "x"))
+    assert "not in the file" in reason
+    assert "    def f(self):\n        return 1" in reason
+    assert "def g(self):" in refused(block("    def gg(self):", "x"))
+    assert refused(block("§", "x")).endswith("not in the file")
+
+
+def test_nothing_merely_similar_is_found() -> None:
+    assert "not in the file" in refused(block("        return 1 + 0", "        return 3"))
+
+
+def test_all_blocks_are_applied_to_the_text_as_it_was() -> None:
+    answer = (
+        "First:\n"
+        + block("        return 2", "        return 1\n        # two")
+        + "\nthen\n"
+        + block("        return 1", "")
+    )
+    assert apply_blocks(LINES, answer).lines == [
+        *LINES[:2],
+        "",
+        "",
+        LINES[4],
+        "        return 1",
+        "        # two",
+    ]
+
+
+def test_one_bad_block_refuses_all() -> None:
+    assert "block 2" in refused(block("        return 1", "        return 3") + "\n" + block("nowhere", "x"))
+
+
+def test_blocks_on_the_same_lines_are_refused() -> None:
+    two = (
+        block("        return 1", "        return 3")
+        + "\n"
+        + block("    def f(self):\n        return 1", "x")
+    )
+    assert "block 1 and block 2 change the same lines" in refused(two)
+
+
+def test_a_blank_text_is_filled_by_an_empty_search() -> None:
+    assert apply_blocks([""], block("", "x = 1")).lines == ["x = 1"]
+
+
+def test_cr_at_line_ends_is_kept() -> None:
+    assert apply_blocks(["a\r", "b\r"], block("a", "c\nd").replace("\n", "\r\n")).lines == [
+        "c\r",
+        "d\r",
+        "b\r",
+    ]
+
+
+def test_tabs_of_the_file_are_used() -> None:
+    lines = ["if (a) {", "\tb();", "\tif (c) {", "\t\td();", "\t}", "}"]
+    answer = block("    if (c) {\n        d();\n    }", "    if (c) {\n        e();\n    }")
+    assert apply_blocks(lines, answer).lines == [*lines[:3], "\t\te();", *lines[4:]]
+
+
+WORDS = st.lists(st.sampled_from(["a", "  a", "b", "  b", "c", "", "    c"]), min_size=1, max_size=12)
+
+
+@given(WORDS, st.data())
+def test_a_found_place_is_the_only_one_and_nothing_else_changes(
+    lines: list[str], data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(lines) - 1))
+    end = data.draw(st.integers(start + 1, len(lines)))
+    search = lines[start:end]
+    assume(any(line.strip() for line in search))
+    try:
+        match = find_lines(lines, search, ["new"])
+    except UnusableAnswer:
+        again = [i for i in range(len(lines)) if lines[i : i + len(search)] == search]
+        assert len(again) > 1
+    else:
+        assert (match.start, match.end, match.tolerance) == (start, end, "exact")
+        assert match.new == ("new",)

@@ -1,0 +1,196 @@
+"""Places of searched lines in a text: exact ones, those that a scope allows, the nearest as a hint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from tideate_core.edits.indentation import width_of
+from tideate_core.edits.matching.preservation import plain_line
+from tideate_core.errors import UnusableAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+__all__ = ["Scope", "nearest_lines", "only_place", "places_of", "starts_of"]
+
+_MOST_PLACES = 50
+"""Places of which one may still be told from the others; the same code indented in other ways."""
+_MOST_LINES = 100_000
+"""Lines of all these places together that are compared."""
+_NAMED = 5
+_ADD = "add lines before or after them until only one place fits"
+_CLOSERS = ("}", ")", "]", "end", "else", "elif", "except", "finally", "catch", "{")
+
+_SHOWN = 14
+_AROUND = 1
+_COMMON = 20
+"""A line that stands more often than this tells no place."""
+_LONGEST = 200
+"""Characters of a line that are compared."""
+_LEAST_ALIKE = 0.35
+_ENOUGH = 0.4
+"""Share of the letters of all lines that stand at a place unchanged, from which no other is looked for."""
+_CANDIDATES = 10
+_COMPARED = 20_000
+"""Lines of the file that are compared by their letters: a hint must not take seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Statements of an answer about a place: lines above it, or that the file ends there.
+
+    Line numbers are no part of it: models count wrongly, and a wrong number would choose a wrong place.
+    """
+
+    anchors: tuple[str, ...] = ()
+    """Lines above the place, the outer one first; those that the file does not have once say nothing."""
+    at_end: bool = False
+
+    def allowed(self, starts: Sequence[int], count: int, lines: Sequence[str]) -> list[int]:
+        """Return those of the places, each `count` lines long, that it allows."""
+        if not self.anchors and not self.at_end:
+            return list(starts)
+        first, last = self._block(lines)
+        allowed = [start for start in starts if first <= start]
+        if len(allowed) > 1:
+            allowed = [start for start in allowed if start < last]
+        if self.at_end and len(allowed) > 1:
+            allowed = [start for start in allowed if not any(line.strip() for line in lines[start + count :])]
+        return allowed
+
+    def _block(self, lines: Sequence[str]) -> tuple[int, int]:
+        """Return the lines of the innermost anchor that is there once within the outer ones."""
+        keys = [plain_line(line) for line in lines] if self.anchors else []
+        first, last = 0, len(lines)
+        for anchor in self.anchors:
+            found = [at for at in range(first, last) if keys[at] == plain_line(anchor)]
+            if len(found) == 1:
+                first, last = found[0], _end_of_block(lines, found[0], last)
+        return first, last
+
+
+def _end_of_block(lines: Sequence[str], head: int, last: int) -> int:
+    """Return the line after the block that a line opens, by the indentation."""
+    width = width_of(lines[head])
+    for at in range(head + 1, last):
+        text = lines[at].strip()
+        if text and width_of(lines[at]) <= width and not text.startswith(_CLOSERS):
+            return at
+    return last
+
+
+def only_place(starts: Sequence[int], count: int, bare: Sequence[str], scope: Scope) -> int:
+    """Return the one place of several that the scope allows.
+
+    :raises UnusableAnswer: it leaves none, or several.
+    """
+    allowed = scope.allowed(starts, count, bare)
+    if len(allowed) == 1:
+        return allowed[0]
+    named = ", ".join(str(start + 1) for start in starts[:_NAMED])
+    if not allowed:
+        raise UnusableAnswer(f"its lines to search stand at line {named}, which is not where it says")
+    raise UnusableAnswer(f"its lines to search stand at {len(starts)} places (lines {named}); {_ADD}")
+
+
+def starts_of(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
+    """Return the places of lines among others.
+
+    :raises UnusableAnswer: at so many places that comparing all of them could take long.
+    """
+    most = max(2, min(_MOST_PLACES, _MOST_LINES // len(wanted)))
+    found = list(islice(places_of(wanted, among), most + 1))
+    if len(found) > most:
+        raise UnusableAnswer(f"its lines to search stand at more than {most} places; {_ADD}")
+    return found
+
+
+def places_of(wanted: Sequence[Hashable], among: Sequence[Hashable]) -> Iterator[int]:
+    """Yield every index where all of `wanted` stand in a row, overlapping ones too (Knuth, Morris, Pratt)."""
+    if not wanted:
+        return
+    borders = _borders(wanted)
+    matched = 0
+    for index, item in enumerate(among):
+        while matched and (matched == len(wanted) or wanted[matched] != item):
+            matched = borders[matched - 1]
+        if wanted[matched] == item:
+            matched += 1
+        if matched == len(wanted):
+            yield index - matched + 1
+
+
+def _borders(wanted: Sequence[Hashable]) -> list[int]:
+    """Return for each head of `wanted` the length of its longest border: a beginning that is also its end."""
+    borders = [0] * len(wanted)
+    matched = 0
+    for index in range(1, len(wanted)):
+        while matched and wanted[matched] != wanted[index]:
+            matched = borders[matched - 1]
+        if wanted[matched] == wanted[index]:
+            matched += 1
+        borders[index] = matched
+    return borders
+
+
+def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
+    """Return the end of a message that shows the nearest lines with their numbers; empty if none are near."""
+    start = _nearest_start([plain_line(line) for line in lines], [plain_line(line) for line in search])
+    if start is None:
+        return ""
+    first = max(0, start - _AROUND)
+    shown = lines[first : min(start + len(search) + _AROUND, first + _SHOWN)]
+    text = "\n".join(line.removesuffix("\r") for line in shown)
+    return f"; the nearest are its lines {first + 1} to {first + len(shown)}:\n{text}"
+
+
+def _nearest_start(texts: list[str], keys: list[str]) -> int | None:
+    places: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        places.setdefault(text, []).append(number)
+    votes: dict[int, float] = {}
+    for offset, key in enumerate(keys):
+        found = places.get(key, []) if key else []
+        if len(found) > _COMMON:
+            continue
+        for number in found:
+            votes[number - offset] = votes.get(number - offset, 0) + len(key) / len(found)
+    starts = sorted(votes, key=lambda start: (-votes[start], start))[:_CANDIDATES]
+    if not starts or votes[starts[0]] < _ENOUGH * sum(map(len, keys)):
+        starts += _most_alike(texts[:_COMPARED], keys)
+    if not starts:
+        return None
+    wanted = [_triples(key) for key in keys]
+    return max(0, max(starts, key=lambda start: (_alike(texts, wanted, start), -start)))
+
+
+def _alike(texts: list[str], wanted: list[set[str]], start: int) -> int:
+    """Count the letters in a row that lines share with those at a place; each may be off by one line."""
+    there = [_triples(texts[at]) if 0 <= at < len(texts) else set() for at in _around(start, len(wanted))]
+    return sum(max(len(one & line) for line in there[at : at + 3]) for at, one in enumerate(wanted))
+
+
+def _around(start: int, count: int) -> range:
+    return range(start - 1, start + count + 1)
+
+
+def _most_alike(texts: list[str], keys: list[str]) -> list[int]:
+    """Return the place of all lines by the line that shares most letters in a row with the longest one."""
+    offset = max(range(len(keys)), key=lambda index: len(keys[index]), default=0)
+    wanted = _triples(keys[offset]) if keys else set()
+    if not wanted:
+        return []
+    best, place = 0.0, -1
+    for number, text in enumerate(texts):
+        triples = _triples(text)
+        alike = 2 * len(wanted & triples) / (len(wanted) + len(triples))
+        if alike > best:
+            best, place = alike, number
+    return [place - offset] if best >= _LEAST_ALIKE else []
+
+
+def _triples(text: str) -> set[str]:
+    short = f" {text[:_LONGEST]} " if text else ""
+    return {short[index : index + 3] for index in range(len(short) - 2)}

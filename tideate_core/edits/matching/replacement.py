@@ -1,0 +1,221 @@
+"""Make the new text of a file: apply all parts of an edit or none, or fit a whole new text to the old one."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from tideate_core.edits.matching.match import Match, find_lines
+from tideate_core.edits.matching.placement import fit_to_range
+from tideate_core.edits.matching.places import Scope
+from tideate_core.edits.matching.preservation import (
+    common_edges,
+    has_other_blanks,
+    keep_repeated,
+    plain,
+    without_trailing_blanks,
+)
+from tideate_core.edits.placeholders import find_placeholder
+from tideate_core.errors import UnusableAnswer
+from tideate_core.workspace import matching_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tideate_core.edits.formats.file_edits import Part
+    from tideate_core.edits.matching.match import Tolerance
+
+__all__ = ["Location", "Replacement", "apply_parts", "fit_whole"]
+
+_MOST_PARTS = 2_000
+_MOST_LOOKS = 8_000_000
+"""Parts times lines of a text: each part is looked for in all of them."""
+_MOST_ANCHORS = 20
+_LEAST_TO_COMPARE = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The place at which a part was found, and with which tolerance."""
+
+    name: str
+    line: int
+    """The first line that it changes, 1-based, in the text as it was."""
+    tolerance: Tolerance
+
+    @property
+    def is_exact(self) -> bool:
+        return self.tolerance == "exact"
+
+    def __str__(self) -> str:
+        how = "exactly" if self.is_exact else f"by ignoring {self.tolerance}"
+        return f"{self.name} was found at line {self.line} {how}"
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The new lines of a text, and the place of each part, in the answer's order."""
+
+    lines: list[str]
+    places: list[Location]
+    notes: list[str] = field(default_factory=list)
+    """Remarks for the person, in sentences without a full stop."""
+
+
+def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = "") -> Replacement:
+    """Apply all parts to a text, or none of them; their order does not matter.
+
+    :raises UnusableAnswer: a part is found nowhere or at several places, overlaps another one, or
+        leaves lines out.
+    """
+    _refuse_too_many(lines, parts)
+    found = [_resolved(lines, part, language) for part in parts]
+    if any(match.stray_blanks for match in found):
+        found = [_resolved(lines, part, language, stray_blanks=True) for part in parts]
+    for part, match in zip(parts, found, strict=True):
+        _refuse_left_out(match.new, lines, part, language)
+    changes = [_trimmed(match, lines) for match in found]
+    _refuse_overlaps(parts, found, changes)
+    result: list[str] = []
+    at = 0
+    for change in sorted(changes, key=lambda change: (change.start, change.end)):
+        result += [*lines[at : change.start], *change.new]
+        at = change.end
+    result += lines[at:]
+    places = [
+        Location(part.name, change.start + 1, change.tolerance)
+        for part, change in zip(parts, changes, strict=True)
+    ]
+    return Replacement(result, places)
+
+
+def _refuse_too_many(lines: Sequence[str], parts: Sequence[Part]) -> None:
+    looks = sum(len(part.readings) for part in parts) * len(lines)
+    if len(parts) > _MOST_PARTS or (len(parts) > 1 and looks > _MOST_LOOKS):
+        raise UnusableAnswer(
+            f"it has {len(parts)} edits of a text of {len(lines)} lines, which are too many; "
+            "make fewer, larger ones"
+        )
+    if deep := next((part for part in parts if len(part.anchors) > _MOST_ANCHORS), None):
+        raise UnusableAnswer(f"{deep.name} has {len(deep.anchors)} headings; name {_MOST_ANCHORS} at most")
+
+
+def _refuse_left_out(new: Sequence[str], known: Sequence[str], part: Part, language: str) -> None:
+    left_out = find_placeholder(new, known, language)
+    if left_out is not None:
+        raise UnusableAnswer(
+            f"{part.name} has the line {new[left_out].strip()!r}, which stands for lines that "
+            "you left out; write all of them"
+        )
+
+
+def _resolved(lines: Sequence[str], part: Part, language: str, *, stray_blanks: bool = False) -> Match:
+    scope = Scope(part.anchors, part.at_end)
+    found: list[tuple[Match, bool]] = []
+    reasons: list[str] = []
+    for number, (search, new) in enumerate(part.readings):
+        try:
+            match = find_lines(lines, search, new, scope=scope, language=language, stray_blanks=stray_blanks)
+        except UnusableAnswer as error:
+            reasons.append(str(error))
+        else:
+            # the text's own such line stands in the old lines and again in the new ones: the middle divides
+            found.append((match, number * 2 + 1 == len(part.readings)))
+    likely = found if len(found) == 1 else [(match, middle) for match, middle in found if middle]
+    if likely:
+        return likely[0][0]
+    if found:
+        raise UnusableAnswer(f"{part.name} has several ======= lines; search fewer lines, without them")
+    raise UnusableAnswer(f"{part.name}: {reasons[0]}")
+
+
+def _trimmed(match: Match, lines: Sequence[str]) -> Match:
+    """Leave out the lines that a part repeats around its change: two parts may quote the same ones."""
+    old, new = lines[match.start : match.end], match.new
+    head, tail = common_edges(old, new)
+    return replace(match, start=match.start + head, end=match.end - tail, new=new[head : len(new) - tail])
+
+
+def _refuse_overlaps(parts: Sequence[Part], found: Sequence[Match], changes: Sequence[Match]) -> None:
+    """Refuse parts if one changes lines that another one quotes, or both insert at the same place."""
+    order = [index for index, change in enumerate(changes) if change.new or change.start < change.end]
+    order.sort(key=lambda index: (changes[index].start, changes[index].end))
+    for one, other in pairwise(order):
+        first, second = changes[one], changes[other]
+        both_insert = first.start == first.end == second.start == second.end
+        if first.end > second.start or both_insert:
+            raise _clash(parts, one, other)
+    # from here on the changes are apart, so that both their starts and their ends are in order
+    starts, ends = ([getattr(changes[index], side) for index in order] for side in ("start", "end"))
+    for index, quoted in enumerate(found):
+        among = order[bisect_right(ends, quoted.start) : bisect_left(starts, quoted.end)]
+        for other in among:
+            if other != index:
+                raise _clash(parts, index, other)
+
+
+def _clash(parts: Sequence[Part], one: int, other: int) -> UnusableAnswer:
+    names = " and ".join(parts[index].name for index in sorted((one, other)))
+    return UnusableAnswer(f"{names} change the same lines; make one of them")
+
+
+def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replacement:
+    """Give a whole new text the indentation and line ends of the old one, and its unchanged lines.
+
+    Lines that differ only in trailing blanks or typographic punctuation stay as they are, unless the
+    answer changes nothing else: then it is the change.
+
+    :raises UnusableAnswer: it is far shorter than the file, so that it seems to be a part.
+    """
+    if not any(line.strip() for line in old):
+        return Replacement(list(code), [])
+    _refuse_part(code, old)
+    new = fit_to_range(code, old)
+    notes: list[str] = []
+    for what, same in _IGNORED.items():
+        keys, then = [same(line) for line in old], [same(line) for line in new]
+        if keys == then:
+            break
+        kept = _kept(old, keys, new, then, language)
+        count = sum(one != other for one, other in zip(kept, new, strict=True))
+        if count:
+            notes.append(
+                f"{count} line{'s' if count > 1 else ''} that differed only in {what} stayed as before"
+            )
+        new = kept
+    return Replacement(new, [], notes)
+
+
+def _kept(
+    old: Sequence[str], keys: Sequence[str], new: Sequence[str], then: Sequence[str], language: str
+) -> list[str]:
+    """Return the new lines with the old ones where both are the same, the others without stray blanks."""
+    pairs = [(old[at + k], new[to + k]) for at, to, size in matching_blocks(keys, then) for k in range(size)]
+    stray_blanks = has_other_blanks([own for own, _ in pairs], [given for _, given in pairs])
+
+    def changed(_: range, lines: list[str]) -> list[str]:
+        return without_trailing_blanks(lines, language) if stray_blanks else lines
+
+    return keep_repeated(old, keys, new, then, changed)
+
+
+def _plainly(line: str) -> str:
+    return plain(line.rstrip())
+
+
+_IGNORED: dict[str, Callable[[str], str]] = {"trailing blanks": str.rstrip, "punctuation": _plainly}
+
+
+def _refuse_part(code: Sequence[str], old: Sequence[str]) -> None:
+    had = [line for line in old if line.strip()]
+    has = [line for line in code if line.strip()]
+    if not has:
+        raise UnusableAnswer(f"it has no lines and the file has {len(had)}; write the complete new file")
+    if len(had) < _LEAST_TO_COMPARE or len(has) * 2 >= len(had):
+        return
+    raise UnusableAnswer(
+        f"it has {len(has)} lines and the file has {len(had)}, so it seems to be a part; "
+        "write the complete new file"
+    )
