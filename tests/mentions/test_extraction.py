@@ -1,4 +1,4 @@
-"""Which words of a text are mentions."""
+"""Mentions are found in prose, and not in code or addresses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.mentions.extraction import extract, parse_reference, quoted_reference
+from tideate_core.mentions.extraction import extract, parse_reference
 
 NAMES = ["@Api", "@Guide", "@x_1", "@Größe"]
 WORDS = [*NAMES, "see", "the", "(", ")", ", ", ". ", " ", "\n", "\n\n"]
 PROSE = st.lists(st.sampled_from(WORDS), max_size=40)
+
+
+def mentioned(path: str) -> str:
+    """Mention a file; a path with blanks, or that ends as a sentence does, stands in quotes."""
+    return f'@file:"{path}"' if re.search(r"[\s`]|[^\w/]$", path) else f"@file:{path}"
 
 
 @given(PROSE)
@@ -36,7 +41,7 @@ def test_a_mention_in_backticks_needs_a_configuration(text: str) -> None:
 
 @given(st.text(alphabet=st.characters(exclude_characters='"\n', exclude_categories=["Cs"]), min_size=1))
 def test_any_path_can_be_mentioned_and_is_read_back(path: str) -> None:
-    mention = quoted_reference("@file", path)
+    mention = mentioned(path)
     read = parse_reference(mention)
     assert read is not None
     assert (read.path if read.lines is None else read.whole) == path

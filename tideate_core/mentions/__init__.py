@@ -24,15 +24,13 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.mentions.extraction import BUILT_IN, extract
-    from tideate_core.mentions.hard_links import HardLinks
-    from tideate_core.mentions.items import ContextItem, ContextKind, Diagnostic, Surroundings
+    from tideate_core.mentions.items import ContextItem, Diagnostic, Surroundings
     from tideate_core.mentions.resolver import ContextResolver, Described
-    from tideate_core.mentions.secrets import secret_in, secret_name
+    from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 
 __all__ = [
     "BUILT_IN",
     "ContextItem",
-    "ContextKind",
     "ContextResolver",
     "Described",
     "Diagnostic",
@@ -47,24 +45,9 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "extraction": (
-                "BUILT_IN",
-                "extract",
-            ),
-            "hard_links": ("HardLinks",),
-            "items": (
-                "ContextItem",
-                "ContextKind",
-                "Diagnostic",
-                "Surroundings",
-            ),
-            "resolver": (
-                "ContextResolver",
-                "Described",
-            ),
-            "secrets": (
-                "secret_in",
-                "secret_name",
-            ),
+            "extraction": ("BUILT_IN", "extract"),
+            "items": ("ContextItem", "Diagnostic", "Surroundings"),
+            "resolver": ("ContextResolver", "Described"),
+            "secrets": ("HardLinks", "secret_in", "secret_name"),
         },
     )

@@ -1,4 +1,4 @@
-"""Which words of a text are mentions."""
+"""Extract the mentions of a text and parse their paths."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["BUILT_IN", "NAME", "WITH_PATH", "Reference", "extract", "parse_reference", "quoted_reference"]
+__all__ = ["BUILT_IN", "NAME", "Reference", "extract", "parse_reference"]
 
 NAME: Final = re.compile(r"@\w+")
-"""How a mention is written, in a text and in `context.json`."""
+"""A mention as written in a text and in `context.json`."""
 
 BUILT_IN: Final = {
     "@buffer": "the buffer, saved or not",
@@ -25,10 +25,7 @@ BUILT_IN: Final = {
     "@symbols": "what is defined in the buffer, else in the project; of a file or folder: @symbols:PATH",
     "@tree": "the project's files; of a folder: @tree:PATH",
 }
-"""Mentions that need no configuration, and what they stand for."""
-
-WITH_PATH: Final = frozenset({"@diff", "@file", "@symbols", "@tree"})
-"""Of these, those that take a path behind a colon."""
+"""Mentions that need no configuration, with their meanings."""
 
 _PATH = (
     r'(?P<mention>@(?P<kind>diff|file|symbols|tree):(?:"(?P<quoted>[^"\n]+)"(?P<behind>:\d+(?:-\d+)?)?'
@@ -90,11 +87,6 @@ def parse_reference(mention: str) -> Reference | None:
     return Reference(kind, ranged["path"], (first, int(ranged["last"] or first)), path)
 
 
-def quoted_reference(kind: str, path: str) -> str:
-    """Return how a path is mentioned; one with blanks stands in quotes."""
-    return f'{kind}:"{path}"' if re.search(r"[\s`]", path) or path != _trimmed(path) else f"{kind}:{path}"
-
-
 def _candidates(text: str, code: list[tuple[int, int]], configured: Collection[str]) -> Iterator[str]:
     at = 0
     while match := _MENTION.search(text, at):
@@ -140,7 +132,7 @@ def _is_address(text: str, start: int, end: int) -> bool:
 
 
 def _is_decorator(text: str, match: re.Match[str]) -> bool:
-    """Whether a word is code that nobody marked as such: dotted, called, or above a definition."""
+    """Tell whether a word is code that nobody marked as such: dotted, called, or above a definition."""
     if match["name"] is None:
         return False
     end = match.end()
@@ -156,7 +148,7 @@ def _is_decorator(text: str, match: re.Match[str]) -> bool:
 
 
 def _code_spans(text: str) -> list[tuple[int, int]]:
-    """Return where code stands, half open: fenced blocks, then what is between backticks outside of them."""
+    """Return the spans of code, half open: fenced blocks, and text between backticks outside of them."""
     fenced = _fenced_spans(text)
     spans = list(fenced)
     begin = 0
@@ -182,7 +174,7 @@ def _fenced_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _inline_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
-    """Find what is between two runs of equally many backticks of one paragraph."""
+    """Find text between two runs of equally many backticks of one paragraph."""
     while begin < end:
         blank = _BLANK_LINE.search(text, begin, end)
         until = blank.start() if blank else end

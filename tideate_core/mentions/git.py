@@ -1,4 +1,4 @@
-"""What git says of a project's changes; nothing that the repository configures is run."""
+"""Read a project's changes from git, running nothing that the repository configures."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mentions.hard_links import HardLinks
-from tideate_core.mentions.secrets import secret_in, secret_name
+from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.project import inside
 from tideate_core.workspace import NOT_OURS, SAFE, environment
 
@@ -49,7 +48,7 @@ class Changes:
     untracked: tuple[str, ...]
     """New files that git does not know yet, relative to the root."""
     whole: bool
-    """False where the diff is so long that its end was not read."""
+    """False if the diff is so long that its end was not read."""
 
 
 async def read_changes(root: Path, path: str = "") -> Changes:
@@ -77,7 +76,7 @@ def _below(path: str, name: str) -> bool:
 
 
 def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
-    """Say why files are taken for secrets; what was moved is as secret as it was under its name before."""
+    """Return reasons for taking files for secrets; one that was moved is as secret as under its old name."""
     links = HardLinks(root)
     why: dict[str, str] = {}
     for one in names:
@@ -102,7 +101,7 @@ async def _changed(root: Path, settings: list[str], since: str) -> list[tuple[st
 async def _texts(
     root: Path, settings: list[str], since: str, places: list[str]
 ) -> tuple[str, bool, list[str]]:
-    """Return changes without those of files that seem to hold secrets, whether that is all, and these files.
+    """Return changes without those of files that seem to hold secrets, if that is all, and these files.
 
     The files are looked through as a whole: of a long secret only the middle may have changed.
     """
@@ -116,7 +115,7 @@ async def _texts(
 
 
 def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, list[str]]:
-    """Take out the files of a diff that seem to hold secrets, by another diff with all of their lines."""
+    """Remove files that seem to hold secrets from a diff, by another diff with all of their lines."""
     parts = _parts(looked)
     full = {_head(part): part for part in (parts[:-1] if cut else parts)}
     kept, left_out = [], []
@@ -187,7 +186,7 @@ async def _without_filters(root: Path) -> list[str]:
 
 
 async def _git(root: Path, *arguments: str, largest: int | None = None) -> tuple[bytes, bool]:
-    """Run git; returns what it printed, and whether that is all of it."""
+    """Run git; return its output, and True if that is all of it."""
     try:
         process = await asyncio.create_subprocess_exec(
             *SAFE,

@@ -1,4 +1,4 @@
-"""`.tideate/context.json`: which names a team gave to its documents."""
+"""Read the names of `.tideate/context.json` and their targets."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a name stands for: a path, with `#` and a heading behind it or not, or a text."""
+    """The target of a name: a path, with `#` and a heading behind it or not, or a text."""
 
     path: str = ""
     text: str | None = None
 
 
 def read_context_map(root: Path | None) -> dict[str, Target]:
-    """Return the names with what they stand for, in the file's order; without the file, none.
+    """Return the names with their targets, in the file's order; without the file, none.
 
     :raises ConfigError: the file cannot be read or is malformed; line and column are named.
     """
@@ -126,7 +126,7 @@ class _Reader:
         return ConfigError(f"{CONTEXT_FILE}:{line}:{column}: {words}")
 
     def _locate(self) -> None:
-        """Note where keys and values stand; the text is valid JSON.
+        """Note the positions of keys and values; the text is valid JSON.
 
         :raises ConfigError: a key is given twice.
         """
@@ -156,7 +156,7 @@ class _Reader:
 
 
 def _hint_for(text: str, at: int) -> str:
-    """Say what is probably meant, where that is one of the usual slips."""
+    """Return a hint for one of the usual slips, empty for another mistake."""
     rest = text[at : at + 2]
     before = text[:at].rstrip()[-1:]
     slips: Mapping[str, bool] = {

@@ -1,4 +1,4 @@
-"""From mentions to their contents."""
+"""Resolve the mentions of a project into context items, asking for consent where they seem secret."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import ContextResolutionError, TideateError
-from tideate_core.mentions.budget import fitted
 from tideate_core.mentions.extraction import BUILT_IN, extract, parse_reference
-from tideate_core.mentions.items import ContextItem, Surroundings
+from tideate_core.mentions.items import ContextItem, Surroundings, fit_to_budget, format_items
 from tideate_core.mentions.mapping import read_context_map
-from tideate_core.mentions.prompt import format_items
 from tideate_core.mentions.secrets import secret_in, secret_name
 from tideate_core.mentions.sources import Sources
 from tideate_core.workspace import MAX_BYTES, Workspace
@@ -27,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["ContextResolver", "Described"]
 
 _NEEDS: Final = {"@buffer": "text", "@selection": "selection", "@diagnostics": "diagnostics"}
-"""What of the surroundings a mention needs."""
+"""The part of the surroundings that a mention needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A mention that can be written, and what it stands for."""
+    """A mention that can be written, and its target."""
 
     mention: str
     points_to: str
@@ -42,11 +40,11 @@ class Described:
     exists: bool
     built_in: bool = False
     note: str = ""
-    """Why it cannot be resolved, or that it will be asked about."""
+    """The reason why it cannot be resolved, or that it will be asked about."""
 
 
 class ContextResolver:
-    """Resolves the mentions of one project. What it read of `context.json` it keeps.
+    """Resolver of the mentions of one project; `context.json` is read once.
 
     :param root: of the project; None where there is none, then only what the person has in front of them
         can be mentioned.
@@ -90,9 +88,9 @@ class ContextResolver:
         return list(self._targets)
 
     async def resolve(self, mention: str, *, consented: bool = False) -> ContextItem:
-        """Return what a mention stands for, raw.
+        """Return the content of a mention, raw.
 
-        What seems to hold a secret comes without its content, with `needs_consent`, until a person agreed.
+        What seems to be secret comes without its content, with `needs_consent`, until a person agrees.
 
         :param consented: a person agreed to this mention.
         :raises ContextResolutionError: no mention is called so (the nearest is told), or it has nothing.
@@ -101,7 +99,7 @@ class ContextResolver:
         :raises WorkspaceError: it cannot be read.
         :raises ConfigError: `context.json` is malformed.
         """
-        return fitted([await self._guarded(mention, consented)], self._budget)[0]
+        return fit_to_budget([await self._guarded(mention, consented)], self._budget)[0]
 
     async def resolve_all(
         self,
@@ -110,7 +108,7 @@ class ContextResolver:
         consented: Container[str] = (),
         on_error: Callable[[str, TideateError], None] | None = None,
     ) -> list[ContextItem]:
-        """Return what mentions stand for, in their order, each once, within the budget together.
+        """Return the contents of mentions, in their order, each once, within the budget together.
 
         :param consented: those that a person agreed to.
         :param on_error: is told each that cannot be resolved, and the others go on; without it the first
@@ -124,10 +122,10 @@ class ContextResolver:
                 if on_error is None:
                     raise
                 on_error(mention, error)
-        return fitted(items, self._budget)
+        return fit_to_budget(items, self._budget)
 
     def format_for_prompt(self, contexts: Sequence[ContextItem]) -> str:
-        """Return the items as a prompt has them; see `prompt.format_items`."""
+        """Return the items as a prompt has them; see `items.format_items`."""
         return format_items(contexts)
 
     async def describe(self) -> list[Described]:
@@ -139,7 +137,7 @@ class ContextResolver:
         return [*configured, *(self._built_in(name) for name in BUILT_IN)]
 
     async def _guarded(self, mention: str, consented: bool) -> ContextItem:
-        """Read a mention; without consent not the content of what seems to be a secret."""
+        """Read a mention; without consent leave out the content of one that seems to be a secret."""
         item = await self._read(mention)
         why = await self._why(item, self._written(mention))
         if not why:
@@ -163,10 +161,10 @@ class ContextResolver:
             raise ContextResolutionError(mention, known=[*self._targets, *BUILT_IN])
         if target.text is not None:
             return ContextItem(mention, "", target.text, "variable", "a text of .tideate/context.json")
-        return await self._sources.file(mention, target.path)
+        return await self._sources.files.read(mention, target.path)
 
     async def _why(self, item: ContextItem, written: str) -> str:
-        """Say in words why an item seems to be a secret; empty where it does not."""
+        """Return in words why an item seems to be a secret; empty where it does not."""
         found = secret_name(item.path) or secret_name(written) or item.reason or secret_in(item.content)
         root = self._workspace.root
         if found or root is None or not item.path:
@@ -178,7 +176,7 @@ class ContextResolver:
             return Described(name, " ".join(target.text.split())[:80], "variable", exists=True)
         kind: ContextKind = "section" if "#" in target.path else "file"
         try:
-            item = await self._sources.file(name, target.path)
+            item = await self._sources.files.read(name, target.path)
         except TideateError as error:
             return Described(name, target.path, kind, exists=False, note=str(error).removeprefix(f"{name}: "))
         note = f"asked about before it is used: {why}" if (why := await self._why(item, target.path)) else ""

@@ -1,17 +1,24 @@
-"""What looks like a secret, by its file's name or by its text. It errs on the side of asking."""
+"""Detect probable secrets: by a file's name, by patterns in a text, by a hard link to outside the project.
+
+It errs on the side of asking.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import unicodedata
+from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-__all__ = ["secret_in", "secret_name"]
+__all__ = ["HardLinks", "secret_in", "secret_name"]
 
 _NAMES: Final = (
     *(".env", ".env.*", ".env[-_ ]*", "*.env", ".envrc", ".flaskenv", ".secrets", "secrets", ".token"),
@@ -110,10 +117,12 @@ _TEXTS: Final[Mapping[str, re.Pattern[str]]] = {
         r"[^\s:/@\"'<>{}$]{3,}@"
     ),
 }
+_MOST_NAMES: Final = 200_000
+"""Names of a project that are looked at."""
 
 
 def secret_name(path: str) -> str:
-    """Say in words why a file is taken for a secret by its name; empty where it is not.
+    """Return in words why a file is taken for a secret by its name; empty where it is not.
 
     :param path: with ``/``.
     """
@@ -135,7 +144,7 @@ def _plain(name: str) -> str:
 
 
 def _original(name: str) -> str:
-    """Return the name of what a file is a copy of."""
+    """Return the name of the file that a file is a copy of."""
     if name.startswith(".#") or (name.startswith("#") and name.endswith("#")):
         name = name.removeprefix(".").strip("#")
     while (shorter := _COPY.sub("", name)) and shorter != name:
@@ -145,7 +154,7 @@ def _original(name: str) -> str:
 
 
 def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
-    """Say in words which secret a text seems to hold, and in which of its lines; empty where none.
+    """Return in words which secret a text seems to hold, and in which of its lines; empty where none.
 
     :param first: with `last`, the lines that count: a secret counts where a part of it is in them.
     """
@@ -158,7 +167,7 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
 
 
 def _span(text: str, first: int, last: int | None) -> tuple[int, int]:
-    """Return where lines begin and end."""
+    """Return begin and end of lines as indices of the text."""
     begin = 0
     for _ in range(first - 1):
         begin = text.find("\n", begin) + 1 or len(text)
@@ -169,10 +178,57 @@ def _span(text: str, first: int, last: int | None) -> tuple[int, int]:
 
 
 def _first(shape: re.Pattern[str], text: str, begin: int, end: int) -> int:
-    """Return where the first match begins of which a part is between two places; -1 without one."""
+    """Return the begin of the first match that reaches between two places; -1 without one."""
     for match in shape.finditer(text):
         if match.start() >= end:
             break
         if match.end() > begin:
             return match.start()
     return -1
+
+
+class HardLinks:
+    """Hard links of a project's files to names outside of it; the project is walked once, if at all.
+
+    A file with another name elsewhere may be a private one, and its name here says nothing of it. No clone
+    by git has such files; archives, and other users of a shared directory, can make them.
+    """
+
+    def __init__(self, root: Path | None) -> None:
+        self._root = root
+        self._names: Counter[tuple[int, int]] | None = None
+
+    def reason(self, path: Path) -> str:
+        """Return in words that a file has a name outside of the project, empty if it has none; blocking."""
+        try:
+            found = path.stat()
+        except OSError:
+            return ""  # reading it says why it cannot be read
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink < 2:
+            return ""
+        if self._names is None:
+            self._names = Counter(_linked(self._root)) if self._root else Counter()
+        if self._names[found.st_dev, found.st_ino] >= found.st_nlink:
+            return ""
+        return f"{path.name} is a hard link: the same file has a name outside of the project, too"
+
+
+def _linked(root: Path) -> Iterator[tuple[int, int]]:
+    """Yield device and inode for each name of a file that has several names."""
+    seen = 0
+    above = [os.fspath(root)]
+    while above:
+        try:
+            with os.scandir(above.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > _MOST_NAMES:
+                        return
+                    if entry.is_dir(follow_symlinks=False):
+                        above.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        found = entry.stat(follow_symlinks=False)
+                        if found.st_nlink > 1:
+                            yield found.st_dev, found.st_ino
+        except OSError:
+            continue  # names there are not counted: then it is asked

@@ -1,4 +1,4 @@
-"""The built-in mentions: files, what a person has in front of them, and what is told of a project."""
+"""Content of the built-in mentions: files, buffer, selection, diagnostics, changes, symbols, tree."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import ContextResolutionError, did_you_mean
+from tideate_core.errors import ContextResolutionError
 from tideate_core.mentions.extraction import Reference, parse_reference
+from tideate_core.mentions.files import FileReader, lines_of
 from tideate_core.mentions.git import read_changes
-from tideate_core.mentions.hard_links import HardLinks
 from tideate_core.mentions.items import ContextItem
-from tideate_core.mentions.reading import Raw, read_raw
-from tideate_core.mentions.secrets import secret_in, secret_name
+from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.mentions.symbols import can_outline, outline
 from tideate_core.mentions.tree import draw_tree
-from tideate_core.util.markdown import find_section, read_markdown
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
@@ -26,21 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Sources"]
 
-ENTRIES: Final = 300
+_ENTRIES: Final = 300
 """Lines of a tree."""
-OUTLINED: Final = 400
+_OUTLINED: Final = 400
 """Files of an outline of the project."""
-OUTLINE_LINES: Final = 2000
-COMPARED: Final = 2000
-"""Paths that are compared for the nearest one."""
+_OUTLINE_LINES: Final = 2000
 MOST_NEW: Final = 1000
 """New files that a diff names."""
 
 
 class Sources:
-    """Reads what built-in mentions stand for.
+    """Readers of the built-in mentions, by name.
 
-    :param around: what the person has in front of them.
+    :param around: the buffer, selection and diagnostics of the person.
     :param limit: bytes of a file that are read.
     """
 
@@ -48,90 +44,26 @@ class Sources:
         self._workspace = workspace
         self._around = around
         self._limit = limit
+        self.files = FileReader(workspace, limit)
         self.links = HardLinks(workspace.root)
         self._makers: dict[str, Callable[[str, Reference | None], Awaitable[ContextItem]]] = {
             "@buffer": self._buffer,
             "@diagnostics": self._diagnostics,
             "@diff": self._diff,
-            "@file": self._file,
+            "@file": self.files.read_reference,
             "@selection": self._selection,
             "@symbols": self._symbols,
             "@tree": self._tree,
         }
 
     async def read(self, mention: str) -> ContextItem | None:
-        """Return what a built-in mention stands for; None for any other.
+        """Return the content of a built-in mention; None for any other.
 
-        :raises TideateError: it stands for nothing that can be read.
+        :raises TideateError: there is none that can be read.
         """
         reference = parse_reference(mention)
         maker = self._makers.get(reference.kind if reference else mention)
         return None if maker is None else await maker(mention, reference)
-
-    async def file(self, mention: str, path: str) -> ContextItem:
-        """Return a whole file, or the section that is named behind a `#`.
-
-        :raises TideateError: there is none that can be read.
-        """
-        if "#" in path and not self._workspace.resolve(path).exists():
-            name, _, title = path.partition("#")
-            return self._section(mention, await self._raw(mention, name), title)
-        raw = await self._raw(mention, path)
-        return ContextItem(mention, raw.path, raw.text, "file", _state(raw), language_of(raw.path), raw.cut)
-
-    def _section(self, mention: str, raw: Raw, title: str) -> ContextItem:
-        if language_of(raw.path) != "markdown":
-            raise ContextResolutionError(mention, f"{raw.path} is no Markdown file, so it has no sections")
-        found = read_markdown(raw.text).headings
-        heading = find_section(found, title)
-        if heading is None:
-            names = [name for one in found for name in (one.title, one.anchor)]
-            raise ContextResolutionError(
-                mention, f"{raw.path} has no heading {title!r}{did_you_mean(title, names)}"
-            )
-        lines = _lines(raw.text)
-        first, last = heading.start, min(heading.end, len(lines))
-        about = f"section {heading.title!r}, lines {first + 1}-{last}{_state(raw, ', ')}"
-        cut = raw.cut if last == len(lines) else ""
-        content, why = "".join(lines[first:last]), secret_in(raw.text, first + 1, last)
-        return ContextItem(mention, raw.path, content, "section", about, "markdown", cut, reason=why)
-
-    async def _file(self, mention: str, reference: Reference | None) -> ContextItem:
-        if reference is None:
-            raise ContextResolutionError(
-                mention, "it needs a path: @file:src/main.py, or @file:src/main.py:10-40"
-            )
-        if reference.lines is None:
-            return await self.file(mention, reference.path)
-        if self._workspace.resolve(reference.whole).exists():
-            return await self.file(mention, reference.whole)
-        raw = await self._raw(mention, reference.path)
-        return self._ranged(mention, raw, *reference.lines)
-
-    def _ranged(self, mention: str, raw: Raw, first: int, last: int) -> ContextItem:
-        lines = _lines(raw.text)
-        if last < first:
-            raise ContextResolutionError(mention, "the range ends before it begins")
-        if first > len(lines):
-            raise ContextResolutionError(
-                mention,
-                f"line {first} does not exist: {raw.path} has {len(lines)}" + (raw.cut and f"; {raw.cut}"),
-            )
-        until = min(last, len(lines))
-        about = f"lines {first}-{until}" + ("" if until == last else " (it has no more)")
-        content = "".join(lines[first - 1 : until])
-        language = language_of(raw.path)
-        cut, why = raw.cut if until < last else "", secret_in(raw.text, first, until)
-        about += _state(raw, ", ")
-        return ContextItem(mention, raw.path, content, "section", about, language, cut, reason=why)
-
-    async def _raw(self, mention: str, path: str) -> Raw:
-        real = self._workspace.resolve(path)
-        if not real.exists():
-            names = await self._workspace.list(COMPARED)
-            near = await asyncio.to_thread(did_you_mean, path, names)
-            raise ContextResolutionError(mention, f"{path} does not exist{near}")
-        return await read_raw(self._workspace, path, self._limit)
 
     async def _buffer(self, mention: str, _: Reference | None) -> ContextItem:
         text, name = self._text_around(mention)
@@ -143,7 +75,7 @@ class Sources:
         if self._around.selection is None:
             raise ContextResolutionError(mention, "nothing is selected; select lines, or give a range")
         first, last = self._around.selection
-        content = "".join(_lines(text)[first - 1 : last])
+        content = "".join(lines_of(text)[first - 1 : last])
         language, why = language_of(name, self._around.filetype), secret_in(text, first, last)
         return ContextItem(mention, name, content, "section", f"lines {first}-{last}", language, reason=why)
 
@@ -196,7 +128,7 @@ class Sources:
         if path and (root / path).is_file():
             if not can_outline(path):
                 raise ContextResolutionError(mention, f"what defines something in {path} is not known")
-            raw = await self._raw(mention, path)
+            raw = await self.files.read_raw(mention, path)
             return self._outlined(mention, path, await asyncio.to_thread(outline, raw.text, path))
         return await self._project_symbols(mention, path, root)
 
@@ -207,7 +139,7 @@ class Sources:
     async def _project_symbols(self, mention: str, path: str, root: Path) -> ContextItem:
         names = [name for name in await self._below(mention, path) if _is_code(name)]
         links = self.links
-        lines, read = await asyncio.to_thread(_outlines, root, names[:OUTLINED], self._limit, links)
+        lines, read = await asyncio.to_thread(_outlines, root, names[:_OUTLINED], self._limit, links)
         cut = f"only {read} of {len(names)} files were read" if read < len(names) else ""
         content = "\n".join(lines) or "nothing is defined here"
         return ContextItem(mention, path, content, "variable", "what is defined, with line numbers", cut=cut)
@@ -217,7 +149,7 @@ class Sources:
         path = self._place(reference)
         below = f"{path}/" if path else ""
         names = [name.removeprefix(below) for name in await self._below(mention, path)]
-        drawn, hidden = draw_tree(names, ENTRIES)
+        drawn, hidden = draw_tree(names, _ENTRIES)
         cut = f"{hidden} of {len(names)} files have no line of their own" if hidden else ""
         return ContextItem(mention, path, drawn, "variable", "the files that git does not ignore", cut=cut)
 
@@ -247,10 +179,10 @@ def _is_code(name: str) -> bool:
 
 
 def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) -> tuple[list[str], int]:
-    """Return the outlines of files, and of how many of them until there were enough lines."""
+    """Return the outlines of files, and the number of files read until there were enough lines."""
     lines: list[str] = []
     for read, name in enumerate(names):
-        if len(lines) >= OUTLINE_LINES:
+        if len(lines) >= _OUTLINE_LINES:
             return lines, read
         if links.reason(root / name):
             continue
@@ -267,15 +199,3 @@ def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) ->
 def _in_one_line(name: str) -> str:
     """Return a file's name with escapes for what is no text: a name may have line ends and move a cursor."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode("ascii") for one in name)
-
-
-def _lines(text: str) -> list[str]:
-    """Return the lines with their ends; only ``\\n`` ends one, so that their numbers are an editor's."""
-    parts = text.split("\n")
-    return (
-        [*(f"{part}\n" for part in parts[:-1]), *parts[-1:]] if parts[-1] else [f"{p}\n" for p in parts[:-1]]
-    )
-
-
-def _state(raw: Raw, before: str = "") -> str:
-    return f"{before}not saved yet" if raw.unsaved else ""

@@ -1,4 +1,4 @@
-"""The files of a project as a tree that stays small."""
+"""Draw the files of a project as a tree of bounded size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a project: `@tree`, `@symbols`, `@diff`."""
+"""A diff shows the changes since the last commit, runs nothing of the repository, and leaves out secrets."""
 
 from __future__ import annotations
 
@@ -7,120 +7,13 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mentions import Surroundings, git
-from tideate_core.mentions.symbols import _KINDS, outline
-from tideate_core.mentions.tree import draw_tree
+from tideate_core.mentions import git
 from tideate_core.workspace import ContextResolver
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-# -- @tree ------------------------------------------------------------------------------------------
-
-PATHS = ["README.md", "src/a.py", "src/b.py", "src/deep/c.py", "src/deep/d.py", "src/deep/e.py"]
-
-
-def test_a_small_project_is_drawn_whole() -> None:
-    drawn, hidden = draw_tree(PATHS, 100)
-    assert drawn == "src/\n  deep/\n    c.py\n    d.py\n    e.py\n  a.py\n  b.py\nREADME.md"
-    assert hidden == 0
-
-
-def test_folders_that_do_not_fit_tell_how_many_files_they_have() -> None:
-    assert draw_tree(PATHS, 5) == ("src/\n  deep/ (3 files)\n  a.py\n  b.py\nREADME.md", 3)
-    assert draw_tree(PATHS, 2) == ("src/ (5 files)\nREADME.md", 5)
-    assert draw_tree([f"{n}.py" for n in range(9)], 3) == ("0.py\n1.py\n2.py", 6)
-
-
-@given(st.lists(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4), max_size=30), st.integers(0, 40))
-def test_a_tree_is_bounded_and_counts_every_file(paths: list[list[str]], entries: int) -> None:
-    names = {"/".join([*path, "file"]) for path in paths}
-    drawn, hidden = draw_tree(names, entries)
-    lines = drawn.splitlines()
-    assert len(lines) <= entries
-    assert sum(line.strip() == "file" for line in lines) + hidden == len(names)
-
-
-def test_a_name_with_a_line_end_stays_on_its_line() -> None:
-    assert draw_tree(["a\nb"], 9)[0] == "'a\\nb'"
-
-
-async def test_a_tree_of_a_folder(root: Path) -> None:
-    assert (await ContextResolver(root).resolve("@tree")).content == "doc/\n  guide.md\nsrc/\n  one.py"
-    item = await ContextResolver(root).resolve("@tree:src/")
-    assert (item.path, item.content, item.type) == ("src", "one.py", "variable")
-
-
-# -- @symbols ---------------------------------------------------------------------------------------
-
-SOURCES = {
-    "a.py": ("class A:\n    async def f(self):\n        pass\n\n\n@d\ndef g(): ...\n", "class A: f g"),
-    "a.ts": ("export interface I { x: 1 }\nabstract class A { m(): void {} }\nfunction f() {}\n", "I A m f"),
-    "a.js": ("class A { m() {} }\nexport default function f() {}\n", "A m f"),
-    "a.go": ("package a\ntype T struct{}\nfunc (t T) M() {}\nfunc F() {}\n", "T M F"),
-    "a.rs": ("struct S;\nimpl S { fn m() {} }\ntrait T {}\nfn f() {}\n", "struct impl m T f"),
-    "A.java": ("class A {\n  A() {}\n  void m() {}\n}\n", "A void"),
-    "a.c": ("struct s { int a; };\nint f(struct s x) { return 1; }\n", "struct f"),
-    "a.cpp": ("namespace n {\nclass A { void m() {} };\n}\n", "namespace A"),
-    "a.lua": ("local function f() end\nfunction M.g() end\n", "f M.g"),
-    "a.rb": ("module M\n  class A\n    def m; end\n  end\nend\n", "M A m"),
-    "a.php": ("<?php\nclass A { function m() {} }\nfunction f() {}\n", "A f"),
-    "a.cs": ("namespace N {\n  class A { void M() {} }\n}\n", "N A"),
-    "a.kt": ("class A {\n  fun m() {}\n}\nobject O {}\n", "A m O"),
-    "a.swift": ("struct S {\n  func m() {}\n}\n", "S m"),
-    "a.scala": ("object O {\n  def m = 1\n}\n", "O m"),
-    "a.sh": ("f() { :; }\nfunction g { :; }\n", "f g"),
-    "a.sol": ("contract A {\n  function m() public {}\n}\n", "A m"),
-    "a.md": ("# A\n\n## B\n", "A B"),
-}
-
-
-@pytest.mark.parametrize("name", SOURCES)
-def test_every_language_has_its_outline(name: str) -> None:
-    text, words = SOURCES[name]
-    told = "\n".join(outline(text, name))
-    assert [word for word in words.split() if word not in told] == []
-
-
-@pytest.mark.parametrize("language", _KINDS)
-def test_every_kind_is_one_that_the_grammar_has(language: str) -> None:
-    # a kind that it lacks raises
-    assert outline("", "", language) == []
-
-
-def test_an_outline_is_indented_and_numbered() -> None:
-    text = "class A:\n    def f(self):\n        def inner(): ...\n\n    def g(self): ...\n"
-    assert outline(text, "a.py") == [
-        "1: class A:",
-        "2:   def f(self):",
-        "3:     def inner(): ...",
-        "5:   def g(self): ...",
-    ]
-
-
-def test_an_outline_knows_lines_behind_characters_of_any_width() -> None:
-    assert outline("x = '😀é'\ndef f(): ...\n", "a.py") == ["2: def f(): ..."]
-
-
-def test_a_type_that_is_only_named_defines_nothing() -> None:
-    assert outline("struct s *x;\n", "a.c") == []
-
-
-async def test_symbols_are_those_of_the_buffer_else_of_the_project(root: Path) -> None:
-    buffer = Surroundings("def typed(): ...", str(root / "src" / "one.py"), "python")
-    assert (await ContextResolver(root, around=buffer).resolve("@symbols")).content == "1: def typed(): ..."
-    whole = await ContextResolver(root).resolve("@symbols")
-    assert whole.content == "src/one.py\n  1: def one():\n  5: def two():"
-    assert (await ContextResolver(root).resolve("@symbols:src")).content == whole.content
-    one = await ContextResolver(root).resolve("@symbols:src/one.py")
-    assert (one.path, one.content) == ("src/one.py", "1: def one():\n5: def two():")
-
-
-# -- @diff ------------------------------------------------------------------------------------------
 
 
 def run(root: Path, *arguments: str) -> None:

@@ -1,4 +1,4 @@
-"""How items stand in a prompt, and how much of them."""
+"""Items stay in their blocks of a prompt and within a budget."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideate_core.edits.fences import fenced_blocks
-from tideate_core.mentions.budget import fitted, head
-from tideate_core.mentions.items import ContextItem, tokens_of
-from tideate_core.mentions.prompt import DIVIDER, format_items
+from tideate_core.mentions.items import DIVIDER, ContextItem, fit_to_budget, format_items, head, tokens_of
 
 
 def item(content: str, mention: str = "@Doc", path: str = "doc/a.md", **rest: str) -> ContextItem:
@@ -57,11 +55,11 @@ def test_nothing_is_nothing() -> None:
 
 
 def test_what_was_cut_is_said_in_the_item_and_in_the_prompt() -> None:
-    (cut,) = fitted([item("12345678\n" * 10)], 10)
+    (cut,) = fit_to_budget([item("12345678\n" * 10)], 10)
     assert cut.content == "12345678\n" * 4
     assert cut.cut == "only the first 4 of 10 lines fit the budget (about 9 of 23 tokens)"
     assert f"Not whole: {cut.cut}." in format_items([cut])
-    (nothing,) = fitted([item("x\n")], 0)
+    (nothing,) = fit_to_budget([item("x\n")], 0)
     assert nothing.content == ""
     assert "nothing of its 1 lines fits" in nothing.cut
 
@@ -69,7 +67,7 @@ def test_what_was_cut_is_said_in_the_item_and_in_the_prompt() -> None:
 @given(st.lists(st.text(alphabet="ab\n", max_size=200), max_size=5), st.integers(0, 120))
 def test_a_budget_is_kept_and_nothing_is_cut_without_need(contents: list[str], tokens: int) -> None:
     given_items = [item(content) for content in contents]
-    kept = fitted(given_items, tokens)
+    kept = fit_to_budget(given_items, tokens)
     assert sum(len(one.content) for one in kept) <= tokens * 4
     assert all(
         before.content.startswith(after.content) for before, after in zip(given_items, kept, strict=True)
@@ -80,7 +78,7 @@ def test_a_budget_is_kept_and_nothing_is_cut_without_need(contents: list[str], t
 
 
 def test_short_items_leave_their_share_to_long_ones() -> None:
-    short, long = fitted([item("x\n"), item("y" * 39 + "\n")], 10)
+    short, long = fit_to_budget([item("x\n"), item("y" * 39 + "\n")], 10)
     assert (short.content, len(long.content)) == ("x\n", 38)
 
 

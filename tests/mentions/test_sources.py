@@ -1,0 +1,59 @@
+"""Built-in mentions show the buffer, the selection, diagnostics, symbols and the tree of a project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.errors import ContextResolutionError
+from tideate_core.mentions import Diagnostic, Surroundings
+from tideate_core.workspace import ContextResolver
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def around(root: Path, **rest: object) -> Surroundings:
+    text = "def one():\n    return 7"
+    return Surroundings(text, str(root / "src" / "one.py"), "python", (2, 2), **rest)  # type: ignore[arg-type]
+
+
+async def test_buffer_and_selection_are_the_ones_of_the_run(root: Path) -> None:
+    resolver = ContextResolver(root, around=around(root))
+    buffer, selection = await resolver.resolve_all(["@buffer", "@selection"])
+    assert (buffer.path, buffer.content, buffer.type) == ("src/one.py", "def one():\n    return 7", "file")
+    assert (selection.path, selection.content, selection.about) == ("src/one.py", "    return 7", "lines 2-2")
+    assert selection.type == "section"
+
+
+async def test_diagnostics_are_told_line_by_line(root: Path) -> None:
+    found = (Diagnostic(2, 5, "error", "two\nlines", "mypy"), Diagnostic(1, 1, "hint", "why"))
+    item = await ContextResolver(root, around=around(root, diagnostics=found)).resolve("@diagnostics")
+    assert item.content == "2:5: error: two lines [mypy]\n1:1: hint: why"
+    none = await ContextResolver(root, around=around(root, diagnostics=())).resolve("@diagnostics")
+    assert none.content == "there are none"
+
+
+@pytest.mark.parametrize("mention", ["@buffer", "@selection", "@diagnostics"])
+async def test_what_nobody_has_in_front_of_them_is_told(root: Path, mention: str) -> None:
+    with pytest.raises(ContextResolutionError, match="there is no"):
+        await ContextResolver(root).resolve(mention)
+    with pytest.raises(ContextResolutionError, match="nothing is selected"):
+        await ContextResolver(root, around=Surroundings("x")).resolve("@selection")
+
+
+async def test_a_tree_of_a_folder(root: Path) -> None:
+    assert (await ContextResolver(root).resolve("@tree")).content == "doc/\n  guide.md\nsrc/\n  one.py"
+    item = await ContextResolver(root).resolve("@tree:src/")
+    assert (item.path, item.content, item.type) == ("src", "one.py", "variable")
+
+
+async def test_symbols_are_those_of_the_buffer_else_of_the_project(root: Path) -> None:
+    buffer = Surroundings("def typed(): ...", str(root / "src" / "one.py"), "python")
+    assert (await ContextResolver(root, around=buffer).resolve("@symbols")).content == "1: def typed(): ..."
+    whole = await ContextResolver(root).resolve("@symbols")
+    assert whole.content == "src/one.py\n  1: def one():\n  5: def two():"
+    assert (await ContextResolver(root).resolve("@symbols:src")).content == whole.content
+    one = await ContextResolver(root).resolve("@symbols:src/one.py")
+    assert (one.path, one.content) == ("src/one.py", "1: def one():\n5: def two():")

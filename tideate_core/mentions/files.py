@@ -1,0 +1,189 @@
+"""Files of a project as context items: whole, one Markdown section, or a range of lines."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import ContextResolutionError, NotText, WorkspaceError, did_you_mean
+from tideate_core.mentions.items import ContextItem, head
+from tideate_core.mentions.secrets import secret_in
+from tideate_core.util.markdown import find_section, read_markdown
+from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.mentions.extraction import Reference
+    from tideate_core.workspace import Workspace
+
+__all__ = ["FileReader", "RawText", "lines_of"]
+
+_COMPARED: Final = 2000
+"""Paths that are compared for the nearest one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawText:
+    """A text as it stands on disk, or in a buffer that was not saved."""
+
+    path: str
+    """Relative to the root, links followed."""
+    text: str
+    cut: str = ""
+    """In words the part that is not in the text because the file is too large."""
+    unsaved: bool = False
+
+
+class FileReader:
+    """Read files through the workspace, so that unsaved buffers are seen.
+
+    :param limit: bytes of a file that are read; of a larger one its beginning is taken.
+    """
+
+    def __init__(self, workspace: Workspace, limit: int) -> None:
+        self._workspace = workspace
+        self._limit = limit
+
+    async def read(self, mention: str, path: str) -> ContextItem:
+        """Return a whole file, or the section that is named behind a `#`.
+
+        :raises TideateError: there is none that can be read.
+        """
+        if "#" in path and not self._workspace.resolve(path).exists():
+            name, _, title = path.partition("#")
+            return self._section(mention, await self.read_raw(mention, name), title)
+        raw = await self.read_raw(mention, path)
+        return ContextItem(mention, raw.path, raw.text, "file", _state(raw), language_of(raw.path), raw.cut)
+
+    def _section(self, mention: str, raw: RawText, title: str) -> ContextItem:
+        if language_of(raw.path) != "markdown":
+            raise ContextResolutionError(mention, f"{raw.path} is no Markdown file, so it has no sections")
+        found = read_markdown(raw.text).headings
+        heading = find_section(found, title)
+        if heading is None:
+            names = [name for one in found for name in (one.title, one.anchor)]
+            raise ContextResolutionError(
+                mention, f"{raw.path} has no heading {title!r}{did_you_mean(title, names)}"
+            )
+        lines = lines_of(raw.text)
+        first, last = heading.start, min(heading.end, len(lines))
+        about = f"section {heading.title!r}, lines {first + 1}-{last}{_state(raw, ', ')}"
+        cut = raw.cut if last == len(lines) else ""
+        content, why = "".join(lines[first:last]), secret_in(raw.text, first + 1, last)
+        return ContextItem(mention, raw.path, content, "section", about, "markdown", cut, reason=why)
+
+    async def read_reference(self, mention: str, reference: Reference | None) -> ContextItem:
+        """Return the file of a reference, or its lines.
+
+        :raises TideateError: it names none, or none that can be read.
+        """
+        if reference is None:
+            raise ContextResolutionError(
+                mention, "it needs a path: @file:src/main.py, or @file:src/main.py:10-40"
+            )
+        if reference.lines is None:
+            return await self.read(mention, reference.path)
+        if self._workspace.resolve(reference.whole).exists():
+            return await self.read(mention, reference.whole)
+        raw = await self.read_raw(mention, reference.path)
+        return self._ranged(mention, raw, *reference.lines)
+
+    def _ranged(self, mention: str, raw: RawText, first: int, last: int) -> ContextItem:
+        lines = lines_of(raw.text)
+        if last < first:
+            raise ContextResolutionError(mention, "the range ends before it begins")
+        if first > len(lines):
+            raise ContextResolutionError(
+                mention,
+                f"line {first} does not exist: {raw.path} has {len(lines)}" + (raw.cut and f"; {raw.cut}"),
+            )
+        until = min(last, len(lines))
+        about = f"lines {first}-{until}" + ("" if until == last else " (it has no more)")
+        content = "".join(lines[first - 1 : until])
+        language = language_of(raw.path)
+        cut, why = raw.cut if until < last else "", secret_in(raw.text, first, until)
+        about += _state(raw, ", ")
+        return ContextItem(mention, raw.path, content, "section", about, language, cut, reason=why)
+
+    async def read_raw(self, mention: str, path: str) -> RawText:
+        """Return a file's text with its line ends and byte order mark, unsaved changes included.
+
+        :raises ContextResolutionError: there is no such file; the nearest is named.
+        :raises OutsideRoot: the path is not one of the project's.
+        :raises NotText: it is binary or not UTF-8.
+        :raises WorkspaceError: it cannot be read.
+        """
+        real = self._workspace.resolve(path)
+        if not real.exists():
+            names = await self._workspace.list(_COMPARED)
+            near = await asyncio.to_thread(did_you_mean, path, names)
+            raise ContextResolutionError(mention, f"{path} does not exist{near}")
+        name = self._workspace.name_of(real)
+        buffer = await self._workspace.unsaved(real)
+        if buffer is not None:
+            text = head(buffer.text, self._limit)
+            return RawText(name, text, _cut(len(buffer.text), len(text), "characters"), unsaved=True)
+        data, size = await asyncio.to_thread(_read, real, name, self._limit)
+        text = _decoded(data, name, whole=len(data) == size)
+        return RawText(name, text, _cut(size, len(text.encode()), "bytes"))
+
+
+def _read(path: Path, name: str, limit: int) -> tuple[bytes, int]:
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise WorkspaceError(
+                f"{name} is a directory or no regular file; `@tree:{name}` lists a directory"
+            )
+        with path.open("rb") as file:
+            data = file.read(limit + 1)
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"{name} does not exist") from error
+    except OSError as error:
+        raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
+    # it may have grown since it was looked at
+    size = max(found.st_size, len(data))
+    return (data, len(data)) if len(data) <= limit else (data[:limit], size)
+
+
+def _decoded(data: bytes, name: str, *, whole: bool) -> str:
+    if b"\0" in data:
+        raise NotText(f"{name} is binary (it holds a NUL byte); only UTF-8 text can be given to a model")
+    try:
+        return data.decode("utf-8") if whole else _decoded_head(data)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise NotText(
+            f"{name} is not UTF-8 (byte {error.start}, in line {line}); convert it, or name another file"
+        ) from error
+
+
+def _decoded_head(data: bytes) -> str:
+    """Decode the beginning of a file, as far as its last line end, else its last whole character."""
+    lines = data[: data.rfind(b"\n") + 1]
+    if lines:
+        return lines.decode("utf-8")
+    for missing in range(4):
+        try:
+            return data[: len(data) - missing].decode("utf-8")
+        except UnicodeDecodeError as error:
+            if error.start < len(data) - 4:
+                raise
+    return data.decode("utf-8")
+
+
+def _cut(total: int, kept: int, unit: str) -> str:
+    return f"only the first {kept} of {total} {unit} were read" if kept < total else ""
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines with their ends; only ``\\n`` ends one, so that their numbers are an editor's."""
+    *whole, last = text.split("\n")
+    return [*(f"{line}\n" for line in whole), *filter(None, [last])]
+
+
+def _state(raw: RawText, before: str = "") -> str:
+    return f"{before}not saved yet" if raw.unsaved else ""
