@@ -21,7 +21,7 @@ from tideate_core.mentions import BUILT_IN, ContextResolver
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tideate_core.mentions import ContextItem, Described
+    from tideate_core.mentions import ContextItem, MentionDescription
 
 __all__ = ["ShowOptions", "list_contexts", "names", "show"]
 
@@ -76,7 +76,7 @@ def show(options: ShowOptions) -> int:
     return _told(items)
 
 
-async def _described(root: str | None, file: str | None) -> list[Described]:
+async def _described(root: str | None, file: str | None) -> list[MentionDescription]:
     resolver = await _resolver(root, file)
     return await resolver.describe()
 
@@ -103,7 +103,7 @@ async def _resolver(
     )
 
 
-def _table(found: list[Described]) -> Table:
+def _table(found: list[MentionDescription]) -> Table:
     made = table("mention", "stands for", "type", "")
     for one in found:
         state = Text(visible(one.note), style="yellow" if one.exists else "red")

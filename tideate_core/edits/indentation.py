@@ -57,13 +57,13 @@ def strip_edges(lines: Sequence[str]) -> tuple[int, int]:
 
 def unit_of(lines: Iterable[str]) -> int:
     """Return by how many spaces the lines are indented a level."""
-    steps = _steps({len(indent) for indent in _indents(lines) if "\t" not in indent})
+    steps = _distances({len(indent) for indent in _indents(lines) if "\t" not in indent})
     # a single odd continuation line must not turn the unit into 1
     unit = reduce(gcd, steps, 0)
     return unit if unit > 1 else min((step for step in steps if step > 1), default=_USUAL_UNIT)
 
 
-def _steps(widths: set[int]) -> list[int]:
+def _distances(widths: set[int]) -> list[int]:
     ordered = sorted(widths | {0})
     return [after - before for before, after in pairwise(ordered)]
 
@@ -73,10 +73,10 @@ def shift(lines: Sequence[str], old: str, new: str) -> list[str]:
 
     :raises UnusableAnswer: a line is indented too little to be moved that far.
     """
-    return [line if not line.strip() else _shifted(line, old, new) for line in lines]
+    return [line if not line.strip() else _shift_line(line, old, new) for line in lines]
 
 
-def _shifted(line: str, old: str, new: str) -> str:
+def _shift_line(line: str, old: str, new: str) -> str:
     indent = indent_of(line)
     if indent.startswith(old):
         return new + line[len(old) :]
@@ -178,14 +178,14 @@ def indentation_between(
         rule: _Shift | _Convert | None = _conversion_of(pairs)
     else:
         rule = _shift_of(pairs) if len(given) < 2 or given == own else None
-    return rule if rule is not None and _holds(rule, pairs) else None
+    return rule if rule is not None and _rule_holds(rule, pairs) else None
 
 
 def _blanks(indents: Iterable[str]) -> set[str]:
     return set("".join(indents))
 
 
-def _holds(rule: Callable[[Sequence[str]], list[str]], pairs: list[tuple[str, str]]) -> bool:
+def _rule_holds(rule: Callable[[Sequence[str]], list[str]], pairs: list[tuple[str, str]]) -> bool:
     try:
         moved = rule([f"{given}." for given, _ in pairs])
     except UnusableAnswer:

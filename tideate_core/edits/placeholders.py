@@ -94,7 +94,7 @@ def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -
             return number
         if not _has_bare_ellipsis(text, language) or (language in PROSE and fenced):
             continue
-        if not _is_meant(code, number, known, language):
+        if not _is_of_the_language(code, number, known, language):
             return number
     return None
 
@@ -107,7 +107,7 @@ def _is_placeholder(text: str, language: str) -> bool:
         return True
     if re.match(rf"{_DOTS}(?:\s|\w+ \w+ )", text) and _stands_for_code(text):
         return True
-    if text[0].isalpha() and len(text.split()) > 2 and _says(_WHOLE, _words(text)):
+    if text[0].isalpha() and len(text.split()) > 2 and _matches_fully(_WHOLE, _words(text)):
         return True
     return language not in PROSE and _has_inline_placeholder(text)
 
@@ -145,10 +145,10 @@ def _stands_for_code(comment: str) -> bool:
     )
     if lead and tail:
         return True
-    return _says(_WITH_DOTS if lead or tail else _WHOLE, words)
+    return _matches_fully(_WITH_DOTS if lead or tail else _WHOLE, words)
 
 
-def _says(pattern: re.Pattern[str], words: str) -> bool:
+def _matches_fully(pattern: re.Pattern[str], words: str) -> bool:
     return pattern.fullmatch(words) is not None
 
 
@@ -166,7 +166,7 @@ def _has_bare_ellipsis(text: str, language: str) -> bool:
     return _BARE.match(text) is not None or (language == "python" and bool(re.search(r":\s*\.\.\.$", text)))
 
 
-def _is_meant(code: Sequence[str], number: int, known: Sequence[str], language: str) -> bool:
+def _is_of_the_language(code: Sequence[str], number: int, known: Sequence[str], language: str) -> bool:
     """Tell whether an ellipsis is the language's: Python's body, variadic arguments, YAML's end."""
     text = code[number].strip()
     before = next((line.strip() for line in reversed(code[:number]) if line.strip()), "")
@@ -175,10 +175,10 @@ def _is_meant(code: Sequence[str], number: int, known: Sequence[str], language: 
     if language == "yaml":
         rest = [line for line in code[number + 1 :] if line.strip()]
         return code[number].rstrip() == "..." and (not rest or rest[0].startswith(("---", "%")))
-    return language == "python" and _is_body(code, number, known)
+    return language == "python" and _is_python_body(code, number, known)
 
 
-def _is_body(code: Sequence[str], number: int, known: Sequence[str]) -> bool:
+def _is_python_body(code: Sequence[str], number: int, known: Sequence[str]) -> bool:
     """Tell whether the ``...`` on a line is the whole body of a block whose body the original did not have.
 
     New functions, overloads, abstract methods and protocols may have it; a function that the original

@@ -74,9 +74,9 @@ def resolve_files(answer: str, read: Callable[[str], str | None]) -> Resolution:
     edits = read_edits(answer) or read_files(answer)
     changes: list[FileChange] = []
     places: list[Location] = []
-    for edit in _of_one_file_each(edits):
+    for edit in _join_by_file(edits):
         try:
-            change, found = _change(edit, read)
+            change, found = _change_of(edit, read)
         except UnusableAnswer as error:
             raise UnusableAnswer(f"{edit.path}: {error}") from error
         changes.append(change)
@@ -113,12 +113,12 @@ def _new_text(edits: Sequence[FileEdit], language: str) -> list[str]:
     return text
 
 
-def _of_one_file_each(edits: Sequence[FileEdit]) -> list[FileEdit]:
+def _join_by_file(edits: Sequence[FileEdit]) -> list[FileEdit]:
     """Join the edits that go to the same file; refuse those that cannot go together."""
     found: dict[str, FileEdit] = {}
     parts: dict[str, list[Part]] = {}
     for given in edits:
-        edit = replace(given, path=checked_path(given.path), move_to=_checked(given.move_to))
+        edit = replace(given, path=checked_path(given.path), move_to=_checked_target(given.move_to))
         before = found.get(edit.path)
         if before is None:
             found[edit.path], parts[edit.path] = edit, list(edit.parts)
@@ -129,21 +129,21 @@ def _of_one_file_each(edits: Sequence[FileEdit]) -> list[FileEdit]:
     return [replace(edit, parts=tuple(parts[path])) for path, edit in found.items()]
 
 
-def _checked(path: str | None) -> str | None:
+def _checked_target(path: str | None) -> str | None:
     return None if path is None else checked_path(path)
 
 
-def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Location]]:
+def _change_of(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Location]]:
     before = read(edit.path)
     language = language_of(edit.path)
-    _refuse_wrong(edit.move_to or "")
-    if before is None and edit.action == "modify" and edit.parts and all(map(_adds, edit.parts)):
-        _refuse_wrong(edit.path)
+    _refuse_wrong_name(edit.move_to or "")
+    if before is None and edit.action == "modify" and edit.parts and all(map(_only_adds, edit.parts)):
+        _refuse_wrong_name(edit.path)
         return FileChange(edit.path, "create", None, "\n".join(_new_text([edit], language))), []
     if edit.action == "create" or (before is None and edit.text is not None):
         if before is not None:
             raise UnusableAnswer("it exists already; change it in place of adding it")
-        _refuse_wrong(edit.path)
+        _refuse_wrong_name(edit.path)
         text = list(edit.text or ())
         _refuse_left_out(text, language)
         return FileChange(edit.path, "create", None, "\n".join(text)), []
@@ -151,22 +151,22 @@ def _change(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChan
         raise UnusableAnswer("there is no such file; name one that exists, or add it as a new one")
     if edit.action == "delete":
         return FileChange(edit.path, "delete", before, None), []
-    done = _rewritten(edit, before.split("\n"), language)
+    done = _rewrite(edit, before.split("\n"), language)
     after = "\n".join(done.lines)
     return FileChange(edit.path, edit.action, before, after, move_to=edit.move_to), done.places
 
 
-def _refuse_wrong(new: str) -> None:
+def _refuse_wrong_name(new: str) -> None:
     if wrong := wrong_name(new):
         raise UnusableAnswer(f"{new!r} is no name for a new file: {wrong}")
 
 
-def _adds(part: Part) -> bool:
+def _only_adds(part: Part) -> bool:
     """Tell whether a part searches nothing, as a block does that makes a new file."""
     return all(not any(line.strip() for line in old) for old, _ in part.readings)
 
 
-def _rewritten(edit: FileEdit, old: list[str], language: str) -> Replacement:
+def _rewrite(edit: FileEdit, old: list[str], language: str) -> Replacement:
     if edit.text is None:
         return apply_parts(old, edit.parts, language=language)
     _refuse_left_out(edit.text, language, old)

@@ -25,14 +25,14 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.mentions.extraction import BUILT_IN, extract
     from tideate_core.mentions.items import ContextItem, Diagnostic, Surroundings
-    from tideate_core.mentions.resolver import ContextResolver, Described
+    from tideate_core.mentions.resolver import ContextResolver, MentionDescription
     from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 
 __all__ = [
     "BUILT_IN",
     "ContextItem",
     "ContextResolver",
-    "Described",
+    "MentionDescription",
     "Diagnostic",
     "HardLinks",
     "Surroundings",
@@ -47,7 +47,7 @@ if not TYPE_CHECKING:
         {
             "extraction": ("BUILT_IN", "extract"),
             "items": ("ContextItem", "Diagnostic", "Surroundings"),
-            "resolver": ("ContextResolver", "Described"),
+            "resolver": ("ContextResolver", "MentionDescription"),
             "secrets": ("HardLinks", "secret_in", "secret_name"),
         },
     )

@@ -93,7 +93,7 @@ def _candidates(text: str, code: list[tuple[int, int]], configured: Collection[s
         start, at = match.start(), match.end()
         if match["name"] is None:
             bare = match["bare"]
-            mention = match["mention"] if bare is None else f"@{match['kind']}:{_trimmed(bare)}"
+            mention = match["mention"] if bare is None else f"@{match['kind']}:{_without_punctuation(bare)}"
             if mention.endswith(":"):
                 at = start + len(mention)
                 mention = mention[:-1]
@@ -107,7 +107,7 @@ def _candidates(text: str, code: list[tuple[int, int]], configured: Collection[s
             yield mention
 
 
-def _trimmed(path: str) -> str:
+def _without_punctuation(path: str) -> str:
     """Take off the punctuation of the sentence around a path."""
     while path:
         last = path[-1]
@@ -178,11 +178,11 @@ def _inline_spans(text: str, begin: int, end: int) -> Iterator[tuple[int, int]]:
     while begin < end:
         blank = _BLANK_LINE.search(text, begin, end)
         until = blank.start() if blank else end
-        yield from _paired([(run.start(), run.end()) for run in _TICKS.finditer(text, begin, until)])
+        yield from _pair_runs([(run.start(), run.end()) for run in _TICKS.finditer(text, begin, until)])
         begin = blank.end() if blank else end
 
 
-def _paired(runs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _pair_runs(runs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     last = {end - start: place for place, (start, end) in enumerate(runs)}
     place = 0
     while place < len(runs):

@@ -54,11 +54,13 @@ class FileReader:
         """
         if "#" in path and not self._workspace.resolve(path).exists():
             name, _, title = path.partition("#")
-            return self._section(mention, await self.read_raw(mention, name), title)
+            return self._section_item(mention, await self.read_raw(mention, name), title)
         raw = await self.read_raw(mention, path)
-        return ContextItem(mention, raw.path, raw.text, "file", _state(raw), language_of(raw.path), raw.cut)
+        return ContextItem(
+            mention, raw.path, raw.text, "file", _unsaved_note(raw), language_of(raw.path), raw.cut
+        )
 
-    def _section(self, mention: str, raw: RawText, title: str) -> ContextItem:
+    def _section_item(self, mention: str, raw: RawText, title: str) -> ContextItem:
         if language_of(raw.path) != "markdown":
             raise ContextResolutionError(mention, f"{raw.path} is no Markdown file, so it has no sections")
         found = read_markdown(raw.text).headings
@@ -70,7 +72,7 @@ class FileReader:
             )
         lines = lines_of(raw.text)
         first, last = heading.start, min(heading.end, len(lines))
-        about = f"section {heading.title!r}, lines {first + 1}-{last}{_state(raw, ', ')}"
+        about = f"section {heading.title!r}, lines {first + 1}-{last}{_unsaved_note(raw, ', ')}"
         cut = raw.cut if last == len(lines) else ""
         content, why = "".join(lines[first:last]), secret_in(raw.text, first + 1, last)
         return ContextItem(mention, raw.path, content, "section", about, "markdown", cut, reason=why)
@@ -89,9 +91,9 @@ class FileReader:
         if self._workspace.resolve(reference.whole).exists():
             return await self.read(mention, reference.whole)
         raw = await self.read_raw(mention, reference.path)
-        return self._ranged(mention, raw, *reference.lines)
+        return self._range_item(mention, raw, *reference.lines)
 
-    def _ranged(self, mention: str, raw: RawText, first: int, last: int) -> ContextItem:
+    def _range_item(self, mention: str, raw: RawText, first: int, last: int) -> ContextItem:
         lines = lines_of(raw.text)
         if last < first:
             raise ContextResolutionError(mention, "the range ends before it begins")
@@ -105,7 +107,7 @@ class FileReader:
         content = "".join(lines[first - 1 : until])
         language = language_of(raw.path)
         cut, why = raw.cut if until < last else "", secret_in(raw.text, first, until)
-        about += _state(raw, ", ")
+        about += _unsaved_note(raw, ", ")
         return ContextItem(mention, raw.path, content, "section", about, language, cut, reason=why)
 
     async def read_raw(self, mention: str, path: str) -> RawText:
@@ -125,10 +127,10 @@ class FileReader:
         buffer = await self._workspace.unsaved(real)
         if buffer is not None:
             text = head(buffer.text, self._limit)
-            return RawText(name, text, _cut(len(buffer.text), len(text), "characters"), unsaved=True)
+            return RawText(name, text, _cut_note(len(buffer.text), len(text), "characters"), unsaved=True)
         data, size = await asyncio.to_thread(_read, real, name, self._limit)
-        text = _decoded(data, name, whole=len(data) == size)
-        return RawText(name, text, _cut(size, len(text.encode()), "bytes"))
+        text = _decode(data, name, whole=len(data) == size)
+        return RawText(name, text, _cut_note(size, len(text.encode()), "bytes"))
 
 
 def _read(path: Path, name: str, limit: int) -> tuple[bytes, int]:
@@ -149,11 +151,11 @@ def _read(path: Path, name: str, limit: int) -> tuple[bytes, int]:
     return (data, len(data)) if len(data) <= limit else (data[:limit], size)
 
 
-def _decoded(data: bytes, name: str, *, whole: bool) -> str:
+def _decode(data: bytes, name: str, *, whole: bool) -> str:
     if b"\0" in data:
         raise NotText(f"{name} is binary (it holds a NUL byte); only UTF-8 text can be given to a model")
     try:
-        return data.decode("utf-8") if whole else _decoded_head(data)
+        return data.decode("utf-8") if whole else _decode_head(data)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise NotText(
@@ -161,7 +163,7 @@ def _decoded(data: bytes, name: str, *, whole: bool) -> str:
         ) from error
 
 
-def _decoded_head(data: bytes) -> str:
+def _decode_head(data: bytes) -> str:
     """Decode the beginning of a file, as far as its last line end, else its last whole character."""
     lines = data[: data.rfind(b"\n") + 1]
     if lines:
@@ -175,7 +177,7 @@ def _decoded_head(data: bytes) -> str:
     return data.decode("utf-8")
 
 
-def _cut(total: int, kept: int, unit: str) -> str:
+def _cut_note(total: int, kept: int, unit: str) -> str:
     return f"only the first {kept} of {total} {unit} were read" if kept < total else ""
 
 
@@ -185,5 +187,5 @@ def lines_of(text: str) -> list[str]:
     return [*(f"{line}\n" for line in whole), *filter(None, [last])]
 
 
-def _state(raw: RawText, before: str = "") -> str:
+def _unsaved_note(raw: RawText, before: str = "") -> str:
     return f"{before}not saved yet" if raw.unsaved else ""

@@ -60,18 +60,22 @@ async def read_changes(root: Path, path: str = "") -> Changes:
     await _check_place(root)
     settings = await _without_filters(root)
     since = "HEAD" if await _has_commits(root) else _NOTHING
-    names = [one for one in await _changed(root, settings, since) if any(_below(path, name) for name in one)]
+    names = [
+        one
+        for one in await _changed_names(root, settings, since)
+        if any(_is_below(path, name) for name in one)
+    ]
     why = await asyncio.to_thread(_reasons, root, names)
     places = [path or "."]
     if why:
-        places = sorted({name for one in names for name in one if _below(path, name)} - why.keys())
-    shown, whole, leaking = await _texts(root, settings, since, places) if places else ("", True, [])
+        places = sorted({name for one in names for name in one if _is_below(path, name)} - why.keys())
+    shown, whole, leaking = await _diff_texts(root, settings, since, places) if places else ("", True, [])
     left_out = (*(f"{name} ({reason})" for name, reason in sorted(why.items())), *leaking)
     others = await _names(root, *settings, *_OTHERS, "--", path or ".")
     return Changes(shown, left_out, tuple(others), whole)
 
 
-def _below(path: str, name: str) -> bool:
+def _is_below(path: str, name: str) -> bool:
     return not path or name == path or name.startswith(f"{path}/")
 
 
@@ -88,7 +92,7 @@ def _reasons(root: Path, names: list[tuple[str, ...]]) -> dict[str, str]:
     return why
 
 
-async def _changed(root: Path, settings: list[str], since: str) -> list[tuple[str, ...]]:
+async def _changed_names(root: Path, settings: list[str], since: str) -> list[tuple[str, ...]]:
     """Return the names of the files that differ; of one that was moved or copied both."""
     named = (*_DIFF, "--name-status", "--find-renames=30%", "--find-copies=30%", "-l1000", "-z", since)
     output, whole = await _git(root, *settings, *named, "--", ".", largest=_LARGEST_LOOKED)
@@ -98,7 +102,7 @@ async def _changed(root: Path, settings: list[str], since: str) -> list[tuple[st
     return [(next(fields), next(fields)) if kind[0] in "RC" else (next(fields),) for kind in fields]
 
 
-async def _texts(
+async def _diff_texts(
     root: Path, settings: list[str], since: str, places: list[str]
 ) -> tuple[str, bool, list[str]]:
     """Return changes without those of files that seem to hold secrets, if that is all, and these files.
@@ -116,16 +120,18 @@ async def _texts(
 
 def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, list[str]]:
     """Remove files that seem to hold secrets from a diff, by another diff with all of their lines."""
-    parts = _parts(looked)
-    full = {_head(part): part for part in (parts[:-1] if cut else parts)}
+    parts = _split_by_file(looked)
+    full = {_header(part): part for part in (parts[:-1] if cut else parts)}
     kept, left_out = [], []
-    for part in _parts(shown):
-        head = _head(part)
+    for part in _split_by_file(shown):
+        head = _header(part)
         if head not in full:
             reason = "too large to be looked through"
         else:
             reason = (
-                "by what is in it" if any(secret_in(_unsigned(one)) for one in (full[head], part)) else ""
+                "by what is in it"
+                if any(secret_in(_without_signs(one)) for one in (full[head], part))
+                else ""
             )
         if reason:
             left_out.append(f"{head.removeprefix('diff --git ').strip()} ({reason})")
@@ -134,17 +140,17 @@ def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, li
     return "".join(kept), left_out
 
 
-def _parts(diff: bytes) -> list[str]:
+def _split_by_file(diff: bytes) -> list[str]:
     """Return the changes of each file."""
     # only a header can begin so, where nothing but \n ends a line: every line of a hunk has a sign before it
     return [part for part in re.split(r"(?m)^(?=diff --git )", diff.decode("utf-8", "replace")) if part]
 
 
-def _head(part: str) -> str:
+def _header(part: str) -> str:
     return part.partition("\n")[0]
 
 
-def _unsigned(part: str) -> str:
+def _without_signs(part: str) -> str:
     """Return the lines of a file's changes without their signs."""
     return "\n".join(line[1:] for line in part.split("\n"))
 
@@ -207,7 +213,7 @@ async def _git(root: Path, *arguments: str, largest: int | None = None) -> tuple
     except TimeoutError:
         raise WorkspaceError(f"git did not answer within {TIMEOUT:.0f} seconds") from None
     finally:
-        await _end(process)
+        await _kill(process)
     if status:
         raise WorkspaceError("git finds no repository here that it can read; `git status` tells why")
     return output, whole
@@ -222,7 +228,7 @@ async def _read(process: asyncio.subprocess.Process, largest: int) -> tuple[byte
     return b"".join(pieces), size <= largest
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _kill(process: asyncio.subprocess.Process) -> None:
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -112,7 +112,7 @@ def fit_to_budget(items: Sequence[ContextItem], tokens: int | None) -> list[Cont
     by_length = sorted(range(len(items)), key=lambda place: len(items[place].content))
     for rank, place in enumerate(by_length):
         share = room // (len(items) - rank)
-        result[place] = _cut(items[place], share)
+        result[place] = _cut_item(items[place], share)
         room -= len(result[place].content)
     return result
 
@@ -126,7 +126,7 @@ def head(text: str, characters: int) -> str:
     return lines or kept
 
 
-def _cut(item: ContextItem, characters: int) -> ContextItem:
+def _cut_item(item: ContextItem, characters: int) -> ContextItem:
     kept = head(item.content, characters)
     if len(kept) == len(item.content):
         return item

@@ -70,7 +70,7 @@ class _Reader:
         self._values: dict[_Path, int] = {}
 
     def targets(self) -> dict[str, Target]:
-        whole = self._parsed()
+        whole = self._parse()
         self._locate()
         if not isinstance(whole, dict):
             raise self._error(0, "this is no object", 'write {"version": "1.0.0", "mappings": {}}')
@@ -87,7 +87,7 @@ class _Reader:
             raise self._error(self._values[("mappings",)], message, "remove those that nobody writes")
         return {name: self._target(name, value) for name, value in mappings.items()}
 
-    def _parsed(self) -> Any:
+    def _parse(self) -> Any:
         try:
             return json.loads(self._text)
         except json.JSONDecodeError as error:

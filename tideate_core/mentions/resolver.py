@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from tideate_core.mentions.items import ContextKind
     from tideate_core.mentions.mapping import Target
 
-__all__ = ["ContextResolver", "Described"]
+__all__ = ["ContextResolver", "MentionDescription"]
 
 _NEEDS: Final = {"@buffer": "text", "@selection": "selection", "@diagnostics": "diagnostics"}
 """The part of the surroundings that a mention needs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class MentionDescription:
     """A mention that can be written, and its target."""
 
     mention: str
@@ -99,7 +99,7 @@ class ContextResolver:
         :raises WorkspaceError: it cannot be read.
         :raises ConfigError: `context.json` is malformed.
         """
-        return fit_to_budget([await self._guarded(mention, consented)], self._budget)[0]
+        return fit_to_budget([await self._read_with_consent(mention, consented)], self._budget)[0]
 
     async def resolve_all(
         self,
@@ -117,7 +117,7 @@ class ContextResolver:
         items = []
         for mention in dict.fromkeys(mentions):
             try:
-                items.append(await self._guarded(mention, mention in consented))
+                items.append(await self._read_with_consent(mention, mention in consented))
             except TideateError as error:
                 if on_error is None:
                     raise
@@ -128,24 +128,24 @@ class ContextResolver:
         """Return the items as a prompt has them; see `items.format_items`."""
         return format_items(contexts)
 
-    async def describe(self) -> list[Described]:
+    async def describe(self) -> list[MentionDescription]:
         """Return every mention that can be written: those of `context.json`, then the built-in ones.
 
         :raises ConfigError: `context.json` is malformed.
         """
-        configured = [await self._described(name, target) for name, target in self._targets.items()]
-        return [*configured, *(self._built_in(name) for name in BUILT_IN)]
+        configured = [await self._describe(name, target) for name, target in self._targets.items()]
+        return [*configured, *(self._describe_built_in(name) for name in BUILT_IN)]
 
-    async def _guarded(self, mention: str, consented: bool) -> ContextItem:
+    async def _read_with_consent(self, mention: str, consented: bool) -> ContextItem:
         """Read a mention; without consent leave out the content of one that seems to be a secret."""
         item = await self._read(mention)
-        why = await self._why(item, self._written(mention))
+        why = await self._secret_reason(item, self._written_path(mention))
         if not why:
             return item
         content = item.content if consented else ""
         return replace(item, reason=why, needs_consent=not consented, content=content)
 
-    def _written(self, mention: str) -> str:
+    def _written_path(self, mention: str) -> str:
         """Return the path that was named: one that is a link has another name than where it leads."""
         if reference := parse_reference(mention):
             return reference.path
@@ -163,7 +163,7 @@ class ContextResolver:
             return ContextItem(mention, "", target.text, "variable", "a text of .tideate/context.json")
         return await self._sources.files.read(mention, target.path)
 
-    async def _why(self, item: ContextItem, written: str) -> str:
+    async def _secret_reason(self, item: ContextItem, written: str) -> str:
         """Return in words why an item seems to be a secret; empty where it does not."""
         found = secret_name(item.path) or secret_name(written) or item.reason or secret_in(item.content)
         root = self._workspace.root
@@ -171,18 +171,24 @@ class ContextResolver:
             return found
         return await asyncio.to_thread(self._sources.links.reason, root / item.path)
 
-    async def _described(self, name: str, target: Target) -> Described:
+    async def _describe(self, name: str, target: Target) -> MentionDescription:
         if target.text is not None:
-            return Described(name, " ".join(target.text.split())[:80], "variable", exists=True)
+            return MentionDescription(name, " ".join(target.text.split())[:80], "variable", exists=True)
         kind: ContextKind = "section" if "#" in target.path else "file"
         try:
             item = await self._sources.files.read(name, target.path)
         except TideateError as error:
-            return Described(name, target.path, kind, exists=False, note=str(error).removeprefix(f"{name}: "))
-        note = f"asked about before it is used: {why}" if (why := await self._why(item, target.path)) else ""
-        return Described(name, target.path, item.type, exists=True, note=note)
+            return MentionDescription(
+                name, target.path, kind, exists=False, note=str(error).removeprefix(f"{name}: ")
+            )
+        note = (
+            f"asked about before it is used: {why}"
+            if (why := await self._secret_reason(item, target.path))
+            else ""
+        )
+        return MentionDescription(name, target.path, item.type, exists=True, note=note)
 
-    def _built_in(self, name: str) -> Described:
+    def _describe_built_in(self, name: str) -> MentionDescription:
         needed, root = _NEEDS.get(name), self._workspace.root
         if needed is not None:
             exists = getattr(self._around, needed) is not None
@@ -190,4 +196,4 @@ class ContextResolver:
             exists = root is not None and any((place / ".git").exists() for place in (root, *root.parents))
         else:
             exists = root is not None
-        return Described(name, BUILT_IN[name], None, exists, built_in=True)
+        return MentionDescription(name, BUILT_IN[name], None, exists, built_in=True)

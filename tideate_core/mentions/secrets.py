@@ -127,23 +127,23 @@ def secret_name(path: str) -> str:
     :param path: with ``/``.
     """
     pure = PurePosixPath(path)
-    name = _original(_plain(pure.name))
+    name = _original_name(_normalize(pure.name))
     if name.endswith(_HARMLESS):
         return ""
-    above = _plain(pure.parent.name)
+    above = _normalize(pure.parent.name)
     listed = any(fnmatchcase(name, pattern) for pattern in _NAMES)
     beside = (above, name) in _PARENTS
     data = PurePosixPath(name).suffix in _DATA and _DATA_NAME.search(name)
     return f"{pure.name} is a file that usually holds secrets" if listed or beside or data else ""
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     """Return a name in small letters, without what is not seen and in the usual forms of letters."""
     seen = "".join(one for one in name if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", seen).casefold()
 
 
-def _original(name: str) -> str:
+def _original_name(name: str) -> str:
     """Return the name of the file that a file is a copy of."""
     if name.startswith(".#") or (name.startswith("#") and name.endswith("#")):
         name = name.removeprefix(".").strip("#")
@@ -159,7 +159,9 @@ def secret_in(text: str, first: int = 1, last: int | None = None) -> str:
     :param first: with `last`, the lines that count: a secret counts where a part of it is in them.
     """
     begin, end = _span(text, first, last)
-    found = [(at, name) for name, shape in _TEXTS.items() if (at := _first(shape, text, begin, end)) >= 0]
+    found = [
+        (at, name) for name, shape in _TEXTS.items() if (at := _first_match(shape, text, begin, end)) >= 0
+    ]
     if not found:
         return ""
     at, name = min(found)
@@ -177,7 +179,7 @@ def _span(text: str, first: int, last: int | None) -> tuple[int, int]:
     return begin, end
 
 
-def _first(shape: re.Pattern[str], text: str, begin: int, end: int) -> int:
+def _first_match(shape: re.Pattern[str], text: str, begin: int, end: int) -> int:
     """Return the begin of the first match that reaches between two places; -1 without one."""
     for match in shape.finditer(text):
         if match.start() >= end:
@@ -207,13 +209,13 @@ class HardLinks:
         if not stat.S_ISREG(found.st_mode) or found.st_nlink < 2:
             return ""
         if self._names is None:
-            self._names = Counter(_linked(self._root)) if self._root else Counter()
+            self._names = Counter(_hard_linked_files(self._root)) if self._root else Counter()
         if self._names[found.st_dev, found.st_ino] >= found.st_nlink:
             return ""
         return f"{path.name} is a hard link: the same file has a name outside of the project, too"
 
 
-def _linked(root: Path) -> Iterator[tuple[int, int]]:
+def _hard_linked_files(root: Path) -> Iterator[tuple[int, int]]:
     """Yield device and inode for each name of a file that has several names."""
     seen = 0
     above = [os.fspath(root)]

@@ -46,7 +46,7 @@ class Sources:
         self._limit = limit
         self.files = FileReader(workspace, limit)
         self.links = HardLinks(workspace.root)
-        self._makers: dict[str, Callable[[str, Reference | None], Awaitable[ContextItem]]] = {
+        self._readers: dict[str, Callable[[str, Reference | None], Awaitable[ContextItem]]] = {
             "@buffer": self._buffer,
             "@diagnostics": self._diagnostics,
             "@diff": self._diff,
@@ -62,16 +62,16 @@ class Sources:
         :raises TideateError: there is none that can be read.
         """
         reference = parse_reference(mention)
-        maker = self._makers.get(reference.kind if reference else mention)
+        maker = self._readers.get(reference.kind if reference else mention)
         return None if maker is None else await maker(mention, reference)
 
     async def _buffer(self, mention: str, _: Reference | None) -> ContextItem:
-        text, name = self._text_around(mention)
+        text, name = self._buffer_text(mention)
         language = language_of(name, self._around.filetype)
         return ContextItem(mention, name, text, "file", "" if name else "a buffer without a name", language)
 
     async def _selection(self, mention: str, _: Reference | None) -> ContextItem:
-        text, name = self._text_around(mention)
+        text, name = self._buffer_text(mention)
         if self._around.selection is None:
             raise ContextResolutionError(mention, "nothing is selected; select lines, or give a range")
         first, last = self._around.selection
@@ -83,7 +83,7 @@ class Sources:
         found = self._around.diagnostics
         if found is None:
             raise ContextResolutionError(mention, "only an editor has diagnostics; there is none here")
-        name = self._text_around(mention)[1]
+        name = self._buffer_text(mention)[1]
         lines = [
             f"{one.line}:{one.column}: {one.severity}: {' '.join(one.message.split())}"
             + (f" [{one.source}]" if one.source else "")
@@ -92,7 +92,7 @@ class Sources:
         content = "\n".join(lines) or "there are none"
         return ContextItem(mention, name, content, "variable", "diagnostics, as line:column")
 
-    def _text_around(self, mention: str) -> tuple[str, str]:
+    def _buffer_text(self, mention: str) -> tuple[str, str]:
         if self._around.text is None:
             hint = "open a file, or name one with --file"
             raise ContextResolutionError(mention, f"there is no buffer; {hint}")
@@ -102,8 +102,8 @@ class Sources:
         return self._around.text, self._workspace.name_of(real) if real and inside else path
 
     async def _diff(self, mention: str, reference: Reference | None) -> ContextItem:
-        root = self._root(mention)
-        path = self._place(reference)
+        root = self._required_root(mention)
+        path = self._path_of(reference)
         changes = await read_changes(root, path)
         about = "changes since the last commit (saved files only)"
         notes = [] if changes.whole else ["the diff is longer than what is read of it"]
@@ -120,24 +120,24 @@ class Sources:
     async def _symbols(self, mention: str, reference: Reference | None) -> ContextItem:
         around = self._around
         if reference is None and around.text is not None and can_outline(around.path, around.filetype):
-            text, name = self._text_around(mention)
+            text, name = self._buffer_text(mention)
             lines = await asyncio.to_thread(outline, text, name, around.filetype)
-            return self._outlined(mention, name, lines)
-        path = self._place(reference)
-        root = self._root(mention)
+            return self._outline_item(mention, name, lines)
+        path = self._path_of(reference)
+        root = self._required_root(mention)
         if path and (root / path).is_file():
             if not can_outline(path):
                 raise ContextResolutionError(mention, f"what defines something in {path} is not known")
             raw = await self.files.read_raw(mention, path)
-            return self._outlined(mention, path, await asyncio.to_thread(outline, raw.text, path))
+            return self._outline_item(mention, path, await asyncio.to_thread(outline, raw.text, path))
         return await self._project_symbols(mention, path, root)
 
-    def _outlined(self, mention: str, name: str, lines: list[str]) -> ContextItem:
+    def _outline_item(self, mention: str, name: str, lines: list[str]) -> ContextItem:
         content = "\n".join(lines) or "nothing is defined here"
         return ContextItem(mention, name, content, "variable", "what is defined there, with line numbers")
 
     async def _project_symbols(self, mention: str, path: str, root: Path) -> ContextItem:
-        names = [name for name in await self._below(mention, path) if _is_code(name)]
+        names = [name for name in await self._paths_below(mention, path) if _is_code(name)]
         links = self.links
         lines, read = await asyncio.to_thread(_outlines, root, names[:_OUTLINED], self._limit, links)
         cut = f"only {read} of {len(names)} files were read" if read < len(names) else ""
@@ -145,15 +145,15 @@ class Sources:
         return ContextItem(mention, path, content, "variable", "what is defined, with line numbers", cut=cut)
 
     async def _tree(self, mention: str, reference: Reference | None) -> ContextItem:
-        self._root(mention)
-        path = self._place(reference)
+        self._required_root(mention)
+        path = self._path_of(reference)
         below = f"{path}/" if path else ""
-        names = [name.removeprefix(below) for name in await self._below(mention, path)]
+        names = [name.removeprefix(below) for name in await self._paths_below(mention, path)]
         drawn, hidden = draw_tree(names, _ENTRIES)
         cut = f"{hidden} of {len(names)} files have no line of their own" if hidden else ""
         return ContextItem(mention, path, drawn, "variable", "the files that git does not ignore", cut=cut)
 
-    async def _below(self, mention: str, path: str) -> list[str]:
+    async def _paths_below(self, mention: str, path: str) -> list[str]:
         names = await self._workspace.list()
         if path:
             names = [name for name in names if name.startswith(f"{path}/")]
@@ -161,14 +161,14 @@ class Sources:
                 raise ContextResolutionError(mention, f"{path} is no folder with files that are not ignored")
         return names
 
-    def _place(self, reference: Reference | None) -> str:
+    def _path_of(self, reference: Reference | None) -> str:
         """Return the path of a reference as it is in the root; empty for the root itself."""
         if reference is None:
             return ""
         name = self._workspace.name_of(self._workspace.resolve(reference.path))
         return "" if name == "." else name
 
-    def _root(self, mention: str) -> Path:
+    def _required_root(self, mention: str) -> Path:
         if self._workspace.root is None:
             raise ContextResolutionError(mention, "there is no project here")
         return self._workspace.root

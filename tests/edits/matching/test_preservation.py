@@ -30,7 +30,7 @@ def test_what_counts_as_the_same() -> None:
 def test_what_is_only_repeated_stays_as_the_file_has_it(
     own: str, quoted: str, new: str, becomes: str
 ) -> None:
-    assert Quotation([own], [quoted]).replaced(0, 1, [new]) == [becomes]
+    assert Quotation([own], [quoted]).replace_lines(0, 1, [new]) == [becomes]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_unclear_signs_are_refused(own: str, quoted: str, new: str) -> None:
     with pytest.raises(
         UnusableAnswer, match=r"copy (?:these|the) characters exactly|copy the file's characters"
     ):
-        Quotation([own], [quoted]).replaced(0, 1, [new])
+        Quotation([own], [quoted]).replace_lines(0, 1, [new])
 
 
 def test_nothing_in_place_of_lines_is_nothing() -> None:
-    assert Quotation(["“a”"], ['"a"']).replaced(0, 1, []) == []
+    assert Quotation(["“a”"], ['"a"']).replace_lines(0, 1, []) == []

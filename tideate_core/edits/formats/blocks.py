@@ -21,7 +21,7 @@ _MOST_DIVIDERS = 9
 
 def has_blocks(answer: str) -> bool:
     """Tell whether an answer tries to be in search/replace blocks."""
-    return any(_is(_OPEN, line) for line in answer.split("\n"))
+    return any(_is_marker(_OPEN, line) for line in answer.split("\n"))
 
 
 def parse_blocks(answer: str) -> list[FileEdit]:
@@ -37,13 +37,13 @@ def parse_blocks(answer: str) -> list[FileEdit]:
     path, number = "", 0
     for index, line in enumerate(lines):
         if body is None:
-            if _is(_OPEN, line):
+            if _is_marker(_OPEN, line):
                 body, number = [], number + 1
                 path = path_above(lines[max(0, index - _NEAR) : index]) or path
-        elif _is(_CLOSE, line):
-            parts.setdefault(path, []).append(_part(body, number))
+        elif _is_marker(_CLOSE, line):
+            parts.setdefault(path, []).append(_read_part(body, number))
             body = None
-        elif _is(_OPEN, line):
+        elif _is_marker(_OPEN, line):
             raise UnusableAnswer(f"block {number} does not end with >>>>>>> REPLACE")
         else:
             body.append(line)
@@ -56,16 +56,16 @@ def parse_blocks(answer: str) -> list[FileEdit]:
     return [FileEdit(path, "modify", tuple(each)) for path, each in parts.items()]
 
 
-def _is(marker: re.Pattern[str], line: str) -> bool:
+def _is_marker(marker: re.Pattern[str], line: str) -> bool:
     return line.lstrip()[:1] in {"<", "=", ">"} and marker.fullmatch(line.strip()) is not None
 
 
-def _part(body: list[str], number: int) -> Part:
+def _read_part(body: list[str], number: int) -> Part:
     """Return a part with all readings of a block.
 
     There are several where the text itself has a line like the dividing one (a heading's underline).
     """
-    dividers = [at for at, line in enumerate(body) if _is(_DIVIDE, line)]
+    dividers = [at for at, line in enumerate(body) if _is_marker(_DIVIDE, line)]
     if not dividers:
         raise UnusableAnswer(f"block {number} has no ======= line between the old and the new lines")
     if len(dividers) > _MOST_DIVIDERS:

@@ -71,8 +71,8 @@ def extract_code(
     :param context: the whole text; a line that stands in it is never taken for a placeholder.
     :raises UnusableAnswer: there is none, it is not clear which, it was cut off or has lines left out.
     """
-    lines = _cleaned(answer)
-    code = _code(lines, language, list(old or ()))
+    lines = _without_thoughts(answer)
+    code = _code_lines(lines, language, list(old or ()))
     first, last = strip_edges(code)
     code = code[first:last]
     if not code:
@@ -88,7 +88,7 @@ def extract_code(
     return code
 
 
-def _cleaned(answer: str) -> list[str]:
+def _without_thoughts(answer: str) -> list[str]:
     text = _THOUGHTS.sub("", answer.replace("\r\n", "\n").lstrip("\ufeff"))
     if _OPEN_THOUGHTS.match(text):
         raise UnusableAnswer("it ended before the code; think less and answer with one fenced code block")
@@ -97,15 +97,15 @@ def _cleaned(answer: str) -> list[str]:
     return text.split("\n")
 
 
-def _code(lines: list[str], language: str, old: list[str]) -> list[str]:
+def _code_lines(lines: list[str], language: str, old: list[str]) -> list[str]:
     if not any(is_fence(line) for line in lines):
-        return _unfenced(lines, language, old)
+        return _code_without_fences(lines, language, old)
     if _is_raw_markdown(lines, language, old):
-        return _unfenced(lines, language, old)
-    return _fenced(_unwrapped(lines, language), language, old)
+        return _code_without_fences(lines, language, old)
+    return _code_in_fences(_without_outer_fence(lines, language), language, old)
 
 
-def _fenced(lines: list[str], language: str, old: list[str]) -> list[str]:
+def _code_in_fences(lines: list[str], language: str, old: list[str]) -> list[str]:
     blocks = fenced_blocks(lines)
     nesting = enclosing_block(lines) if language in PROSE or any(is_fence(line) for line in old) else None
     if nesting and (len(blocks) != 1 or blocks[0] != nesting.block):
@@ -115,10 +115,10 @@ def _fenced(lines: list[str], language: str, old: list[str]) -> list[str]:
             "it is not clear where the outer code block ends; put it between lines of four backticks (````)"
         )
     if not blocks:
-        return _unfenced([line for line in lines if not is_fence(line)], language, old)
+        return _code_without_fences([line for line in lines if not is_fence(line)], language, old)
     if any(not block.closed for block in blocks):
         raise UnusableAnswer(_CUT)
-    return list(_chosen_block(blocks, language, old).lines)
+    return list(_choose_block(blocks, language, old).lines)
 
 
 def _is_raw_markdown(lines: list[str], language: str, old: list[str]) -> bool:
@@ -135,7 +135,7 @@ def _is_raw_markdown(lines: list[str], language: str, old: list[str]) -> bool:
     return not wraps or any(is_fence(line) for line in old[:1])
 
 
-def _unwrapped(lines: list[str], language: str) -> list[str]:
+def _without_outer_fence(lines: list[str], language: str) -> list[str]:
     """Remove a Markdown fence around the whole answer, with its text and its code block in it."""
     first = next((number for number, line in enumerate(lines) if is_fence(line)), None)
     nesting = enclosing_block(lines)
@@ -147,7 +147,7 @@ def _unwrapped(lines: list[str], language: str) -> list[str]:
     return lines
 
 
-def _unfenced(lines: list[str], language: str, old: list[str]) -> list[str]:
+def _code_without_fences(lines: list[str], language: str, old: list[str]) -> list[str]:
     text = "\n".join(lines).strip()
     if one := _ONE_LINE.match(text):
         return [one["code"]]
@@ -177,7 +177,7 @@ def _refuse_patches(code: list[str], known: list[str], language: str) -> None:
         raise UnusableAnswer("it has search/replace or conflict markers; write only the complete new text")
 
 
-def _chosen_block(blocks: Sequence[Block], language: str, old: Sequence[str]) -> Block:
+def _choose_block(blocks: Sequence[Block], language: str, old: Sequence[str]) -> Block:
     """Return the block that holds the new text.
 
     Blocks in another language and quotations of the whole old text are left out. Of several that remain
@@ -186,15 +186,15 @@ def _chosen_block(blocks: Sequence[Block], language: str, old: Sequence[str]) ->
 
     :raises UnusableAnswer: there is none, or it is not clear which.
     """
-    candidates = _distinct(_of_language(blocks, language))
+    candidates = _distinct_blocks(_blocks_of_language(blocks, language))
     if not candidates:
         raise UnusableAnswer("the code block is empty; write the complete new text")
     if len(candidates) > 1 and old:
-        whole = _text(old)
-        candidates = [block for block in candidates if _text(block.lines) != whole] or candidates
+        whole = _filled_lines(old)
+        candidates = [block for block in candidates if _filled_lines(block.lines) != whole] or candidates
     if len(candidates) == 1:
         return candidates[0]
-    if len({_text(block.lines)[0] for block in candidates}) == 1:
+    if len({_filled_lines(block.lines)[0] for block in candidates}) == 1:
         return candidates[-1]
     longest = max(candidates, key=_size)
     rest = [block for block in candidates if block is not longest]
@@ -206,7 +206,7 @@ def _chosen_block(blocks: Sequence[Block], language: str, old: Sequence[str]) ->
     return longest
 
 
-def _of_language(blocks: Iterable[Block], language: str) -> list[Block]:
+def _blocks_of_language(blocks: Iterable[Block], language: str) -> list[Block]:
     filled = [block for block in blocks if _size(block)]
     rated = [(block, *fit_of_tag(block.info, language)) for block in filled]
     best = max((fit for _, _, fit in rated), default=Fit.FOREIGN)
@@ -227,24 +227,25 @@ def _of_language(blocks: Iterable[Block], language: str) -> list[Block]:
     return [block for block, _, fit in rated if fit is not Fit.FOREIGN]
 
 
-def _distinct(blocks: Iterable[Block]) -> list[Block]:
-    return list({tuple(_text(block.lines)): block for block in blocks}.values())
+def _distinct_blocks(blocks: Iterable[Block]) -> list[Block]:
+    return list({tuple(_filled_lines(block.lines)): block for block in blocks}.values())
 
 
 def _holds_more(others: Iterable[Block], longest: Block, old: Sequence[str]) -> bool:
     """Tell whether the other blocks have lines of the old text that the longest lacks: the code was split."""
-    missing = set(_text(old)) - set(_text(longest.lines))
+    missing = set(_filled_lines(old)) - set(_filled_lines(longest.lines))
     return any(
-        not missing.isdisjoint(line for line in _text(block.lines) if len(line) > 3) for block in others
+        not missing.isdisjoint(line for line in _filled_lines(block.lines) if len(line) > 3)
+        for block in others
     )
 
 
-def _text(lines: Iterable[str]) -> list[str]:
+def _filled_lines(lines: Iterable[str]) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
 def _size(block: Block) -> int:
-    return len(_text(block.lines))
+    return len(_filled_lines(block.lines))
 
 
 def _is_chatty(line: str) -> bool:

@@ -43,7 +43,7 @@ class _Section:
 
 def has_diff(answer: str) -> bool:
     """Tell whether an answer tries to be a diff."""
-    return _start(answer.split("\n")) is not None
+    return _diff_start(answer.split("\n")) is not None
 
 
 def parse_diff(answer: str) -> list[FileEdit]:
@@ -54,7 +54,7 @@ def parse_diff(answer: str) -> list[FileEdit]:
     edits: list[FileEdit] = []
     regions = split_at_fences(answer.replace("\r\n", "\n").split("\n"))
     for number, (lines, ended) in enumerate(regions):
-        start = _start(lines)
+        start = _diff_start(lines)
         if start is None:
             continue
         if not ended:
@@ -62,13 +62,13 @@ def parse_diff(answer: str) -> list[FileEdit]:
                 lines.pop()  # the end of the answer
             # regions outside of fences and inside take turns
             _refuse_open_end(lines[start:], in_fence=number % 2 == 1)
-        edits += [_edit_of_section(section) for section in _sections(lines[start:])]
+        edits += [_edit_of_section(section) for section in _read_sections(lines[start:])]
     if not edits:
         raise UnusableAnswer("the diff has no changes; write hunks of lines that begin with a blank, - or +")
     return edits
 
 
-def _start(lines: Sequence[str]) -> int | None:
+def _diff_start(lines: Sequence[str]) -> int | None:
     """Return the line that begins a diff among others."""
     for at, line in enumerate(lines):
         if _is_pair(lines, at, in_body=False) or line.startswith((_GIT, "@@ ")) or line.rstrip() == "@@":
@@ -102,13 +102,13 @@ def _refuse_open_end(lines: Sequence[str], *, in_fence: bool) -> None:
         )
 
 
-def _sections(lines: Sequence[str]) -> list[_Section]:
+def _read_sections(lines: Sequence[str]) -> list[_Section]:
     sections: list[_Section] = []
     in_body, at = False, 0
     while at < len(lines):
         line = lines[at]
         if line.startswith(_GIT):
-            sections.append(_named_by_git(line))
+            sections.append(_git_section(line))
             in_body = False
         elif _is_pair(lines, at, in_body=in_body):
             if in_body or not sections:
@@ -123,7 +123,7 @@ def _sections(lines: Sequence[str]) -> list[_Section]:
     return sections
 
 
-def _named_by_git(line: str) -> _Section:
+def _git_section(line: str) -> _Section:
     old, _, new = line[len(_GIT) :].partition(" b/")
     return _Section(old.removeprefix("a/"), new)
 

@@ -90,10 +90,10 @@ def find_lines(
     bare = [line.removesuffix("\r") for line in lines]
     scope = scope or Scope()
     if not any(line.strip() for line in search):
-        return _without_search(lines, bare, _Wanted(list(search), list(replace)), scope)
+        return _match_without_search(lines, bare, _Wanted(list(search), list(replace)), scope)
     exact = starts_of(search, bare)
     if not exact:
-        return _loosely(lines, bare, _Wanted(list(search), list(replace), stray_blanks), scope, language)
+        return _find_loosely(lines, bare, _Wanted(list(search), list(replace), stray_blanks), scope, language)
     start = only_place(exact, len(search), bare, scope)
     refuse_other_blanks(bare, search, replace)
     there = bare[start : start + len(search)]
@@ -102,10 +102,12 @@ def find_lines(
         new = keep_repeated(
             there, search, replace, replace, lambda _, each: without_trailing_blanks(each, language)
         )
-    return _match(lines, start, start + len(search), "exact", new)
+    return _make_match(lines, start, start + len(search), "exact", new)
 
 
-def _match(lines: Sequence[str], start: int, end: int, tolerance: Tolerance, new: Sequence[str]) -> Match:
+def _make_match(
+    lines: Sequence[str], start: int, end: int, tolerance: Tolerance, new: Sequence[str]
+) -> Match:
     there = lines[start:end]
     if not any(line.endswith("\r") for line in there):
         return Match(start, end, tolerance, tuple(new))
@@ -116,7 +118,7 @@ def _match(lines: Sequence[str], start: int, end: int, tolerance: Tolerance, new
     return Match(start, end, tolerance, tuple(ended))
 
 
-def _without_search(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope) -> Match:
+def _match_without_search(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope) -> Match:
     if not any(line.strip() for line in bare):
         return Match(0, len(bare), "exact", tuple(wanted.replace))
     if scope.at_end and not wanted.search:
@@ -127,14 +129,16 @@ def _without_search(lines: Sequence[str], bare: list[str], wanted: _Wanted, scop
     raise UnusableAnswer("it has no lines to search; repeat some lines of the file that are to be changed")
 
 
-def _loosely(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope, language: str) -> Match:
+def _find_loosely(
+    lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope, language: str
+) -> Match:
     """Find the only place that is the same but for blanks and punctuation; then tell its tolerance.
 
     A place is the only one by the loosest comparison: who writes blanks carelessly may mean any of them.
     """
     places, wanted = _all_places(bare, wanted)
     if not places:
-        raise UnusableAnswer(_not_there(lines, wanted.search, language))
+        raise UnusableAnswer(_not_found_message(lines, wanted.search, language))
     start = only_place([place.start for place in places], len(wanted.search), bare, scope)
     place = next(place for place in places if place.start == start)
     there = bare[place.start : place.end]
@@ -148,10 +152,10 @@ def _loosely(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scop
             "tell that these are meant; copy them exactly, with lines around them"
         )
     _refuse_own_indentation(there, wanted)
-    new = _placed(there, wanted, place, tolerance, language)
+    new = _new_lines(there, wanted, place, tolerance, language)
     if new == there and wanted.search != wanted.replace:
         raise UnusableAnswer("its old and new lines differ only in blanks that the file has otherwise")
-    match = _match(lines, place.start, place.end, tolerance, new)
+    match = _make_match(lines, place.start, place.end, tolerance, new)
     return dataclasses.replace(
         match, stray_blanks=wanted.stray_blanks or has_other_blanks(there, wanted.search)
     )
@@ -194,7 +198,7 @@ def _tolerance_of(there: Sequence[str], search: Sequence[str]) -> Tolerance:
     return "indentation" if all(own.strip() == given.strip() for own, given in pairs) else "punctuation"
 
 
-def _placed(
+def _new_lines(
     there: list[str], wanted: _Wanted, place: _Place, tolerance: Tolerance, language: str
 ) -> list[str]:
     """Return the new lines for a place; those that the answer only repeats stay as the file has them."""
@@ -205,7 +209,7 @@ def _placed(
 
     def changed(where: range, lines: list[str]) -> list[str]:
         new = without_trailing_blanks(lines, language) if stray_blanks else lines
-        return quotation.replaced(where.start, where.stop, new) if tolerance == "punctuation" else new
+        return quotation.replace_lines(where.start, where.stop, new) if tolerance == "punctuation" else new
 
     keys, then = ([line.rstrip() for line in side] for side in (search, replace))
     return keep_repeated(there, keys, replace, then, changed)
@@ -216,7 +220,7 @@ def _refuse_own_indentation(there: Sequence[str], wanted: _Wanted) -> None:
 
     Both were taken to be moved alike; these new lines would be moved too far.
     """
-    own, given, new = (_least(lines) for lines in (there, wanted.search, wanted.replace))
+    own, given, new = (_least_indent(lines) for lines in (there, wanted.search, wanted.replace))
     if new is not None and new == own != given:
         raise UnusableAnswer(
             "its lines to search are indented otherwise than in the file and its new lines are not; "
@@ -224,7 +228,7 @@ def _refuse_own_indentation(there: Sequence[str], wanted: _Wanted) -> None:
         )
 
 
-def _least(lines: Sequence[str]) -> str | None:
+def _least_indent(lines: Sequence[str]) -> str | None:
     return min((indent_of(line) for line in lines if line.strip()), key=len, default=None)
 
 
@@ -239,7 +243,7 @@ def _without_edges(wanted: _Wanted) -> _Wanted | None:
     return _Wanted(wanted.search[first:last], wanted.replace[start:end], stray_blanks)
 
 
-def _not_there(lines: Sequence[str], search: Sequence[str], language: str) -> str:
+def _not_found_message(lines: Sequence[str], search: Sequence[str], language: str) -> str:
     left_out = find_placeholder(search, lines, language)
     if left_out is not None:
         return (

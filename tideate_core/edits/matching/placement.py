@@ -50,17 +50,17 @@ def fit_to_range(code: Sequence[str], old: Sequence[str], *, style: Sequence[str
         return _with_line_ends([line.rstrip("\r") for line in code[start:end]], old)
     plain = [line.rstrip("\r") for line in code[start:end]]
     model = old if any(line.strip() and indent_of(line) for line in old) else style
-    fitted = _moved(in_style_of(plain, model), [line.rstrip("\r") for line in old])
+    fitted = _move_to_range(in_style_of(plain, model), [line.rstrip("\r") for line in old])
     return [*old[:first], *_with_line_ends(fitted, old), *old[last:]]
 
 
-def _moved(code: list[str], old: list[str]) -> list[str]:
+def _move_to_range(code: list[str], old: list[str]) -> list[str]:
     """Move code as its unchanged lines were moved; without such lines, by its first one."""
     have, want = first_indent(code), first_indent(old)
-    anchors = _anchors(code[1:], old)
+    anchors = _indents_of_unchanged(code[1:], old)
     if anchors:
         have, want = anchors
-    elif have == want or (not have and _lowest(code[1:]) == _lowest(old[1:]) is not None):
+    elif have == want or (not have and _least_width(code[1:]) == _least_width(old[1:]) is not None):
         # the lines after the first are as deep as they were: the answer was merely stripped
         have = want = ""
     moved = shift(code, have, want)
@@ -69,7 +69,7 @@ def _moved(code: list[str], old: list[str]) -> list[str]:
     return moved
 
 
-def _anchors(code: list[str], old: list[str]) -> tuple[str, str] | None:
+def _indents_of_unchanged(code: list[str], old: list[str]) -> tuple[str, str] | None:
     """Return the indentation of most unchanged lines here and there, None if they do not agree."""
     once = Counter(line.strip() for line in old)
     places = {line.strip(): indent_of(line) for line in old if line.strip() and once[line.strip()] == 1}
@@ -82,7 +82,7 @@ def _anchors(code: list[str], old: list[str]) -> tuple[str, str] | None:
     return min(agreeing, key=lambda pair: len(pair[0])) if count * 2 > len(pairs) else None
 
 
-def _lowest(lines: list[str]) -> int | None:
+def _least_width(lines: list[str]) -> int | None:
     return min((len(indent_of(line)) for line in lines if line.strip()), default=None)
 
 
@@ -133,12 +133,12 @@ def trim_neighbours(code: Sequence[str], lines: Sequence[str], start: int, end: 
     """
     counts = Counter(line.strip() for line in lines)
     once = {text for text, count in counts.items() if count == 1 and _TELLING.search(text)}
-    before, old, after = (_filled(part) for part in (lines[:start], lines[start:end], lines[end:]))
-    filled = _filled(code)
-    head = _repeated_at_start(filled, before, old, once)
+    before, old, after = (_filled_lines(part) for part in (lines[:start], lines[start:end], lines[end:]))
+    filled = _filled_lines(code)
+    head = _count_repeated_at_start(filled, before, old, once)
     place = before[-head:] if head else old
     offsets = {0} | _offsets(filled[:1], place[:1]) if place else set()
-    tail = _repeated_at_end(filled[head:], after, old, once, offsets, both=bool(head))
+    tail = _count_repeated_at_end(filled[head:], after, old, once, offsets, both=bool(head))
     result = list(code)[_index_of(code, head) :]
     if tail:
         result = result[: _index_of(result, -tail)]
@@ -151,18 +151,18 @@ def trim_neighbours(code: Sequence[str], lines: Sequence[str], start: int, end: 
     return result
 
 
-def _repeated_at_start(code: list[str], before: list[str], old: list[str], once: set[str]) -> int:
+def _count_repeated_at_start(code: list[str], before: list[str], old: list[str], once: set[str]) -> int:
     """Return how many lines at the code's start are the last ones before the range."""
     for count in _overlaps(code, before):
-        repeated = _texts(code[:count])
+        repeated = _filled_texts(code[:count])
         if sum(text in once for text in repeated) >= _ENOUGH:
             return count
-        tells = _tells(repeated)
-        kept = bool(old) and _texts(code[count : count + 1]) == _texts(old[:1])
+        tells = _is_telling(repeated)
+        kept = bool(old) and _filled_texts(code[count : count + 1]) == _filled_texts(old[:1])
         there = [*before[-count:], *old[:kept]]
         # the first line may have lost its indentation
         uniform = len(_offsets(code[1 : count + kept], there[1:])) <= 1
-        if repeated == _texts(old[:count]) or not uniform:
+        if repeated == _filled_texts(old[:count]) or not uniform:
             continue
         if (tells and count >= _ENOUGH) or (kept and (tells or not _OPENS.search(before[-1]))):
             return count
@@ -171,7 +171,7 @@ def _repeated_at_start(code: list[str], before: list[str], old: list[str], once:
     return 0
 
 
-def _repeated_at_end(
+def _count_repeated_at_end(
     code: list[str], after: list[str], old: list[str], once: set[str], offsets: set[int], *, both: bool
 ) -> int:
     """Return how many lines at the code's end are the first ones after the range.
@@ -181,23 +181,25 @@ def _repeated_at_end(
     :param both: lines before the range were repeated, so that those after it are expected.
     """
     for count in _overlaps(code[::-1], after[::-1]):
-        repeated = _texts(code[-count:])
+        repeated = _filled_texts(code[-count:])
         if sum(text in once for text in repeated) >= _ENOUGH:
             return count
         moved = _offsets(code[-count:], after[:count])
         if len(moved) > 1 or not moved <= (offsets or moved):
             continue
-        if repeated == _texts(old[-count:]) and _offsets(code[-count:], old[-count:]) <= (offsets or moved):
+        if repeated == _filled_texts(old[-count:]) and _offsets(code[-count:], old[-count:]) <= (
+            offsets or moved
+        ):
             continue
-        kept = bool(old) and _texts(code[-count - 1 : -count]) == _texts(old[-1:])
-        if kept or both or (count >= _ENOUGH and _tells(repeated)):
+        kept = bool(old) and _filled_texts(code[-count - 1 : -count]) == _filled_texts(old[-1:])
+        if kept or both or (count >= _ENOUGH and _is_telling(repeated)):
             return count
     return 0
 
 
 def _overlaps(code: list[str], near: list[str]) -> Iterator[int]:
     """Yield, longest first, how many of the code's first lines are the last ones of `near`."""
-    texts, context = _texts(code), _texts(near)
+    texts, context = _filled_texts(code), _filled_texts(near)
     for count in range(min(len(texts), len(context)), 0, -1):
         if context[-count] == texts[0] and context[-count:] == texts[:count]:
             yield count
@@ -207,7 +209,7 @@ def _offsets(code: list[str], lines: list[str]) -> set[int]:
     return {width_of(one) - width_of(other) for one, other in zip(code, lines, strict=True)}
 
 
-def _tells(lines: list[str]) -> bool:
+def _is_telling(lines: list[str]) -> bool:
     return any(_TELLING.search(text) for text in lines)
 
 
@@ -218,7 +220,7 @@ def _refuse_changed_neighbours(
 
     One such line is proof where the code repeated lines on a side already, or if it opens the block.
     """
-    texts = _texts(code)
+    texts = _filled_texts(code)
     for near in (before[-_ENOUGH:], after[:_ENOUGH]):
         strange = [line.strip() for line in near if line.strip() in once and line.strip() in texts]
         opens = bool(before) and before[-1].strip() in strange and _OPENS.search(before[-1]) is not None
@@ -241,9 +243,9 @@ def _index_of(code: Sequence[str], filled: int) -> int:
     return numbers[filled] if -len(numbers) <= filled < len(numbers) else len(code)
 
 
-def _filled(lines: Sequence[str]) -> list[str]:
+def _filled_lines(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if line.strip()]
 
 
-def _texts(lines: Sequence[str]) -> list[str]:
+def _filled_texts(lines: Sequence[str]) -> list[str]:
     return [line.strip() for line in lines if line.strip()]

@@ -159,38 +159,40 @@ def _nearest_start(texts: list[str], keys: list[str]) -> int | None:
             votes[number - offset] = votes.get(number - offset, 0) + len(key) / len(found)
     starts = sorted(votes, key=lambda start: (-votes[start], start))[:_CANDIDATES]
     if not starts or votes[starts[0]] < _ENOUGH * sum(map(len, keys)):
-        starts += _most_alike(texts[:_COMPARED], keys)
+        starts += _most_alike_start(texts[:_COMPARED], keys)
     if not starts:
         return None
-    wanted = [_triples(key) for key in keys]
-    return max(0, max(starts, key=lambda start: (_alike(texts, wanted, start), -start)))
+    wanted = [_trigrams(key) for key in keys]
+    return max(0, max(starts, key=lambda start: (_shared_letters(texts, wanted, start), -start)))
 
 
-def _alike(texts: list[str], wanted: list[set[str]], start: int) -> int:
+def _shared_letters(texts: list[str], wanted: list[set[str]], start: int) -> int:
     """Count the letters in a row that lines share with those at a place; each may be off by one line."""
-    there = [_triples(texts[at]) if 0 <= at < len(texts) else set() for at in _around(start, len(wanted))]
+    there = [
+        _trigrams(texts[at]) if 0 <= at < len(texts) else set() for at in _lines_around(start, len(wanted))
+    ]
     return sum(max(len(one & line) for line in there[at : at + 3]) for at, one in enumerate(wanted))
 
 
-def _around(start: int, count: int) -> range:
+def _lines_around(start: int, count: int) -> range:
     return range(start - 1, start + count + 1)
 
 
-def _most_alike(texts: list[str], keys: list[str]) -> list[int]:
+def _most_alike_start(texts: list[str], keys: list[str]) -> list[int]:
     """Return the place of all lines by the line that shares most letters in a row with the longest one."""
     offset = max(range(len(keys)), key=lambda index: len(keys[index]), default=0)
-    wanted = _triples(keys[offset]) if keys else set()
+    wanted = _trigrams(keys[offset]) if keys else set()
     if not wanted:
         return []
     best, place = 0.0, -1
     for number, text in enumerate(texts):
-        triples = _triples(text)
+        triples = _trigrams(text)
         alike = 2 * len(wanted & triples) / (len(wanted) + len(triples))
         if alike > best:
             best, place = alike, number
     return [place - offset] if best >= _LEAST_ALIKE else []
 
 
-def _triples(text: str) -> set[str]:
+def _trigrams(text: str) -> set[str]:
     short = f" {text[:_LONGEST]} " if text else ""
     return {short[index : index + 3] for index in range(len(short) - 2)}

@@ -99,7 +99,7 @@ class Quotation:
     own: Sequence[str]
     quoted: Sequence[str]
 
-    def replaced(self, start: int, end: int, new: Sequence[str]) -> list[str]:
+    def replace_lines(self, start: int, end: int, new: Sequence[str]) -> list[str]:
         """Return lines for those from `start` to `end`, with the file's punctuation in what is only repeated.
 
         :raises UnusableAnswer: the model misquoted the very characters that it changes, so that it is not
@@ -107,11 +107,13 @@ class Quotation:
         """
         if not new:
             return []
-        own, quoted, wanted = (_joined(lines) for lines in (self.own[start:end], self.quoted[start:end], new))
+        own, quoted, wanted = (
+            _join_lines(lines) for lines in (self.own[start:end], self.quoted[start:end], new)
+        )
         if plain(own) != plain(quoted):  # a sign without width behind a blank
             _refuse_unclear(own, quoted)
         head, tail = common_edges(quoted, wanted)
-        first, last = _place(own, quoted, head), _place(own, quoted, len(quoted) - tail)
+        first, last = _own_index(own, quoted, head), _own_index(own, quoted, len(quoted) - tail)
         changed, mine = quoted[head : len(quoted) - tail], own[first:last]
         _refuse_unclear(mine, changed)
         middle = self._in_manner_of_file(wanted[head : len(wanted) - tail])
@@ -137,7 +139,7 @@ class Quotation:
         return plain(new)
 
 
-def _joined(lines: Iterable[str]) -> str:
+def _join_lines(lines: Iterable[str]) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -150,7 +152,7 @@ def common_edges(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[in
     return head, tail
 
 
-def _place(own: str, quoted: str, at: int) -> int:
+def _own_index(own: str, quoted: str, at: int) -> int:
     """Return the index in the file's text that stands for index `at` of the quoted one.
 
     Within a sign that one side writes as several it is the index after it: what is compared there differs.

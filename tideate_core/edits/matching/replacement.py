@@ -71,12 +71,12 @@ def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = 
         leaves lines out.
     """
     _refuse_too_many(lines, parts)
-    found = [_resolved(lines, part, language) for part in parts]
+    found = [_locate(lines, part, language) for part in parts]
     if any(match.stray_blanks for match in found):
-        found = [_resolved(lines, part, language, stray_blanks=True) for part in parts]
+        found = [_locate(lines, part, language, stray_blanks=True) for part in parts]
     for part, match in zip(parts, found, strict=True):
         _refuse_left_out(match.new, lines, part, language)
-    changes = [_trimmed(match, lines) for match in found]
+    changes = [_trim_context(match, lines) for match in found]
     _refuse_overlaps(parts, found, changes)
     result: list[str] = []
     at = 0
@@ -111,7 +111,7 @@ def _refuse_left_out(new: Sequence[str], known: Sequence[str], part: Part, langu
         )
 
 
-def _resolved(lines: Sequence[str], part: Part, language: str, *, stray_blanks: bool = False) -> Match:
+def _locate(lines: Sequence[str], part: Part, language: str, *, stray_blanks: bool = False) -> Match:
     scope = Scope(part.anchors, part.at_end)
     found: list[tuple[Match, bool]] = []
     reasons: list[str] = []
@@ -131,7 +131,7 @@ def _resolved(lines: Sequence[str], part: Part, language: str, *, stray_blanks: 
     raise UnusableAnswer(f"{part.name}: {reasons[0]}")
 
 
-def _trimmed(match: Match, lines: Sequence[str]) -> Match:
+def _trim_context(match: Match, lines: Sequence[str]) -> Match:
     """Leave out the lines that a part repeats around its change: two parts may quote the same ones."""
     old, new = lines[match.start : match.end], match.new
     head, tail = common_edges(old, new)
@@ -146,17 +146,17 @@ def _refuse_overlaps(parts: Sequence[Part], found: Sequence[Match], changes: Seq
         first, second = changes[one], changes[other]
         both_insert = first.start == first.end == second.start == second.end
         if first.end > second.start or both_insert:
-            raise _clash(parts, one, other)
+            raise _clash_error(parts, one, other)
     # from here on the changes are apart, so that both their starts and their ends are in order
     starts, ends = ([getattr(changes[index], side) for index in order] for side in ("start", "end"))
     for index, quoted in enumerate(found):
         among = order[bisect_right(ends, quoted.start) : bisect_left(starts, quoted.end)]
         for other in among:
             if other != index:
-                raise _clash(parts, index, other)
+                raise _clash_error(parts, index, other)
 
 
-def _clash(parts: Sequence[Part], one: int, other: int) -> UnusableAnswer:
+def _clash_error(parts: Sequence[Part], one: int, other: int) -> UnusableAnswer:
     names = " and ".join(parts[index].name for index in sorted((one, other)))
     return UnusableAnswer(f"{names} change the same lines; make one of them")
 
@@ -178,7 +178,7 @@ def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replace
         keys, then = [same(line) for line in old], [same(line) for line in new]
         if keys == then:
             break
-        kept = _kept(old, keys, new, then, language)
+        kept = _keep_unchanged(old, keys, new, then, language)
         count = sum(one != other for one, other in zip(kept, new, strict=True))
         if count:
             notes.append(
@@ -188,7 +188,7 @@ def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replace
     return Replacement(new, [], notes)
 
 
-def _kept(
+def _keep_unchanged(
     old: Sequence[str], keys: Sequence[str], new: Sequence[str], then: Sequence[str], language: str
 ) -> list[str]:
     """Return the new lines with the old ones where both are the same, the others without stray blanks."""
@@ -201,11 +201,11 @@ def _kept(
     return keep_repeated(old, keys, new, then, changed)
 
 
-def _plainly(line: str) -> str:
+def _plain_text(line: str) -> str:
     return plain(line.rstrip())
 
 
-_IGNORED: dict[str, Callable[[str], str]] = {"trailing blanks": str.rstrip, "punctuation": _plainly}
+_IGNORED: dict[str, Callable[[str], str]] = {"trailing blanks": str.rstrip, "punctuation": _plain_text}
 
 
 def _refuse_part(code: Sequence[str], old: Sequence[str]) -> None:
