@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.config import Config
-from tideate_core.edits.fences import fence_for, fenced_blocks
+from tideate_core.edits import fenced_blocks
 from tideate_core.engine import EventName
 from tideate_core.workflows import BufferContext, Cursor, PromptLibrary, RunContext, Selection
 
@@ -24,14 +24,6 @@ def sent(bench: Bench, at: int = -1) -> str:
 
 def quoted(prompt: str) -> list[str]:
     return ["\n".join(block.lines) for block in fenced_blocks(prompt.split("\n"))]
-
-
-@pytest.mark.parametrize(
-    ("texts", "fence"),
-    [((), "```"), (("a `b` ``c``",), "```"), (("x\n```\n", "y"), "````"), (("```", "a ````` b"), "``````")],
-)
-def test_a_fence_is_longer_than_any_in_the_texts(texts: tuple[str, ...], fence: str) -> None:
-    assert fence_for(*texts) == fence
 
 
 @pytest.mark.parametrize(("name", "prompt"), [("ask", "why?"), ("summarize", "")])

@@ -1,4 +1,4 @@
-"""What mentions resolve to, and what is refused."""
+"""Mentions of a project are resolved to its contents; those outside of it are refused."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def _find_loosely(
 ) -> Match:
     """Find the only place that is the same but for blanks and punctuation; then tell its tolerance.
 
-    A place is the only one by the loosest comparison: who writes blanks carelessly may mean any of them.
+    A place is the only one by the loosest comparison: with wrong blanks any of them may be meant.
     """
     places, wanted = _all_places(bare, wanted)
     if not places:
