@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.interrupted import object_of
 from tideate_core.agents.roles import BUILTIN_ROLES, Roles
-from tideate_core.cli.roles import names
+from tideate_core.cli.views.roles import role_names
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
@@ -25,7 +25,7 @@ def listed(shell: Shell) -> dict[str, dict[str, Any]]:
 def test_all_are_listed_in_the_order_in_which_a_task_asks_them(shell: Shell) -> None:
     done = shell.run("agents")
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == NAMES == names()
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == NAMES == role_names()
     planner = listed(shell)["planner"]
     known = Roles(None).get("planner")
     assert (planner["from"], planner["tokens"], planner["timeout_ms"]) == (

@@ -11,9 +11,10 @@ import pytest
 
 from tests.cli.conftest import COMMAND
 from tests.support.machines import SMALL
-from tideate_core.cli import machine_format
-from tideate_core.cli.machine_source import Source, Unreadable, sources
+from tideate_core.cli.commands import machine
 from tideate_core.cli.main import WITH_VALUE, app
+from tideate_core.cli.views.machine_files import Source, Unreadable, read_sources
+from tideate_core.machines import language
 from tideate_core.machines.language import format_text, parse
 
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def test_a_directory_that_cannot_be_listed_is_told(tmp_path: Path, monkeypatch: 
         return listed(place)
 
     monkeypatch.setattr(os, "scandir", scandir)
-    read, unread = sources((str(tmp_path),), None)
+    read, unread = read_sources((str(tmp_path),), None)
     assert isinstance(read, Source)
     assert unread == Unreadable(str(tmp_path / "closed"), "cannot be read: Permission denied")
 
@@ -234,8 +235,8 @@ def test_a_file_that_was_saved_meanwhile_is_not_overwritten(
         file.write_text("* to saved\nsaved to *\n")
         return format_text(text)
 
-    monkeypatch.setattr(machine_format, "format_text", slow)
-    assert machine_format.format_files((str(file),), None, check=False, stdout=False) == 2
+    monkeypatch.setattr(language, "format_text", slow)
+    assert machine.format_files(str(file)) == 2
     assert file.read_text() == "* to saved\nsaved to *\n"
     assert "was changed since it was read" in capsys.readouterr().err.replace("\n", " ")
     assert len(list(tmp_path.iterdir())) == 1 + linked

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.mcp.client.conftest import BARE
-from tideate_core.cli.mcp_arguments import arguments_of, object_of
+from tideate_core.cli.commands.mcp.call import arguments_of, object_of
 from tideate_core.errors import InvalidInput
 from tideate_core.mcp.client import Tool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.cli.output import visible
+from tideate_core.util.escaping import visible
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from tideate_core.cli.runs import table
+from tideate_core.cli.render.tables import table
 
 
 @pytest.mark.parametrize("last", ["it failed " * 200, Text("it failed " * 200)])

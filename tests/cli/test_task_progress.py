@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from tideate_core.cli.progress import Progress
-from tideate_core.cli.run_view import RunView
-from tideate_core.cli.steprows import RunningCheck, StepState
-from tideate_core.cli.task_words import CORRECTIONS
+from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
+from tideate_core.cli.render.progress import Progress
+from tideate_core.cli.render.words import CORRECTIONS
 from tideate_core.engine import Event, EventName
 from tideate_core.gates.correction import MAX_ATTEMPTS
 

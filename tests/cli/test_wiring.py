@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.cli.wiring import log_to_file
+from tideate_core.cli.location import log_to_file
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
-"""Arguments that several commands share, and what the shell completes them with."""
+"""Arguments that several commands share, and their shell completion."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from tideate_core.project import DEFINITION_SUFFIXES
 
@@ -13,17 +13,27 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
 __all__ = [
+    "RUN_HELP",
     "STDIN",
+    "Called",
+    "Current",
     "Json",
+    "Limit",
     "Machine",
     "Machines",
     "Obfuscate",
     "Out",
+    "Positive",
     "Root",
+    "RunId",
     "SchemaName",
     "StateName",
+    "Wait",
     "Workflow",
     "Workflows",
+    "Yes",
+    "machine_names",
+    "run_ids",
     "workflow_names",
 ]
 
@@ -33,7 +43,7 @@ STDIN = "/dev/stdin"
 
 def workflow_names(context: CompletionContext) -> list[str]:
     """Return the names of all workflows, and the files that the word could become."""
-    from tideate_core.cli.wiring import build_catalog
+    from tideate_core.cli.views.project import build_catalog
     from tideate_core.project import find_root
 
     names = build_catalog(find_root(Path.cwd())).names()
@@ -42,7 +52,7 @@ def workflow_names(context: CompletionContext) -> list[str]:
 
 def machine_names(context: CompletionContext) -> list[str]:
     """Return the names of the machines, and the files that the word could become."""
-    from tideate_core.cli.wiring import build_catalog
+    from tideate_core.cli.views.project import build_catalog
     from tideate_core.project import find_root
     from tideate_core.workflows import MachineWorkflow
 
@@ -52,7 +62,7 @@ def machine_names(context: CompletionContext) -> list[str]:
 
 def state_names(context: CompletionContext) -> list[str]:
     """Return the states of the file that stands on the line already."""
-    from tideate_core.cli.machine_source import open_machine
+    from tideate_core.cli.views.machine_files import open_machine
 
     if context["file"].raw in ("-", STDIN):
         return ["*"]  # it can be read only once
@@ -110,3 +120,29 @@ SchemaName = Literal[
     "workflow", "plan", "state", "commit-info", "test-manifest", "test-results", "run-summary"
 ]
 """`workflow`: a definition; the others are files of the handoff."""
+
+
+def run_ids(context: CompletionContext) -> list[str]:
+    """Return the ids of the newest runs, as lists show them."""
+    from tideate_core.cli.views.runs import reader_of, short_id
+
+    return [short_id(run.id) for run in reader_of(None).runs(limit=100)]
+
+
+Positive = validators.Number(gte=0)
+RunId = Annotated[str, Parameter(help="Its id, or the beginning of it.", completer=run_ids)]
+Limit = Annotated[int, Parameter(name="--limit", help="How many at most.", validator=Positive)]
+Wait = Annotated[
+    float, Parameter(name="--wait", help="Seconds to wait until it is done.", validator=Positive)
+]
+Yes = Annotated[bool | None, Parameter(name="--yes", negative="--no", help="Answer all questions so.")]
+Called = Annotated[
+    str | None,
+    Parameter(name="--name", help="Name of the workflow on stdin; its tokens depend on the name."),
+]
+Current = Annotated[StateName, Parameter(name="--current", help="Mark this state.")]
+RUN_HELP: Final = """Run a workflow.
+
+Progress goes to stderr, the result to stdout. Without a terminal every prompt is declined unless --yes.
+
+Edits of the demonstration model are applied only after a person's review."""

@@ -1,4 +1,4 @@
-"""Writes the files that a person names on the command line: whole, or not at all."""
+"""Write the files that a person names on the command line, atomically."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from tideate_core.cli.output import label, messages, print_text
+from tideate_core.cli.render.output import messages, print_text
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.project import expanded, real
 from tideate_core.util.atomic_files import write_whole
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""Asks a person at the terminal, by kind of question."""
+"""Confirmations at the terminal, by kind of question."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from tideate_core.cli.diffs import ReviewedFile
-from tideate_core.cli.documents import Draft, document_matter
+from tideate_core.cli.documents import Draft, document_matter, plan_from_text, plan_to_text
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
-from tideate_core.cli.matter import Matter
-from tideate_core.cli.output import label, markdown_source, visible
-from tideate_core.cli.plantext import plan_from_text, plan_to_text
+from tideate_core.cli.render.diffs import ReviewedFile
+from tideate_core.cli.render.output import markdown_source
+from tideate_core.cli.render.pager import Pager
 from tideate_core.engine import FOR_PROJECT, FOR_RUN
-from tideate_core.util.escaping import shortened_runs
+from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -29,8 +28,7 @@ __all__ = ["Questions", "answered", "subject_matter"]
 YES = frozenset({"y", "yes"})
 NO = frozenset({"", "n", "no", "q"})
 ENDED = Decision(False, reason="the input ended before an answer")
-DECLINED = Decision(False, reason="declined")
-
+DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
 TOOL_HELP = (
     "y this once · r in this run from now on · a always in this project, until the tool changes · n no"
@@ -82,7 +80,7 @@ class Questions:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._keyboard = Keyboard(console)
-        self._matter = Matter(console, [])
+        self._matter = Pager(console, [])
 
     async def ask(self, request: ConfirmationRequest, said: Sequence[RenderableType] = ()) -> Decision:
         """Show what the question is about, and ask.
@@ -92,7 +90,7 @@ class Questions:
         about: list[RenderableType] = [*said, *subject_matter(request)]
         if _is_long(request.message):
             about.append(Text(visible(request.message), style="bold"))
-        self._matter = Matter(self._console, about)
+        self._matter = Pager(self._console, about)
         self._matter.show()
         if request.kind == "plan":
             return await self._plan(request)
@@ -112,13 +110,13 @@ class Questions:
         answer = await self._choose(request.message, keys, help_text, YES | NO | known)
         if answer is None:
             return ENDED
-        return DECLINED if answer in NO else Decision(True, PERMISSIONS.get(answer))
+        return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
         answer = await self._choose(request.message, "y/N", "y yes · n no", YES | NO)
         if answer is None:
             return ENDED
-        return Decision(True) if answer in YES else DECLINED
+        return Decision(True) if answer in YES else DECLINED_DECISION
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
         files: list[dict[str, Any]] = list(request.payload["files"])
@@ -131,7 +129,7 @@ class Questions:
             if answer in YES:
                 return Decision(True, {"files": files})
             if answer in NO:
-                return DECLINED
+                return DECLINED_DECISION
             if answer in ("e", "edit"):
                 files = await self._edited(files)
             elif (numbers := _numbers(answer, len(files))) is not None:
@@ -159,7 +157,7 @@ class Questions:
             if answer in YES:
                 return Decision(True, draft.value)
             if answer in NO:
-                return DECLINED
+                return DECLINED_DECISION
             if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
@@ -177,7 +175,7 @@ class Questions:
             return ENDED
         if answer == "p":
             return await self._pick(files)
-        return Decision(True) if answer in YES | {"a"} else DECLINED
+        return Decision(True) if answer in YES | {"a"} else DECLINED_DECISION
 
     async def _pick(self, files: list[ReviewedFile]) -> Decision:
         verdicts = []
@@ -227,7 +225,7 @@ class Questions:
         return None if line is None else line.lower()
 
     async def _show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
-        self._matter = Matter(self._console, parts)
+        self._matter = Pager(self._console, parts)
         if paged:
             await self._matter.turn_pages(self._keyboard)
         else:

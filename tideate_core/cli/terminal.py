@@ -1,28 +1,95 @@
-"""The shell as a front end: shows a run on stderr and asks the person, or a policy."""
+"""The terminal as front end: show a run, ask about it, print its result."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
-from tideate_core.cli.output import markdown_source, visible
-from tideate_core.cli.progress import Progress
+from tideate_core.app import recover_before
+from tideate_core.cli.interruption import Interruption, RunCancellation
+from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.questions import Questions, answered, subject_matter
-from tideate_core.engine import EventName, declined_unasked
+from tideate_core.cli.render.output import (
+    markdown_source,
+    messages,
+    note,
+    path_line,
+    print_json,
+    print_result,
+    tell,
+)
+from tideate_core.cli.render.progress import Progress
+from tideate_core.cli.views.project import Project, open_runner
+from tideate_core.engine import EventName, PolicyFrontEnd, declined_unasked
+from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import Any
+
     from rich.console import Console
 
-    from tideate_core.engine import ConfirmationRequest, Event, PolicyFrontEnd
-    from tideate_core.workflows import Decision
+    from tideate_core.engine import ConfirmationRequest, Event, WorkflowResult, WorkflowRunner
+    from tideate_core.workflows import Catalog, Decision
 
-__all__ = ["TerminalFrontEnd"]
+__all__ = ["Interaction", "TerminalFrontEnd", "run_to_end"]
 
-
+INVALID_FILES: Final = frozenset({"ConfigError", "InvalidDefinitionFile", "InvalidWorkflowFile"})
+"""Error codes that are wrong usage even when a run comes upon them on its way."""
+STORE: Final = frozenset({"RunLost", "StateError", "StoreError", "StoreIsNewer"})
+"""Error codes that are none, even when no run has begun."""
 STARTS: Final = frozenset({EventName.WORKFLOW_RESTORED, EventName.WORKFLOW_STARTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """How a run talks to who started it."""
+
+    policy: bool | None = None
+    """The answer to every confirmation; None asks a person where there is one."""
+    json: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """A person is asked."""
+        return self.policy is None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+async def run_to_end(
+    project: Project,
+    catalog: Catalog,
+    interaction: Interaction,
+    start: Callable[[WorkflowRunner], Coroutine[Any, Any, WorkflowResult]],
+    notices: Iterable[str] = (),
+) -> int:
+    """Have a runner run something to its end; returns the exit status.
+
+    :param notices: of the workflow.
+    :raises TideateError: what `start` raises.
+    """
+    console = messages()
+    for notice in (*project.loaded.notices, *notices):
+        note(notice)
+    await recover_before(project.root, note)
+    with TerminalFrontEnd(
+        console, None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
+    ) as front:
+        cancellation = RunCancellation(console)
+        with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
+            async with open_runner(project, catalog, front) as runner:
+                result = await cancellation.wait_for(runner, start(runner))
+    interrupted = interruption.happened
+    if result is None:
+        return INTERRUPTED
+    _print_notes(result, interaction, console)
+    _print_result(result, interaction, console)
+    if result.cancelled:
+        return INTERRUPTED if interrupted else DECLINED
+    return _exit_status(result, began=front.began)
 
 
 class TerminalFrontEnd:
@@ -92,3 +159,31 @@ class TerminalFrontEnd:
 
     async def present(self, text: str, filetype: str) -> None:
         """Nothing to do: the text is the run's response, printed at its end."""
+
+
+def _print_notes(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
+    if result.reason == "declined" and not interaction.asks and interaction.policy is None:
+        console.print("there is no terminal to ask on; --yes accepts", style="yellow")
+    if result.path:
+        tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
+    if result.files and not result.rollback_performed:
+        console.print(f"undo: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
+
+
+def _print_result(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
+    if interaction.json:
+        print_json(result.as_json())
+    elif result.ok:
+        print_result(result)
+    elif result.response is not None:
+        words = "unfinished: this is the last text that was written; --json has those of all states"
+        tell(console, Text(words, style="yellow"))
+        print_result(result)
+
+
+def _exit_status(result: WorkflowResult, *, began: bool) -> int:
+    if result.ok:
+        return DONE
+    if result.error_code in STORE:
+        return FAILED
+    return FAILED if began and result.error_code not in INVALID_FILES else USAGE
