@@ -34,7 +34,7 @@ def locked(shell: Shell) -> Iterator[Callable[[], sqlite3.Connection]]:
 
 
 @pytest.mark.parametrize(
-    ("command", "done"), [(("cancel",), "is cancelled"), (("pause", "--wait", "0"), "was asked to pause")]
+    ("command", "done"), [(("cancel",), "is cancelled"), (("pause", "--wait", "0"), "will pause after")]
 )
 def test_it_is_said_that_a_locked_database_is_waited_for_and_then_it_is_done(
     shell: Shell,

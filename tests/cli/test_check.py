@@ -94,7 +94,7 @@ def test_without_a_file_all_of_the_project_and_the_person_is_checked(shell: Shel
 def test_a_project_without_files_has_no_mistakes(shell: Shell) -> None:
     done = shell.run("check")
     assert (done.returncode, done.stdout) == (0, "")
-    assert "there are no files of workflows" in done.stderr
+    assert "no workflow files" in done.stderr
 
 
 def test_a_name_stands_for_its_file_and_a_file_is_checked_once(shell: Shell) -> None:

@@ -29,7 +29,7 @@ def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServe
     assert shell.run("rollback", "--yes", run).returncode == 0
     restored = shell.run("checkpoint", "restore", brief)
     new = restored.stdout.strip()
-    assert f"`tideate resume {new[:8]}` continues it" in restored.stderr
+    assert f"`tideate resume {new[:8]}` resumes it" in restored.stderr
     (paused,) = object_of(shell.run("history", "--status", "paused", "--json"))["runs"]
     assert (paused["execution_id"], paused["restored_from"], paused["completed_steps"]) == (new, first, 1)
     done = shell.run("resume", new, "--yes")

@@ -46,7 +46,7 @@ def test_an_interrupted_run_is_hinted_at_and_never_forgotten(shell: Shell, answe
     run = killed(shell, answering)["execution_id"]
     done = shell.run("history", "--status", "interrupted")
     assert f"tideate resume {run[:8]}" in done.stdout
-    assert f"`tideate resume {run[:8]}` continues it" in done.stderr
+    assert f"`tideate resume {run[:8]}` resumes it" in done.stderr
     forgotten = object_of(shell.run("history", "--prune", "--keep", "0", "--json"))
     assert forgotten["runs"] == []
 

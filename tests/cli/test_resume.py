@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.slow]
 def test_a_killed_run_goes_on_and_asks_no_step_again(shell: Shell, answering: ModelServer) -> None:
     run = killed(shell, answering)
     hinted = shell.run("list")
-    assert f"`tideate resume {run['execution_id'][:8]}` continues it" in hinted.stderr
+    assert f"`tideate resume {run['execution_id'][:8]}` resumes it" in hinted.stderr
     done = shell.run("resume", run["execution_id"][:8], "--yes", "--json")
     result = object_of(done)
     assert (done.returncode, result["ok"], result["execution_id"]) == (0, True, run["execution_id"]), (
@@ -27,7 +27,7 @@ def test_a_killed_run_goes_on_and_asks_no_step_again(shell: Shell, answering: Mo
     )
     assert asked(answering, "what does the code do") == 1
     assert (shell.project / "a.py").read_text() == SHORT
-    assert "goes on after 1 step that ended before" in done.stderr
+    assert "resumed after 1 step completed before" in done.stderr
     assert only_run(shell)["state"] == "completed"
     assert shell.run("list").stderr == ""
 
@@ -36,11 +36,11 @@ def test_without_an_id_a_person_is_asked_about_the_newest(shell: Shell, answerin
     killed(shell, answering)
     terminal = shell.open("resume")
     terminal.wait_for("refactor (")
-    terminal.wait_for("Continue it? [Y/n]")
+    terminal.wait_for("Resume it? [Y/n]")
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
     again = shell.open("resume")
-    again.wait_for("Continue it? [Y/n]")
+    again.wait_for("Resume it? [Y/n]")
     again.type("y\n")
     again.wait_for("[y/N/p/d]")  # the review: it was never answered
     again.type("y\n")
@@ -127,7 +127,7 @@ def test_a_run_pauses_and_goes_on_from_another_shell(shell: Shell, answering: Mo
     assert (woken.returncode, f"process {process.pid}" in woken.stderr) == (0, True), woken.stderr
     _, stderr = process.communicate(timeout=20)
     assert process.returncode == 0, stderr
-    assert f"`tideate resume {run[:8]}` goes on with it" in stderr
+    assert f"`tideate resume {run[:8]}` resumes it" in stderr
     assert (shell.project / "a.py").read_text() == SHORT
 
 

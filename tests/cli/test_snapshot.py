@@ -90,7 +90,7 @@ def test_a_person_is_shown_what_a_restore_does_and_asked(shell: Shell, made: str
     before = looked_at(shell.project)
     terminal = shell.open("snapshot", "restore", made)
     terminal.wait_for("D b.py")
-    terminal.wait_for("left where it is")
+    terminal.wait_for("Files added since (A) are kept")
     terminal.wait_for(f"Restore snapshot {made[:8]}? [y/N]")
     terminal.type("n\n")
     terminal.wait_for("declined")

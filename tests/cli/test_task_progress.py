@@ -127,7 +127,7 @@ def rolled_back(**data: Any) -> list[str]:
 
 def test_a_rollback_is_said_plainly() -> None:
     assert rolled_back(restored=["b.py", "a.py"], merged=["c.py"], left=["d.py"]) == [
-        "rolled back: what the task wrote is taken back",
+        "rolled back what the task wrote",
         "  restored: a.py, b.py",
         "  restored, your own edits kept: c.py",
         "  left as it is, you changed it where the task wrote: d.py",
@@ -136,8 +136,8 @@ def test_a_rollback_is_said_plainly() -> None:
 
 
 def test_a_rollback_of_nothing_and_one_that_failed_are_told_apart() -> None:
-    assert rolled_back()[0] == "nothing to take back: no file had been changed"
-    assert rolled_back(error="disk full")[0] == "not all was taken back: disk full"
+    assert rolled_back()[0] == "nothing to roll back: no file had been changed"
+    assert rolled_back(error="disk full")[0] == "not everything was rolled back: disk full"
 
 
 def test_names_cannot_steer_the_terminal() -> None:

@@ -18,13 +18,13 @@ ROOT: Final = "--root"
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    asked = _server_over_stdio(sys.argv[1:])
-    if asked is None:
+    server = _server_over_stdio(sys.argv[1:])
+    if server is None:
         from tideate_core.cli.main import main as all_commands
 
         all_commands()
         return
-    name, root = asked
+    name, root = server
     from tideate_core.cli.mcp_server import serve_project
 
     with_streams(lambda: sys.exit(serve_project(name, root)))

@@ -21,16 +21,16 @@ __all__ = ["Draft", "document_matter", "plan_from_text", "plan_to_text"]
 _SUFFIXES = {"markdown": ".md"}
 
 
-def document_matter(payload: dict[str, Any], *, coloured: bool, asked: str = "") -> list[RenderableType]:
+def document_matter(payload: dict[str, Any], *, coloured: bool, question: str = "") -> list[RenderableType]:
     """Return what a person reads: why their last text could not be used, and the text as it is taken.
 
     :param coloured: as Markdown.
-    :param asked: the question; a problem that it names is not said twice.
+    :param question: the question; a problem that it names is not said twice.
     """
     shown: list[RenderableType] = [
         Text(f"✗ {visible(problem)}", style="red")
         for problem in payload.get("problems", ())
-        if problem not in asked
+        if problem not in question
     ]
     if payload.get("title"):
         shown.append(Text(visible(payload["title"]), style="bold"))
@@ -46,11 +46,11 @@ class Draft:
     proposed: str
     filetype: str
     refused: bool
-    """What was accepted before could not be used: `proposed` is the person's own text."""
+    """The last accepted text could not be used: `proposed` is the person's own text."""
     text: str
     """As it is to be accepted."""
     typed: str | None = None
-    """What stands in the file of an editor that failed: it is no answer, and the next edit begins with it."""
+    """The file of an editor that failed: it is no answer, and the next edit begins with it."""
 
     @classmethod
     def of(cls, payload: dict[str, Any]) -> Self:
@@ -66,14 +66,14 @@ class Draft:
             self.text = await keyboard.edit(begins, suffix)
         except EditorFailed as error:
             self.typed = error.text if error.text != self.text else None
-            kept = "; what you typed is kept: e goes on with it, y leaves it out" if self.typed else ""
+            kept = "; what you typed is kept: e continues with it, y leaves it out" if self.typed else ""
             return f"{error}{kept}"
         self.typed = None
         return None
 
     @property
     def value(self) -> dict[str, str] | None:
-        """What an acceptance says: the text where it was changed."""
+        """The value of an acceptance: the text, if it was changed."""
         # after a refusal also an unchanged text is the person's, not the one that was proposed at first
         changed = self.text != self.proposed or self.refused
         return {"text": self.text} if changed else None

@@ -83,7 +83,7 @@ def _check_unchanged(target: Path, replaces: str | None) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Tell whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
+    """Return whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
     for _ in range(MOST_LINKS):
         place = real(path.parent) / path.name
         if place.is_relative_to("/proc") or (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
-from tideate_core.cli.arguments import RUN_HELP, STDIN
-from tideate_core.cli.process import with_streams
+from tideate_core.cli.arguments import RUN_HELP
+from tideate_core.cli.process import STDIN, with_streams
 from tideate_core.util.garbage import collect_rarely
 
 if TYPE_CHECKING:
@@ -97,7 +97,33 @@ app = App(
     version=f"tideate {__version__}",
 )
 WITH_VALUE: Final = frozenset(
-    ["--adapter", "--arguments", "--budget", "--current", "--days", "--definition", "--file", "--format", "--input", "--keep", "--limit", "--name", "--output", "--port", "--root", "--status", "--step", "--takeover-after", "--timeout", "--token-env", "--transport", "--wait", "--workflow", "-i", "-o"]
+    [
+        "--adapter",
+        "--arguments",
+        "--budget",
+        "--current",
+        "--days",
+        "--definition",
+        "--file",
+        "--format",
+        "--input",
+        "--keep",
+        "--limit",
+        "--name",
+        "--output",
+        "--port",
+        "--root",
+        "--status",
+        "--step",
+        "--takeover-after",
+        "--timeout",
+        "--token-env",
+        "--transport",
+        "--wait",
+        "--workflow",
+        "-i",
+        "-o",
+    ]
 )
 """Options that take the next word, so that a `-` there is no FILE and no PROMPT."""
 OTHER = Group("Other", sort_key=9)

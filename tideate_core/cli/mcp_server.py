@@ -107,7 +107,7 @@ def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
 
 
 def _announce(url: str, token: Token) -> None:
-    """Tell where the server is, and the token, if the person has not chosen it: here and nowhere else."""
+    """Print the address, and the token if the person did not choose it: here and nowhere else."""
     from tideate_core.mcp import TOKEN
 
     sys.stderr.write(f"serving on {url} (Ctrl-C ends it)\n")

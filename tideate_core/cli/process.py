@@ -27,14 +27,17 @@ __all__ = [
     "DONE",
     "FAILED",
     "INTERRUPTED",
+    "STDIN",
     "USAGE",
     "status_of",
     "with_streams",
 ]
 
+STDIN: Final = "/dev/stdin"
+"""Stands for `-`: the parser would take a lone hyphen for an option."""
 DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
 _FAILURES: Final = (RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
-"""What was asked for rightly and cannot be done."""
+"""Errors of valid requests that cannot be fulfilled."""
 
 
 def status_of(error: TideateError) -> int:

@@ -30,15 +30,13 @@ NO = frozenset({"", "n", "no", "q"})
 ENDED = Decision(False, reason="the input ended before an answer")
 DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
-TOOL_HELP = (
-    "y this once · r in this run from now on · a always in this project, until the tool changes · n no"
-)
-CALL_HELP = "y this once · a always in this project, until the tool changes · n no"
+TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
+CALL_HELP = "y once · a always in this project, until the tool changes · n no"
 PAGES = "d"
 PAGES_HELP = " · d show all of it, page by page"
 LONGEST_QUESTION = 400
 """Characters of a question that stands on the line of its answer."""
-PICK_HELP = "y take it · n leave it · a take this and the rest of the file · s leave them"
+PICK_HELP = "y accept · n skip · a accept this and the rest of the file · s skip them"
 
 
 def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
@@ -52,7 +50,7 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     if request.kind == "review":
         shown += [ReviewedFile.of(file).patch() for file in request.payload["files"]]
     if request.kind == "document":
-        shown += document_matter(request.payload, coloured=rendered, asked=request.message)
+        shown += document_matter(request.payload, coloured=rendered, question=request.message)
     if request.details:
         # as it is written: rendered, Markdown leaves out comments and where images and links lead
         details = request.details
@@ -103,7 +101,7 @@ class Questions:
         return await self._yes_or_no(request)
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
-        if request.payload.get("single"):  # no run goes on after it
+        if request.payload.get("single"):  # no run continues after it
             keys, help_text, known = "y/N/a", CALL_HELP, {"a"}
         else:
             keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
@@ -120,9 +118,9 @@ class Questions:
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
         files: list[dict[str, Any]] = list(request.payload["files"])
-        help_text = "y yes · n no · e edit as text · 1 3 take files 1 and 3 out"
+        help_text = "y yes · n no · e edit as text · 1 3 remove files 1 and 3"
         while files:
-            question = f"Go on with {len(files)} file{'s' if len(files) > 1 else ''}?"
+            question = f"Continue with {len(files)} file{'s' if len(files) > 1 else ''}?"
             answer = await self._line(question, "y/N/e/numbers")
             if answer is None:
                 return ENDED
@@ -195,7 +193,7 @@ class Questions:
         count = len(file.everything)
         for index in file.everything:
             await self._show([file.hunk_patch(index) if file.pickable else file.patch()])
-            part = f"Take hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
+            part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
             answer = await self._choose(f"{part} {name}?", "y/N/a/s", PICK_HELP, YES | NO | {"a", "s"})
             if answer is None:
                 return None
@@ -233,7 +231,7 @@ class Questions:
 
 
 def _is_long(question: str) -> bool:
-    """Tell a question that is read like a text; what answers it is asked below it."""
+    """Return whether a question is long, and shown above the prompt for its answer."""
     return "\n" in question or len(question) > LONGEST_QUESTION
 
 

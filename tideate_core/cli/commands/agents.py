@@ -9,11 +9,11 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.location import locate
-from tideate_core.cli.process import DONE, status_of
-from tideate_core.cli.render.output import fail, messages, print_json, print_text, tell
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table
 from tideate_core.cli.views.roles import eject_role, role_json, role_names, role_origin
-from tideate_core.errors import ConfigError, TideateError
+from tideate_core.errors import ConfigError
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
@@ -35,17 +35,13 @@ Name = Annotated[str, Parameter(help="A role, see `tideate agents`.", completer=
 
 
 @app.default
+@report_errors
 def list_roles(*, json: Json = False, root: Root = None) -> int:
     """List the roles: their origin, model adapter and budgets."""
-
     from tideate_core.agents import Roles
 
-    try:
-        found = locate(root)
-        known = [Roles(found).get(name) for name in role_names()]
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    found = locate(root)
+    known = [Roles(found).get(name) for name in role_names()]
     if json:
         print_json({"ok": True, "agents": [role_json(role, found) for role in known]})
         return DONE
@@ -67,17 +63,13 @@ def list_roles(*, json: Json = False, root: Root = None) -> int:
 
 
 @app.command
+@report_errors
 def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
     """Show a role: its settings and its instructions."""
-
     from tideate_core.agents import Roles
 
-    try:
-        found = locate(root)
-        role = Roles(found).get(name)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    found = locate(root)
+    role = Roles(found).get(name)
     if json:
         print_json({"ok": True, **role_json(role, found), "instructions": role.instructions})
         return DONE
@@ -98,23 +90,20 @@ def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
 
 
 @app.command
+@report_errors
 def eject(name: Name, /, *, root: Root = None) -> int:
     """Copy a built-in role to .tideate/agents/NAME.md, to change it there.
 
     An existing file is never overwritten.
     """
-    try:
-        found = locate(root)
-        if found is None:
-            raise ConfigError("no project here; name one with --root")
-        path = eject_role(found, name)
-    except TideateError as error:
-        fail(error)
-        return status_of(error)
+    found = locate(root)
+    if found is None:
+        raise ConfigError("no project here; name one with --root")
+    path = eject_role(found, name)
     print_text(str(path))
     words = (
-        "its instructions apply from now on; settings above them that send code elsewhere, use tools or spend "
-        "more apply after `tideate trust`"
+        "its instructions apply from now on; settings above them that send code elsewhere, use tools or "
+        "spend more apply after `tideate trust`"
     )
     tell(messages(), Text(words, style="dim"))
     return DONE
@@ -122,4 +111,4 @@ def eject(name: Name, /, *, root: Root = None) -> int:
 
 def _print_notices(role: Role) -> None:
     for notice in role.notices:
-        tell(messages(), Text(f"note: {visible(notice)}", style="yellow"))
+        note(notice)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DECLINED, DONE, status_of
-from tideate_core.cli.render.output import fail, messages, print_json, print_text, tell
+from tideate_core.cli.render.output import fail, messages, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import page, table
 from tideate_core.cli.views.project import open_project, read_file_context
 from tideate_core.errors import TideateError
@@ -31,7 +31,6 @@ app = App(name="context")
 
 def _complete(context: CompletionContext) -> list[str]:
     """Complete the mentions of the project, and the built-in ones."""
-
     from tideate_core.mentions import BUILT_IN, ContextResolver
 
     project = open_project(None)
@@ -47,13 +46,10 @@ File = Annotated[
 
 
 @app.command(name="list")
+@report_errors
 def list_contexts(*, file: File = None, json: Json = False, root: Root = None) -> int:
     """List the mentions: those of .tideate/context.json, then the built-in ones."""
-    try:
-        found = asyncio.run(_described(root, file))
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    found = asyncio.run(_described(root, file))
     if json:
         print_json({"ok": True, "mentions": [asdict(one) for one in found]})
     else:
@@ -147,13 +143,13 @@ def _table(found: list[Described]) -> Table:
 
 
 def _write(content: str) -> None:
-    """Write a content as it is; to a terminal without what it would obey."""
+    """Write a content as it is; to a terminal without control characters."""
     sys.stdout.write(visible(content) if sys.stdout.isatty() else content)
     sys.stdout.flush()
 
 
 def _print_omissions(items: list[ContextItem]) -> int:
-    """Say what is not whole; a secret that was left out is no success."""
+    """Print mentions that were cut or left out; a secret that was left out is no success."""
     for item in items:
         words = item.cut
         if item.needs_consent:

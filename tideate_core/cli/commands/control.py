@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Root, RunId, Wait
 from tideate_core.cli.location import locate
-from tideate_core.cli.process import DONE, FAILED, status_of
-from tideate_core.cli.render.output import fail, messages, note, print_json, tell
+from tideate_core.cli.process import DONE, FAILED
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.views.control import cancel_run, pause_run
 from tideate_core.cli.views.project import open_project
 from tideate_core.cli.views.runs import run_json, short_id
 from tideate_core.errors import (
     RollbackConflict,
-    TideateError,
     WorkspaceError,
 )
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
     from pathlib import Path
 
     from tideate_core.store import RunRow, Store
@@ -30,31 +28,25 @@ if TYPE_CHECKING:
 __all__ = ["cancel", "pause", "report_run"]
 
 
+@report_errors
 def pause(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Pause a run before its next step; return the exit status."""
-    return _exit_status(lambda: _pause(run, locate(root), wait, json), json)
+    return asyncio.run(_pause(run, locate(root), wait, json))
 
 
+@report_errors
 def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Cancel a run, whether a process has it or not; return the exit status."""
-    return _exit_status(lambda: _cancel(run, locate(root), wait, json), json)
+    return asyncio.run(_cancel(run, locate(root), wait, json))
 
 
 def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:
-    """Tell what became of a run; returns the exit status."""
+    """Print the state of a run; return the exit status."""
     if as_json:
         print_json({"ok": ok, "message": words, **run_json(run)})
     else:
         tell(messages(), Text(visible(words), style="" if ok else "red"))
     return DONE if ok else FAILED
-
-
-def _exit_status(command: Callable[[], Coroutine[Any, Any, int]], as_json: bool) -> int:
-    try:
-        return asyncio.run(command())
-    except TideateError as error:
-        fail(error, as_json=as_json)
-        return status_of(error)
 
 
 async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
@@ -64,7 +56,7 @@ async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -
         words = f"{name} is paused; `tideate resume {short_id(run.id)}` resumes it"
     else:
         step = f"{run.current_step!r}" if run.current_step else "the running step"
-        words = f"{name} was asked to pause; it will after {step}"
+        words = f"{name} will pause after {step}"
     return report_run(run, words, as_json=as_json)
 
 

@@ -208,7 +208,7 @@ def _trust(root: Path) -> Iterator[Check]:
 
 
 def _verification(root: Path, config: Config) -> Iterator[Check]:
-    """Say of the five checks whether a task could run them."""
+    """Check whether a task could run its five checks."""
     # here, because it is slow to load
     from tideate_core.gates import readiness
 
@@ -217,7 +217,7 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
 
 
 def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
-    """Say of the MCP servers whether they could be started; none is."""
+    """Check whether the MCP servers could be started; none is."""
     from tideate_core.mcp.client import standing
 
     for one in standing(root, loaded):
@@ -249,7 +249,7 @@ async def _adapter(pool: AdapterPool, name: str, *, needed: bool) -> Check:
 
 
 def _readiness_words(one: Readiness) -> str:
-    """Say how a check stands."""
+    """Return the readiness of a check, in words."""
     if one.tool is not None:
         known = f"`{shlex.join(one.tool.argv)}` ({one.tool.reason})"
         return known if one.ready else f"{known} is not trusted: `tideate trust` lets it run here"

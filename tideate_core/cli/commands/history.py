@@ -9,8 +9,8 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Limit, Positive, Root
 from tideate_core.cli.location import locate
-from tideate_core.cli.process import DONE, status_of
-from tideate_core.cli.render.output import fail, messages, note, print_json, tell
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import (
     cost_words,
     hint_resumable,
@@ -32,7 +32,7 @@ from tideate_core.cli.views.runs import (
     run_json,
     short_id,
 )
-from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
 from tideate_core.store import Reader
 from tideate_core.util.escaping import visible
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["gates", "history"]
 
 
+@report_errors
 def history(
     *,
     limit: Limit = 20,
@@ -90,18 +91,14 @@ def history(
 ) -> int:
     """List, count or prune runs; return the exit status."""
     pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
-    try:
-        _check(pruning, days, status, name, prune=prune, metrics=metrics)
-        found = locate(root)
-        if prune:
-            _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
-        elif metrics:
-            _show_metrics(found, name, days, as_json=json)
-        else:
-            _list_runs(found, limit, name, status, as_json=json)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    _check(pruning, days, status, name, prune=prune, metrics=metrics)
+    found = locate(root)
+    if prune:
+        _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
+    elif metrics:
+        _show_metrics(found, name, days, as_json=json)
+    else:
+        _list_runs(found, limit, name, status, as_json=json)
     return DONE
 
 
@@ -210,6 +207,7 @@ def _prune(
         tell(messages(), Text(f"{them} can be rolled back; --changes deletes those, too"))
 
 
+@report_errors
 def gates(
     *,
     days: Annotated[
@@ -222,11 +220,7 @@ def gates(
     root: Root = None,
 ) -> int:
     """Print the statistics of the gates; return the exit status."""
-    try:
-        counts = {count.gate: count for count in reader_of(root).gates(days=days)}
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    counts = {count.gate: count for count in reader_of(root).gates(days=days)}
     if json:
         print_json({"ok": True, "gates": gates_json(counts)})
     elif not counts:
@@ -243,7 +237,7 @@ def _print(counts: dict[int, GateCount]) -> None:
     for number, name in enumerate(GATES, start=1):
         count = counts.get(number)
         if count is None:
-            rows.add_row(f"{number} {name}", *("",) * len(numbers), "never asked", style="dim")
+            rows.add_row(f"{number} {name}", *("",) * len(numbers), "no decisions", style="dim")
             continue
         rows.add_row(
             f"{number} {name}",

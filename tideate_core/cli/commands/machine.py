@@ -12,9 +12,16 @@ from tideate_core.cli.commands.check import described
 from tideate_core.cli.files import write_output, write_text
 from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE, FAILED, USAGE
-from tideate_core.cli.render.output import fail, messages, print_json, print_text, results, tell_mistakes
-from tideate_core.cli.views.machine_files import Source, Unreadable, open_machine, read_sources
-from tideate_core.errors import ConfigError, InvalidInput, TideateError, UnknownToken
+from tideate_core.cli.render.output import (
+    messages,
+    print_json,
+    print_text,
+    report_usage_errors,
+    results,
+    tell_mistakes,
+)
+from tideate_core.cli.views.workflow_files import Source, Unreadable, open_machine, read_sources
+from tideate_core.errors import ConfigError, InvalidInput, UnknownToken
 from tideate_core.project import project_state
 from tideate_core.util.escaping import label
 
@@ -63,6 +70,7 @@ app.command(
 
 
 @app.command(name="format", usage="tideate machine format [OPTIONS] FILE...")
+@report_usage_errors
 def format_files(
     *files: Machines,
     check: Annotated[bool, Parameter(name="--check", help="Only list files that would change.")] = False,
@@ -73,19 +81,16 @@ def format_files(
 
     A file with errors is left unchanged. `-` is printed.
     """
-    try:
-        if check and stdout:
-            raise InvalidInput("--check cannot be used with --stdout")
-        worst = DONE
-        for read in read_sources(files, root):
-            worst = max(worst, _format_one(read, check=check, stdout=stdout))
-    except TideateError as error:
-        fail(error)
-        return USAGE
+    if check and stdout:
+        raise InvalidInput("--check cannot be used with --stdout")
+    worst = DONE
+    for read in read_sources(files, root):
+        worst = max(worst, _format_one(read, check=check, stdout=stdout))
     return worst
 
 
 @app.command(usage="tideate machine export [OPTIONS] FILE")
+@report_usage_errors
 def export(
     file: Machine,
     /,
@@ -96,19 +101,15 @@ def export(
     root: Root = None,
 ) -> int:
     """Print a machine as `.workflow` text."""
-
     from tideate_core.machines.language import write_definition
 
-    try:
-        workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
-        write_output(out, write_definition(workflow.machine), workflow.path)
-    except TideateError as error:
-        fail(error)
-        return USAGE
+    workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
+    write_output(out, write_definition(workflow.machine), workflow.path)
     return DONE
 
 
 @app.command(usage="tideate machine reveal [OPTIONS] FILE TOKEN...")
+@report_usage_errors
 def reveal(
     file: Machine,
     /,
@@ -121,13 +122,9 @@ def reveal(
 
     Needs the project's key, and FILE under the name it had: tokens depend on the workflow's name.
     """
-    try:
-        if not tokens:
-            raise InvalidInput("name the TOKENs to reveal")
-        names = _names(_with_key(file, root, called), tokens)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    if not tokens:
+        raise InvalidInput("name the TOKENs to reveal")
+    names = _names(_with_key(file, root, called), tokens)
     if json:
         print_json({"ok": True, "names": dict(zip(tokens, names, strict=True))})
     else:
@@ -137,7 +134,6 @@ def reveal(
 
 def formatted(text: str) -> str:
     """Return the usual form of a text, with the byte order mark that it has."""
-
     from tideate_core.machines.language import format_text
     from tideate_core.workflows import BOM
 
@@ -177,7 +173,6 @@ def _write_bytes(text: str) -> None:
 
 def _with_key(file: str, root: str | None, called: str | None) -> MachineWorkflow:
     """Open a machine with the key that there is: a new one could not have made any token."""
-
     from tideate_core.workflows import key_file
 
     key = key_file(project_state(locate(root)))

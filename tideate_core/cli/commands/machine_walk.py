@@ -11,9 +11,9 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from tideate_core.cli.arguments import Called, Machine, Obfuscate, Root, StateName
-from tideate_core.cli.render.output import fail, markdown, print_json, results, tell
-from tideate_core.cli.views.machine_files import machine_state, open_machine
-from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError
+from tideate_core.cli.render.output import markdown, print_json, report_usage_errors, results, tell
+from tideate_core.cli.views.workflow_files import machine_state, open_machine
+from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Lines:
         return next((line.strip() for line in sys.stdin if line.strip()), None)
 
 
+@report_usage_errors
 def step(
     file: Machine,
     state: Annotated[StateName, Parameter(help="State to start in. Default: the entry, `*`.")] = None,
@@ -83,22 +84,17 @@ def step(
     root: Root = None,
 ) -> int:
     """Walk through a machine, or try one move of it; return the exit status."""
-
     from tideate_core.machines.language import BOUNDARY
 
-    try:
-        if json and next is None:
-            raise InvalidInput("--json prints the result of one move: name the STATE and the NEXT one")
-        workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
-        start = BOUNDARY if state is None else machine_state(workflow, state)
-        if start == BOUNDARY:
-            _check_entry(workflow)
-        if next is not None:
-            return _one_move(workflow, start, next, as_json=json)
-        walk = Walk(workflow, start, results())
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    if json and next is None:
+        raise InvalidInput("--json prints the result of one move: name the STATE and the NEXT one")
+    workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
+    start = BOUNDARY if state is None else machine_state(workflow, state)
+    if start == BOUNDARY:
+        _check_entry(workflow)
+    if next is not None:
+        return _one_move(workflow, start, next, as_json=json)
+    walk = Walk(workflow, start, results())
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     return walk.go(Prompt(walk.console) if at_terminal else Lines(), rendered=at_terminal)
 
@@ -108,7 +104,6 @@ DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 def _check_entry(workflow: MachineWorkflow) -> None:
     """Refuse what a run refuses."""
-
     from tideate_core.machines.language import BOUNDARY
 
     if all(way.target == BOUNDARY for way in workflow.machine.outgoing[BOUNDARY]):
@@ -138,7 +133,7 @@ def _spelled(workflow: MachineWorkflow, name: str) -> str:
 
 @dataclass(slots=True)
 class Walk:
-    """Where a person stands in a machine, and how they came there."""
+    """Position of a person in a machine, and the path to it."""
 
     workflow: MachineWorkflow
     start: str
@@ -171,7 +166,6 @@ class Walk:
 
     def show(self, result: TransitionResult, *, rendered: bool) -> None:
         """Print what came of a move."""
-
         from tideate_core.machines.language import Failure
 
         if isinstance(result, Failure):
@@ -233,7 +227,6 @@ class Walk:
 
     def _actions(self, actions: tuple[Action, ...], *, apart: str = "") -> None:
         """Print the choices; an empty line sets them apart from a text above."""
-
         from tideate_core.machines.language import BOUNDARY
 
         if apart and actions:
@@ -276,7 +269,7 @@ COMMANDS: Mapping[str, Callable[[Walk, bool], None]] = {
     "?": Walk._help,
     "help": Walk._help,
 }
-"""What is no move. A state of such a name comes first."""
+"""Commands that are no move. A state of such a name comes first."""
 
 
 def _is_action(answer: str, actions: tuple[Action, ...]) -> bool:

@@ -10,10 +10,9 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Yes
 from tideate_core.cli.keyboard import ask_yes_no, has_person
-from tideate_core.cli.process import DECLINED, DONE, USAGE
-from tideate_core.cli.render.output import fail, messages, print_json, tell
+from tideate_core.cli.process import DECLINED, DONE
+from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
 from tideate_core.cli.render.tables import page, table, when
-from tideate_core.errors import TideateError
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -25,16 +24,12 @@ app = App(name="project")
 
 
 @app.command(name="list")
+@report_usage_errors
 def list_projects(*, json: Json = False) -> int:
     """List the projects that have private state, last used first."""
-
     from tideate_core.app import list_projects as stored_projects
 
-    try:
-        found = stored_projects()
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    found = stored_projects()
     if json:
         print_json({"ok": True, "projects": [one.as_json() for one in found]})
         return DONE
@@ -51,6 +46,7 @@ def list_projects(*, json: Json = False) -> int:
 
 
 @app.command
+@report_usage_errors
 def move(
     old: Annotated[str, Parameter(help="Former path of the project.")],
     new: Annotated[str, Parameter(help="Present path of the project.")],
@@ -64,15 +60,10 @@ def move(
     Trust belongs to one path and has to be given again. If the project is still at the old path, nothing is
     moved unless --yes.
     """
-
     from tideate_core.app import move_project, project_named
 
-    try:
-        was = project_named(old).path
-        path = move_project(old, new, from_living=bool(yes))
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    was = project_named(old).path
+    path = move_project(old, new, from_living=bool(yes))
     if json:
         print_json({"ok": True, "path": str(path)})
     else:
@@ -84,6 +75,7 @@ def move(
 
 
 @app.command
+@report_usage_errors
 def forget(
     path: Annotated[str, Parameter(help="Path of the project, which may be gone.")],
     /,
@@ -95,22 +87,17 @@ def forget(
 
     Its runs can then not be resumed or rolled back. Without a terminal it is declined unless --yes.
     """
-
     from tideate_core.app import forget_project, project_named
 
-    try:
-        view = project_named(path)
-        if not _confirmed(view, yes):
-            if json:
-                print_json({"ok": False, "error": "declined", "error_code": "Declined"})
-            else:
-                hint = "" if yes is False or sys.stdin.isatty() else " (--yes removes it)"
-                tell(messages(), Text(f"declined; nothing was removed{hint}", style="yellow"))
-            return DECLINED
-        removed = forget_project(path)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    view = project_named(path)
+    if not _confirmed(view, yes):
+        if json:
+            print_json({"ok": False, "error": "declined", "error_code": "Declined"})
+        else:
+            hint = "" if yes is False or sys.stdin.isatty() else " (--yes removes it)"
+            tell(messages(), Text(f"declined; nothing was removed{hint}", style="yellow"))
+        return DECLINED
+    removed = forget_project(path)
     if json:
         print_json({"ok": True, "path": str(removed)})
     else:
@@ -124,6 +111,6 @@ def _confirmed(view: ProjectView, policy: bool | None) -> bool:
     count = view.unfinished
     runs = f"{count} unfinished run{'' if count == 1 else 's'}, " if count else ""
     return ask_yes_no(
-        f"Delete the state of {label(view.path)} ({runs}{view.size / 2**20:,.1f} MiB)? Its runs can then not be "
-        "resumed or rolled back, and its snapshots are gone."
+        f"Delete the state of {label(view.path)} ({runs}{view.size / 2**20:,.1f} MiB)? Its runs can then not "
+        "be resumed or rolled back, and its snapshots are gone."
     )

@@ -10,13 +10,12 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.keyboard import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE, status_of
-from tideate_core.cli.render.output import fail, messages, note, print_json, tell
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import page, state_text, table, when
 from tideate_core.cli.views.project import Project, open_project
 from tideate_core.cli.views.rollback import RunChanges, choose_run, list_changes, look_ahead, roll_back
 from tideate_core.cli.views.runs import short_id
-from tideate_core.errors import TideateError
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["rollback"]
 
 
+@report_errors
 def rollback(
     run: Annotated[
         str | None,
@@ -40,22 +40,17 @@ def rollback(
     root: Root = None,
 ) -> int:
     """Roll back a run's writes, or list the runs that changed files; return the exit status."""
-
     from tideate_core.app import prepare_state
 
-    try:
-        project = open_project(root)
-        if run is None:
-            _print_list(list_changes(project, note), as_json=json)
-            return DONE
-        prepare_state(project.root, note)
-        chosen, members = choose_run(project, run, note)
-        if not asyncio.run(_confirmed(project, chosen, members, yes)):
-            return declined("nothing was changed", "rolls back", yes, as_json=json)
-        done = asyncio.run(roll_back(project, chosen, members, note))
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    project = open_project(root)
+    if run is None:
+        _print_list(list_changes(project, note), as_json=json)
+        return DONE
+    prepare_state(project.root, note)
+    chosen, members = choose_run(project, run, note)
+    if not asyncio.run(_confirmed(project, chosen, members, yes)):
+        return declined("nothing was changed", "rolls back", yes, as_json=json)
+    done = asyncio.run(roll_back(project, chosen, members, note))
     if done.cancelled:
         tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
     if json:
@@ -68,7 +63,6 @@ def rollback(
 
 async def _confirmed(project: Project, run_id: str, members: list[str], policy: bool | None) -> bool:
     """Show what would be restored, and ask; True if there is nothing to ask about."""
-
     from tideate_core.app import interrupted_restore, recovery_words
 
     if policy is not None:

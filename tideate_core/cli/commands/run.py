@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from tideate_core.cli.arguments import STDIN, Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
+from tideate_core.cli.arguments import Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
 from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, USAGE, status_of
-from tideate_core.cli.render.output import fail, messages, note, tell
+from tideate_core.cli.process import DECLINED, STDIN, USAGE
+from tideate_core.cli.render.output import fail, messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, when
 from tideate_core.cli.views.control import continue_paused
 from tideate_core.cli.views.project import Project, build_catalog, open_project, read_file_context
 from tideate_core.cli.views.runs import short_id
-from tideate_core.errors import InvalidInput, RunEnded, TideateError
+from tideate_core.errors import InvalidInput, RunEnded
 from tideate_core.store import Reader, resumable, state_of
 from tideate_core.util.escaping import visible
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["resume", "run"]
 
 
+@report_usage_errors
 def run(
     name: Annotated[
         str,
@@ -57,29 +58,24 @@ def run(
     root: Root = None,
 ) -> int:
     """Run a workflow and print its result; return the exit status."""
-
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import RunRequest
 
     if name == STDIN:
         fail(InvalidInput("a workflow cannot be read from stdin; write it to a .workflow file and name that"))
         return USAGE
-    try:
-        log_to_file()
-        project = open_project(root)
-        catalog = build_catalog(project.root)
-        catalog.get(name, obfuscate=obfuscate)
-        request = RunRequest(
-            name=name,
-            inputs=parse_inputs(inputs),
-            prompt=sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt),
-            adapter=adapter,
-            obfuscate=obfuscate,
-        )
-        return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json)))
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    log_to_file()
+    project = open_project(root)
+    catalog = build_catalog(project.root)
+    catalog.get(name, obfuscate=obfuscate)
+    request = RunRequest(
+        name=name,
+        inputs=parse_inputs(inputs),
+        prompt=sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt),
+        adapter=adapter,
+        obfuscate=obfuscate,
+    )
+    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json)))
 
 
 def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
@@ -103,16 +99,17 @@ async def _run(
 ) -> int:
     from tideate_core.cli.terminal import run_to_end
 
-    asked = request.model_copy(update={"context": await read_file_context(file, project)})
+    request = request.model_copy(update={"context": await read_file_context(file, project)})
     return await run_to_end(
-        project, catalog, interaction, lambda runner: runner.run(asked), catalog.notices_of(request.name)
+        project, catalog, interaction, lambda runner: runner.run(request), catalog.notices_of(request.name)
     )
 
 
 WITHIN = 10.0
-"""Seconds that a paused run's process has to go on."""
+"""Seconds that the process of a paused run has to continue it."""
 
 
+@report_errors
 def resume(
     run: Annotated[
         str | None,
@@ -136,7 +133,7 @@ def resume(
         Literal["ask", "stored", "file"],
         Parameter(
             name="--definition",
-            help="Definition to use if the workflow was changed since: the one stored with the run, or the file.",
+            help="If the workflow was changed since: use the definition stored with the run, or the file.",
         ),
     ] = "ask",
     yes: Yes = None,
@@ -144,16 +141,11 @@ def resume(
     root: Root = None,
 ) -> int:
     """Resume a run and print its result; return the exit status."""
-
     from tideate_core.cli.terminal import Interaction
 
     interaction = Interaction(yes, json)
-    try:
-        log_to_file()
-        return asyncio.run(_resume(run, open_project(root), interaction, takeover_after, definition))
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    log_to_file()
+    return asyncio.run(_resume(run, open_project(root), interaction, takeover_after, definition))
 
 
 async def _resume(
@@ -190,7 +182,6 @@ async def _resume(
 
 async def _choose_run(wanted: str | None, reader: Reader, interaction: Interaction) -> RunRow | None:
     """Return the run to resume; None if the person declines the newest."""
-
     from tideate_core.cli.keyboard import Keyboard
 
     if wanted is not None:

@@ -9,13 +9,13 @@ from cyclopts import Parameter
 
 from tideate_core.cli.arguments import Out, SchemaName
 from tideate_core.cli.files import write_output
-from tideate_core.cli.process import DONE, USAGE
-from tideate_core.cli.render.output import fail
-from tideate_core.errors import TideateError
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import report_usage_errors
 
 __all__ = ["schema"]
 
 
+@report_usage_errors
 def schema(
     name: Annotated[SchemaName, Parameter(help="`workflow`, or a file of the handoff.")] = "workflow",
     /,
@@ -31,9 +31,5 @@ def schema(
         from tideate_core.builtin import FILES
 
         found = FILES[name].schema()
-    try:
-        write_output(out, json.dumps(found, indent=2, ensure_ascii=False) + "\n", None)
-    except TideateError as error:
-        fail(error)
-        return USAGE
+    write_output(out, json.dumps(found, indent=2, ensure_ascii=False) + "\n", None)
     return DONE

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Root, RunId
-from tideate_core.cli.process import DONE, status_of
-from tideate_core.cli.render.output import fail, path_line, print_json, results
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import path_line, print_json, report_errors, results
 from tideate_core.cli.render.steps import items_table, items_words, show_calls, show_task
 from tideate_core.cli.render.tables import (
     cost_words,
@@ -33,7 +33,6 @@ from tideate_core.cli.views.run_details import (
     step_named,
 )
 from tideate_core.cli.views.runs import reader_of, short_id
-from tideate_core.errors import TideateError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ STEP_STYLES: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 
+@report_errors
 def show(
     run: RunId,
     /,
@@ -69,20 +69,16 @@ def show(
     root: Root = None,
 ) -> int:
     """Print a run, or one of its steps; return the exit status."""
-    try:
-        details = read_details(reader_of(root), run)
-        if step is not None:
-            row = step_named(details.steps, step)
-            _show_step(row, details.items.get(step, []), as_json=json)
-        elif json:
-            print_json({"ok": True, **details_json(details, events=events)})
-        else:
-            _show(details)
-            if events:
-                _show_events(details.events)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return status_of(error)
+    details = read_details(reader_of(root), run)
+    if step is not None:
+        row = step_named(details.steps, step)
+        _show_step(row, details.items.get(step, []), as_json=json)
+    elif json:
+        print_json({"ok": True, **details_json(details, events=events)})
+    else:
+        _show(details)
+        if events:
+            _show_events(details.events)
     return DONE
 
 
@@ -109,12 +105,13 @@ def _show(details: RunDetails) -> None:
 def _run_facts(details: RunDetails) -> dict[str, str | Text]:
     run = details.run
     place = f"{run.path} " if run.path else ""
+    definition = short_id(run.definition_hash)
     models = " tokens read/written".join((token_words(run.tokens), ""))
     usage = ", ".join(filter(None, (models if token_words(run.tokens) else "", cost_words(run.tokens))))
     ended = f", ended {when(run.completed_at, seconds=True)}" if run.completed_at else ""
     return {
         "run": run.id,
-        "workflow": f"{run.name} ({run.kind}, {place}{run.source}, definition {short_id(run.definition_hash)})",
+        "workflow": f"{run.name} ({run.kind}, {place}{run.source}, definition {definition})",
         "status": state_text(run),
         "began": f"{when(run.started_at, seconds=True)}{ended}",
         "took": lasted(run.duration_ms),

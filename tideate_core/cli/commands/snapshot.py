@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Final, Self
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
 from cyclopts import App, Parameter
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
@@ -13,16 +13,24 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.keyboard import confirmed_at_terminal, declined
-from tideate_core.cli.process import DONE, status_of
-from tideate_core.cli.render.output import fail, messages, note, print_json, print_text, results, tell
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import (
+    messages,
+    note,
+    print_json,
+    print_text,
+    report_errors,
+    results,
+    tell,
+)
 from tideate_core.cli.render.tables import page, table, when
 from tideate_core.cli.views.runs import short_id
 from tideate_core.cli.views.snapshots import choose_snapshot, open_snapshots, snapshot_ids, snapshot_json
-from tideate_core.errors import InvalidInput, TideateError
-from tideate_core.util.escaping import label, visible
+from tideate_core.errors import InvalidInput
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from cyclopts.completion import CompletionContext
     from rich.console import Console
@@ -32,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 MANY: Final = 20
-"""Lines after which only the count is told."""
+"""Lines after which only the count is printed."""
 SIGNS: Final[Mapping[str, tuple[str, str]]] = {
     "added": ("A", "green"),
     "modified": ("M", "yellow"),
@@ -53,6 +61,7 @@ SnapshotId = Annotated[str, Parameter(help="ID of the snapshot, or a prefix of i
 
 
 @app.command
+@report_errors
 def create(
     *name: Annotated[str, Parameter(help="Name, in one or more words. Default: by hand.")],
     json: Json = False,
@@ -63,7 +72,6 @@ def create(
     Includes files that git ignores, but not directories that it ignores. Other files that are left out are
     listed.
     """
-
     from tideate_core.app import note_project, recovery_names
 
     async def command(manager: SnapshotManager) -> int:
@@ -81,10 +89,11 @@ def create(
         _print_each("left out", (f"{label(path)}: {why}" for path, why in made.skipped.items()))
         return DONE
 
-    return _exit_status(command, root, json)
+    return asyncio.run(command(open_snapshots(root)))
 
 
 @app.command(name="list")
+@report_errors
 def list_snapshots(*, json: Json = False, root: Root = None) -> int:
     """List the snapshots, newest first."""
 
@@ -94,7 +103,7 @@ def list_snapshots(*, json: Json = False, root: Root = None) -> int:
             print_json({"ok": True, "snapshots": [snapshot_json(one) for one in found], "damaged": damaged})
             return DONE
         for words in damaged:
-            tell(messages(), Text(f"note: {visible(words)}", style="yellow"))
+            note(words)
         if not found:
             tell(messages(), Text("no snapshots yet; `tideate snapshot create` makes one"))
             return DONE
@@ -109,10 +118,11 @@ def list_snapshots(*, json: Json = False, root: Root = None) -> int:
         page().print(rows)
         return DONE
 
-    return _exit_status(command, root, json)
+    return asyncio.run(command(open_snapshots(root)))
 
 
 @app.command
+@report_errors
 def diff(
     snapshot: Annotated[
         str | None,
@@ -125,7 +135,6 @@ def diff(
     root: Root = None,
 ) -> int:
     """List files that were added, modified and deleted since a snapshot."""
-
     from tideate_core.cli.render.diffs import patch_text
 
     async def command(manager: SnapshotManager) -> int:
@@ -142,10 +151,11 @@ def diff(
             tell(messages(), Text(f"everything is as in snapshot {short_id(chosen)}"))
         return DONE
 
-    return _exit_status(command, root, json)
+    return asyncio.run(command(open_snapshots(root)))
 
 
 @app.command
+@report_errors
 def restore(
     snapshot: SnapshotId,
     /,
@@ -162,7 +172,6 @@ def restore(
     The current files are saved in a snapshot first, to go back to. Without a terminal it is declined unless
     --yes.
     """
-
     from tideate_core.app import recovery_words
 
     async def command(manager: SnapshotManager) -> int:
@@ -181,10 +190,11 @@ def restore(
             _print_restored(done)
         return DONE
 
-    return _exit_status(command, root, json)
+    return asyncio.run(command(open_snapshots(root)))
 
 
 @app.command
+@report_errors
 def delete(
     *snapshots: Annotated[str, Parameter(help="IDs of the snapshots, or prefixes.", completer=_complete)],
     json: Json = False,
@@ -204,17 +214,7 @@ def delete(
             tell(messages(), Text(f"deleted: {', '.join(map(short_id, chosen))}"))
         return DONE
 
-    return _exit_status(command, root, json)
-
-
-def _exit_status(
-    command: Callable[[SnapshotManager], Coroutine[Any, Any, int]], root: str | None, as_json: bool
-) -> int:
-    try:
-        return asyncio.run(command(open_snapshots(root)))
-    except TideateError as error:
-        fail(error, as_json=as_json)
-        return status_of(error)
+    return asyncio.run(command(open_snapshots(root)))
 
 
 async def _compared(manager: SnapshotManager, chosen: str, *, changes: bool) -> list[FileDiff]:
@@ -249,11 +249,11 @@ def _print_restored(done: Restored) -> None:
 
 
 def _print_each(what: str, lines: Iterable[str]) -> None:
-    told = list(lines)
-    for line in told[:MANY]:
+    all_lines = list(lines)
+    for line in all_lines[:MANY]:
         messages().print(f"{what}: {line}", markup=False, soft_wrap=True)
-    if len(told) > MANY:
-        messages().print(f"{what}: … and {len(told) - MANY:,} more", markup=False)
+    if len(all_lines) > MANY:
+        messages().print(f"{what}: … and {len(all_lines) - MANY:,} more", markup=False)
 
 
 def _size_words(made: Snapshot) -> str:

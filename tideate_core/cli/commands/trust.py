@@ -12,11 +12,11 @@ from rich.text import Text
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.keyboard import ask_yes_no, has_person
 from tideate_core.cli.location import locate
-from tideate_core.cli.process import DECLINED, DONE, USAGE
-from tideate_core.cli.render.output import fail, messages, print_json, tell
+from tideate_core.cli.process import DECLINED, DONE
+from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
 from tideate_core.cli.render.tables import hint_of_state
 from tideate_core.cli.views.project import build_catalog
-from tideate_core.errors import ConfigError, TideateError
+from tideate_core.errors import ConfigError
 from tideate_core.project import expanded, find_root
 from tideate_core.util.escaping import label, one_line
 
@@ -29,6 +29,7 @@ MOST_LINES: Final = 200
 """Changed lines of one file that are shown."""
 
 
+@report_usage_errors
 def trust(
     file: Annotated[
         str | None, Parameter(help="File to trust. Default: all files of the project that need it.")
@@ -41,24 +42,19 @@ def trust(
     root: Root = None,
 ) -> int:
     """Show what would be trusted, and trust it if confirmed, or revoke trust; return the exit status."""
-
     from tideate_core.app import apply_trust
 
-    try:
-        if revoke:
-            return _revoke(file, root, as_json=json)
-        plan = _plan(file, root)
-        waiting = plan.waiting
-        asks = yes is None and has_person()
-        # with --json, too, where a person is asked: nobody says yes to what they did not see
-        if not json or (waiting and asks):
-            _print_plan(plan)
-        trusted = not waiting or (ask_yes_no("Trust this, as it is now?") if asks else bool(yes))
-        if waiting and trusted:
-            apply_trust(plan)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return USAGE
+    if revoke:
+        return _revoke(file, root, as_json=json)
+    plan = _plan(file, root)
+    waiting = plan.waiting
+    asks = yes is None and has_person()
+    # with --json, too, where a person is asked: nobody says yes to what they did not see
+    if not json or (waiting and asks):
+        _print_plan(plan)
+    trusted = not waiting or (ask_yes_no("Trust this, as it is now?") if asks else bool(yes))
+    if waiting and trusted:
+        apply_trust(plan)
     if json:
         declined = {} if trusted else {"error": "declined; nothing was trusted", "error_code": "Declined"}
         print_json({"ok": trusted, "trusted": trusted, **declined, **plan.as_json()})

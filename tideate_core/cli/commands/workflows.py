@@ -13,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from tideate_core.cli.arguments import (
-    STDIN,
     Called,
     Current,
     Json,
@@ -25,12 +24,12 @@ from tideate_core.cli.arguments import (
 )
 from tideate_core.cli.files import write_output
 from tideate_core.cli.location import locate
-from tideate_core.cli.process import DONE, USAGE
-from tideate_core.cli.render.output import fail, messages, print_json, results
+from tideate_core.cli.process import DONE, STDIN
+from tideate_core.cli.render.output import messages, print_json, report_usage_errors, results
 from tideate_core.cli.render.tables import hint_resumable
-from tideate_core.cli.views.machine_files import machine_state, open_machine
 from tideate_core.cli.views.project import build_catalog
-from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.cli.views.workflow_files import machine_state, open_machine
+from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -41,16 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["graph", "graph_machine", "list_workflows", "outline"]
 
 SOURCES: Mapping[str, str] = {"user": "yours", "project": "this project's", "package": "a package's"}
-"""Where a machine comes from, in words."""
+"""Origin of a machine, in words."""
 
 
+@report_usage_errors
 def list_workflows(*, json: Json = False, root: Root = None) -> int:
     """Print every workflow with its steps; return the exit status."""
-    try:
-        found = locate(root)
-    except TideateError as error:
-        fail(error, as_json=json)
-        return 2
+    found = locate(root)
     catalog = build_catalog(found)
     known = catalog.list()
     for notice in catalog.notices:
@@ -109,6 +105,7 @@ FormatOption = Annotated[
 ]
 
 
+@report_usage_errors
 def graph(
     name: Workflow,
     /,
@@ -118,23 +115,17 @@ def graph(
     root: Root = None,
 ) -> int:
     """Draw a workflow on stdout or to a file; return the exit status."""
-
     from tideate_core.workflows import WorkflowDefinition, draw_steps
 
-    try:
-        known = None if name == STDIN else build_catalog(locate(root)).look_at(name)
-        if known is not None and isinstance(known.definition, WorkflowDefinition):
-            kind, width = format or format_of(out), results().width
-            _print_drawing(
-                draw_steps(known.definition, kind, width=width), kind, out, known.path, _colour_steps
-            )
-            return DONE
-    except TideateError as error:
-        fail(error)
-        return USAGE
+    known = None if name == STDIN else build_catalog(locate(root)).look_at(name)
+    if known is not None and isinstance(known.definition, WorkflowDefinition):
+        kind, width = format or format_of(out), results().width
+        _print_drawing(draw_steps(known.definition, kind, width=width), kind, out, known.path, _colour_steps)
+        return DONE
     return graph_machine(name, format=format, out=out, root=root)
 
 
+@report_usage_errors
 def graph_machine(
     file: Machine,
     /,
@@ -147,22 +138,17 @@ def graph_machine(
     root: Root = None,
 ) -> int:
     """Draw a machine on stdout or to a file; return the exit status."""
-
     from tideate_core.machines.language import draw
 
-    try:
-        kind = format or format_of(out)
-        workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
-        marked = None if current is None else machine_state(workflow, current)
-        drawing = draw(workflow.machine, kind, width=results().width, current=marked)
+    kind = format or format_of(out)
+    workflow = open_machine(file, root, obfuscate=obfuscate, called=called)
+    marked = None if current is None else machine_state(workflow, current)
+    drawing = draw(workflow.machine, kind, width=results().width, current=marked)
 
-        def colour(text: str) -> Text:
-            return _colour_states(text, workflow.machine.states, marked)
+    def colour(text: str) -> Text:
+        return _colour_states(text, workflow.machine.states, marked)
 
-        _print_drawing(drawing, kind, out, workflow.path, colour)
-    except TideateError as error:
-        fail(error)
-        return USAGE
+    _print_drawing(drawing, kind, out, workflow.path, colour)
     return DONE
 
 

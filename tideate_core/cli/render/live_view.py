@@ -43,19 +43,19 @@ class RunningCheck:
 
 @dataclass(slots=True)
 class StepState:
-    """Where a step stands; `earlier` is one that was completed before this process had the run."""
+    """State of a step; `earlier` is one completed before this process had the run."""
 
     state: str = "waiting"
     begun: float = 0.0
     seconds: float = 0.0
     characters: int = 0
-    """How much was streamed."""
+    """Characters streamed so far."""
     items: int = 0
-    """How many of a list's items are done."""
+    """Items of a list that are done."""
     move: str = ""
-    """How a machine came here."""
+    """The machine's move to this state."""
     remark: str = ""
-    """What else its row says."""
+    """Remark at the end of its row."""
     notes: list[Text] = field(default_factory=list)
     """Rows below it: the gate that decided, the checks that ended."""
     check: RunningCheck | None = None
@@ -96,17 +96,17 @@ def _frame() -> str:
 
 
 def _is_loading() -> bool:
-    """Tell whether the first request still waits for its imports."""
+    """Return whether the first request still waits for its imports."""
     return MODULES[0] in sys.modules and MODULES[-1] not in sys.modules
 
 
 STREAM_LINES: Final = 10
 STREAM_CHARACTERS: Final = 4000
-"""How much of the streamed text is kept: more than the lines of it that are shown."""
+"""Streamed text that is kept: more than the lines of it that are shown."""
 
 
 class RunView:
-    """What the live view of a run shows."""
+    """Content of the live view of a run."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -133,7 +133,7 @@ class RunView:
         return step if step.state == "running" and name.partition("#")[0] == state else None
 
     def streams(self, label: str, text: str) -> None:
-        """A step's answer goes on."""
+        """Add to a step's answer."""
         self.step_of(label).characters += len(text)
         if self._streams is None:
             self._streams, self._stream = label, ""
@@ -160,7 +160,7 @@ class RunView:
     def latest(self) -> Group:
         """Return as much as the terminal has room for."""
         tail = self._tail()
-        # a machine may go on for ever: what is done scrolls out at the top
+        # a machine may run for ever: what is done scrolls out at the top
         title, *rows = self._rows()
         room = max(1, self._console.height - len(tail) - 2)
         return Group(title, *rows[-room:], *tail)

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from rich.console import Console
 from rich.text import Text
 
-from tideate_core.errors import InvalidWorkflowFile
+from tideate_core.cli.process import USAGE, status_of
+from tideate_core.errors import InvalidWorkflowFile, TideateError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from rich.markdown import Markdown
 
     from tideate_core.engine import WorkflowResult
-    from tideate_core.errors import TideateError
 
 __all__ = [
-    "diagnostic_json",
     "fail",
     "markdown",
     "markdown_source",
@@ -31,10 +31,14 @@ __all__ = [
     "print_json",
     "print_result",
     "print_text",
+    "report_errors",
+    "report_usage_errors",
     "results",
     "tell",
     "tell_mistakes",
 ]
+
+P = ParamSpec("P")
 
 LONGEST_PATH = 12
 MOST_COLOURED = 100_000
@@ -71,7 +75,7 @@ def results() -> Console:
 def tell(console: Console, text: Text, *, indent: int = 2) -> None:
     """Print a message: on a terminal broken between words, elsewhere line by line, as tools read it.
 
-    :param indent: of what goes on in the next line of the terminal.
+    :param indent: of the lines that a long one is broken into.
     """
     if console.file.isatty():
         text = Text("\n").join(part for line in text.split("\n") for part in _hung(line, indent, console))
@@ -79,7 +83,7 @@ def tell(console: Console, text: Text, *, indent: int = 2) -> None:
 
 
 def note(words: str) -> None:
-    """Print what a person should know beside what was asked for."""
+    """Print a note beside the result."""
     tell(messages(), Text(f"note: {visible(words)}", style="yellow"))
 
 
@@ -137,29 +141,41 @@ def print_result(result: WorkflowResult) -> None:
 
 
 def _is_prose(result: WorkflowResult) -> bool:
-    """Tell text from code: a step that writes files or code answers with an object, not with a string."""
+    """Return whether the response is text: a step that writes files or code answers with an object."""
     if result.rollback_performed is not None:
         return isinstance(result.response, str)  # the summary of a task, which no step gave
     return isinstance(result.response, str) and result.response in result.results.values()
 
 
-def diagnostic_json(one: Any) -> dict[str, Any]:
-    """Return the shape of one diagnostic of a machine file, as tools get it."""
-    return {
-        "line": one.position.line,
-        "column": one.position.column,
-        "end_column": one.position.column + one.length,
-        "severity": one.severity,
-        "code": one.code,
-        "message": one.message,
-    }
+def report_errors(command: Callable[P, int]) -> Callable[P, int]:
+    """Decorate a command: it prints its error, as JSON with `--json`, and returns the exit status of it."""
+    return _reporting(command, status_of)
+
+
+def report_usage_errors(command: Callable[P, int]) -> Callable[P, int]:
+    """Decorate a command in the same way; every error is wrong usage."""
+    return _reporting(command, lambda _error: USAGE)
+
+
+def _reporting(command: Callable[P, int], status: Callable[[TideateError], int]) -> Callable[P, int]:
+    @wraps(command)
+    def reporting(*args: P.args, **options: P.kwargs) -> int:
+        try:
+            return command(*args, **options)
+        except TideateError as error:
+            fail(error, as_json=bool(options.get("json")))
+            return status(error)
+
+    return reporting
 
 
 def fail(error: TideateError, *, as_json: bool = False) -> None:
-    """Tell what went wrong, for a person or a tool."""
+    """Print an error, for a person or as JSON."""
     if as_json:
         shape: dict[str, Any] = {"ok": False, "error": str(error), "error_code": error.code}
         if isinstance(error, InvalidWorkflowFile):
+            from tideate_core.cli.views.workflow_files import diagnostic_json
+
             shape["diagnostics"] = [diagnostic_json(one) for one in error.diagnostics]
         print_json(shape)
     elif isinstance(error, InvalidWorkflowFile):

@@ -44,7 +44,7 @@ class Progress:
         self._console = console
         self._view = RunView(console)
         self._within: dict[str, str] = {}
-        """What stands before the names of a run's steps, by its id."""
+        """Prefix of the names of a run's steps, by its id."""
         self.began = False
         """The run was accepted and has started."""
         self._live: Live | None = None
@@ -59,7 +59,7 @@ class Progress:
         try:
             handler(self, event)
         except OSError:
-            # the terminal was closed; the run goes on to its orderly end
+            # the terminal was closed; the run continues to its orderly end
             self._gone = True
 
     @contextmanager
@@ -109,7 +109,7 @@ class Progress:
             )
         if event.name is EventName.WORKFLOW_RESTORED:
             ended = f"{len(earlier)} step{'' if len(earlier) == 1 else 's'}"
-            self._print(f"goes on after {ended} that ended before" if earlier else "starts again", "dim")
+            self._print(f"resumed after {ended} completed before" if earlier else "restarted", "dim")
         if self._draws:
             self._start_drawing()
 
@@ -165,16 +165,16 @@ class Progress:
         if event.data.get("reason"):  # its process leaves it
             self._finish("stopped")
         where = f"tideate resume {event.execution_id[:8]}"
-        self._print(f"paused before {event.data['step']}; `{where}` goes on with it", "cyan")
+        self._print(f"paused before {event.data['step']}; `{where}` resumes it", "cyan")
 
     def _resumed(self, event: Event) -> None:
-        self._print("goes on", "cyan")
+        self._print("resumed", "cyan")
 
     def _notice(self, event: Event) -> None:
         self._print(event.data["message"], "yellow" if event.data["level"] == "warn" else "dim")
 
     def _gate_passed(self, event: Event) -> None:
-        if "number" in event.data:  # the others are told only where they fail
+        if "number" in event.data:  # the others are shown only when they fail
             self._note(event, gate_text(event.data, passed=True))
 
     def _gate_failed(self, event: Event) -> None:
@@ -227,7 +227,7 @@ class Progress:
             tell(self._console, text)
 
     def _is_within(self, event: Event) -> bool:
-        """Tell whether it is only a step's run that ends."""
+        """Return whether the run is a step of another."""
         return bool(self._within.get(event.execution_id))
 
     def _completed(self, event: Event) -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["items_table", "items_words", "show_calls", "show_task"]
 
 NAMED: Final = 3
-"""Failures that the line of a step tells."""
+"""Failures that the line of a step names."""
 LONGEST: Final = 70
 """Characters of an error on a line."""
 STYLES: Final[Mapping[str, str]] = {"done": "green", "failed": "red", "declined": "yellow", "stopped": "dim"}
@@ -58,9 +58,9 @@ def items_words(items: list[Item], result: Any) -> str:
     longest = max(items, key=lambda item: item.duration_ms)
     words = f"{', '.join(counts)}; the longest [{longest.index}] took {lasted(longest.duration_ms)}"
     failed = [item for item in items if item.state == "failed"]
-    told = "".join(f"; [{item.index}] {_short(item.error)}" for item in failed[:NAMED])
+    named = "".join(f"; [{item.index}] {_short(item.error)}" for item in failed[:NAMED])
     more = f"; and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
-    return f"{words}{told}{more}"
+    return f"{words}{named}{more}"
 
 
 def items_table(items: list[Item]) -> Table:
@@ -138,11 +138,11 @@ def _show_plan(plan: dict[str, Any], audit: dict[str, Any] | None) -> None:
 def _show_decision(row: EventRow) -> None:
     indent = Text("   ")
     if row.name == CHECK_ENDED:
-        line, told = check_text(row.data), [failure_words(one) for one in row.data["failures"]]
+        line, issues = check_text(row.data), [failure_words(one) for one in row.data["failures"]]
     else:
-        line, told = gate_text(row.data, passed=GATE_EVENTS[row.name]), gate_issues(row.data)
+        line, issues = gate_text(row.data, passed=GATE_EVENTS[row.name]), gate_issues(row.data)
     results().print(indent.append_text(line), soft_wrap=True)
-    for words in told:
+    for words in issues:
         results().print(Text(f"     {visible(words)}", style="red"), soft_wrap=True)
 
 

@@ -48,16 +48,16 @@ STYLES: Final[Mapping[State, str]] = {
     "running": "bold blue",
 }
 _NARROW: Final = frozenset({"run", "status", "when", "began", "took", "steps", "tokens", "cost", "tries"})
-"""Columns of short_id words that are whole in every row."""
+"""Columns of short words that are whole in every row."""
 
 
 def page() -> Console:
-    """Return the console of tables: nothing to wrap for where no person reads."""
+    """Return the console of tables; without a terminal it is wide."""
     return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
 
 
 def table(*columns: str, right: Iterable[str] = ()) -> Table:
-    """Return a table whose columns are headed so; the last one takes what room is left.
+    """Return a table with these columns; the last one takes the remaining width.
 
     :param right: columns of numbers.
     """
@@ -70,7 +70,7 @@ def table(*columns: str, right: Iterable[str] = ()) -> Table:
 
 
 def facts(known: Mapping[str, str | Text]) -> None:
-    """Print what is known by name, a line each; what is empty is left out."""
+    """Print names and values, one per line, without empty ones."""
     for name, value in known.items():
         text = value if isinstance(value, Text) else Text(visible(value))
         if text.plain:
@@ -78,7 +78,7 @@ def facts(known: Mapping[str, str | Text]) -> None:
 
 
 def when(at: int, *, seconds: bool = False) -> str:
-    """Return a time of this place.
+    """Return a local time.
 
     :param at: milliseconds since the epoch.
     """
@@ -86,7 +86,7 @@ def when(at: int, *, seconds: bool = False) -> str:
 
 
 def lasted(duration_ms: float | None) -> str:
-    """Return how long something took, empty where nobody knows."""
+    """Return a duration in words; empty for None."""
     if duration_ms is None:
         return ""
     if duration_ms < 1000:
@@ -99,29 +99,29 @@ def lasted(duration_ms: float | None) -> str:
 
 
 def state_text(run: RunRow) -> Text:
-    """Return the same with its colour."""
+    """Return the state of a run, coloured."""
     state = state_of(run)
     return Text(state, style=STYLES[state])
 
 
 def steps_words(run: RunRow) -> str:
-    """Return how many steps were done of how many; of a machine nobody knows how many there are."""
+    """Return the number of steps done and, if known, of all."""
     done = f"{run.completed_steps}/{run.total_steps}" if run.total_steps else str(run.completed_steps)
     return f"{done}, {run.failed_steps} failed" if run.failed_steps else done
 
 
 def token_words(tokens: Tokens) -> str:
-    """Return what models read and wrote; empty where none was asked."""
+    """Return tokens read and written; empty if none."""
     return f"{tokens.input}/{tokens.output}" if tokens.input or tokens.output else ""
 
 
 def cost_words(tokens: Tokens) -> str:
-    """Return what that cost; empty where nobody knows."""
+    """Return the cost; empty if unknown."""
     return "" if tokens.cost is None else f"${tokens.cost:.4f}"
 
 
 class _Listing(Table):
-    """Cuts the last cell of a row. As a column that may not wrap it would narrow the others to nothing."""
+    """A table that truncates the last cell of a row; a column that may not wrap would narrow the others."""
 
     def add_row(self, *cells: RenderableType | None, **rest: Any) -> None:
         *others, last = cells
@@ -131,11 +131,11 @@ class _Listing(Table):
 
 
 def hint_resumable(root: Path | None) -> None:
-    """Say on stderr that there are runs to go on with, or state that may be this project's."""
+    """Print a hint on stderr: runs to resume, or state that may be this project's."""
     try:
         runs = resumable(Reader(project_state(root)))
     except StoreError as error:
-        tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
+        note(str(error))
         return
     if not runs:
         if root is not None:
@@ -144,17 +144,17 @@ def hint_resumable(root: Path | None) -> None:
     newest = runs[0]
     if len(runs) == 1:
         what = f"a run of {newest.name} is {state_of(newest)}"
-        words = f"{what}: `tideate resume {short_id(newest.id)}` continues it"
+        words = f"{what}: `tideate resume {short_id(newest.id)}` resumes it"
     else:
         words = (
-            f"{len(runs)} runs have not ended: `tideate resume` continues the newest "
+            f"{len(runs)} runs have not ended: `tideate resume` resumes the newest "
             f"({newest.name}, {short_id(newest.id)}), `tideate history --status interrupted` lists them"
         )
     tell(messages(), Text(visible(words), style="yellow"))
 
 
 def hint_of_state(root: Path) -> None:
-    """Say on stderr that there is state that may be this project's."""
+    """Print a hint on stderr: state that may be this project's."""
     # here, because most projects have state, or never had any
     from tideate_core.app import earlier_state, moved_words
 

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 VERIFICATION: Final = 5
-"""The gate whose issues are the failures of its checks, which are told as those end."""
+"""The gate whose issues are the failures of its checks, which are shown as those end."""
 MOST_FAILURES: Final = 5
 """Failures of a check that are shown as it ends; `tideate show` has them all."""
 CORRECTIONS: Final = 3
@@ -104,14 +104,14 @@ def correction_words(step: str) -> str:
 
 
 def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
-    """Say what came of taking a task back."""
+    """Return the result of a task's rollback, line by line."""
     lines = []
     if data["error"]:
-        lines.append(Text(f"not all was taken back: {visible(data['error'])}", style="bold red"))
+        lines.append(Text(f"not everything was rolled back: {visible(data['error'])}", style="bold red"))
     elif not any((data["restored"], data["merged"], data["left"])):
-        lines.append(Text("nothing to take back: no file had been changed", style="yellow"))
+        lines.append(Text("nothing to roll back: no file had been changed", style="yellow"))
     else:
-        lines.append(Text("rolled back: what the task wrote is taken back", style="yellow"))
+        lines.append(Text("rolled back what the task wrote", style="yellow"))
     for words, names in (
         ("restored", data["restored"]),
         ("restored, your own edits kept", data["merged"]),

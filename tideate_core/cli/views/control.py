@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["cancel_run", "continue_paused", "opened_store", "pause_run"]
 
 NOTIFY_AFTER: Final = 1.0
-"""Seconds after which it is said what is waited for."""
+"""Seconds of waiting after which the person is notified."""
 POLL: Final = 0.05
-"""Seconds between two looks at the store: its owner hears a wish as fast as that."""
+"""Seconds between two reads of the store: its owner reads requests as often."""
 
 
 Notify = Callable[[str], object]
-"""Tells the person something while it goes on."""
+"""Notifies the person during a wait."""
 
 
 @asynccontextmanager
@@ -43,7 +43,6 @@ async def opened_store(root: Path | None) -> AsyncIterator[Store]:
     :raises ConfigError: the private state cannot be used.
     :raises StoreError: the store cannot be used.
     """
-
     from tideate_core.app import open_store
 
     store = await asyncio.to_thread(open_store, root)
@@ -149,7 +148,7 @@ async def cancel_run(
 
 @contextmanager
 def _notify_if_slow(notify: Notify, store: Store | None, run: RunRow | None = None) -> Iterator[None]:
-    """Say what is waited for, once it takes longer than a moment.
+    """Notify the person of a wait that takes longer than a moment.
 
     :param store: into which something is written.
     :param run: whose owner is waited for.

@@ -32,18 +32,18 @@ RANGE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?")
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Where the command works, and under which configuration."""
+    """A project with its workspace and configuration."""
 
     root: Path | None
     """The project's, None outside of any."""
     workspace: Workspace
     directory: Path
-    """What paths are shown relative to: the root, else the working directory."""
+    """Base of shown paths: the root, else the working directory."""
     loaded: LoadedConfig
 
     @property
     def private(self) -> Path:
-        """Where the journal is; it may not exist yet."""
+        """Directory of the store and the journal; it may not exist yet."""
         return project_state(self.root)
 
 
@@ -52,7 +52,6 @@ def build_catalog(root: Path | None) -> Catalog:
 
     :param root: the project's, None outside of any.
     """
-
     from tideate_core.builtin import register_builtin
     from tideate_core.workflows import Catalog, WorkflowRegistry
 
@@ -68,7 +67,6 @@ def open_project(root: str | None) -> Project:
     :param root: the directory that `--root` names, None to search upwards from the working directory.
     :raises ConfigError: the directory does not exist, or a configuration file is wrong.
     """
-
     from tideate_core import config
 
     found = locate(root)
@@ -80,7 +78,6 @@ def open_project(root: str | None) -> Project:
 @asynccontextmanager
 async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
     """Give a runner, and free its adapters, MCP servers and store afterwards."""
-
     from tideate_core.adapters import AdapterPool
     from tideate_core.app import open_store
     from tideate_core.engine import WorkflowRunner
@@ -114,7 +111,6 @@ async def read_file_context(argument: str | None, project: Project) -> RunContex
     :raises NotText: it is binary or not UTF-8.
     :raises WorkspaceError: it cannot be read.
     """
-
     from tideate_core.workflows import BufferContext, RunContext, Selection
     from tideate_core.workspace import language_of
 
@@ -140,7 +136,6 @@ def split_range(argument: str) -> tuple[str, Selection | None]:
 
     :raises InvalidInput: the range runs backwards.
     """
-
     from tideate_core.workflows import Selection
 
     match = RANGE.fullmatch(argument)
@@ -158,7 +153,6 @@ def _open_workspace(root: Path | None, max_bytes: int) -> Workspace:
 
     The home directory and `/` are none unless they are a project: that would be all that a person owns.
     """
-
     from tideate_core.workspace import Workspace
 
     if root is not None:

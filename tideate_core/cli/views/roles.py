@@ -21,7 +21,6 @@ IN_ORDER = ("planner", "auditor", "executor", "documenter", "corrector")
 
 def role_names() -> list[str]:
     """Return the role_names of all roles, in the order in which a task asks them."""
-
     from tideate_core.agents import BUILTIN_ROLES
 
     known = {path.stem for path in BUILTIN_ROLES.glob("*.md")}
@@ -30,7 +29,6 @@ def role_names() -> list[str]:
 
 def role_origin(role: Role, root: Path | None) -> list[str]:
     """Return which files a role is made of, the last of them counting most."""
-
     from tideate_core.agents import LARGEST_ROLE
 
     found = ["built-in"]
@@ -48,7 +46,6 @@ def eject_role(root: Path, name: str) -> Path:
 
     :raises WorkspaceError: there is a file already, or it cannot be written.
     """
-
     from tideate_core.agents import Roles
 
     Roles(None).get(name)  # or says which are known

@@ -52,7 +52,6 @@ class RunChanges:
 
 def list_changes(project: Project, note: Note) -> list[RunChanges]:
     """Return the runs that changed files, the newest first."""
-
     from tideate_core.engine import families
     from tideate_core.mcp import remembered
 
@@ -69,7 +68,6 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
     :raises RunNotFound: no run that wrote to files has this id.
     :raises InvalidInput: it is no id, or several begin so.
     """
-
     from tideate_core.engine import members_of, without_changes
 
     if not RUN_ID.fullmatch(wanted):
@@ -95,7 +93,6 @@ async def roll_back(project: Project, run_id: str, members: list[str], note: Not
 
     :raises RollbackConflict: the same lines were changed since.
     """
-
     from tideate_core.app import recover_before
 
     await recover_before(project.root, note)
@@ -137,7 +134,7 @@ def _written_at(journal: Path) -> int:
     try:
         return journal.stat().st_mtime_ns // 1_000_000
     except OSError:
-        return 0  # taken back meanwhile
+        return 0  # rolled back meanwhile
 
 
 def _outlook(project: Project, members: list[str]) -> dict[str, Any]:

@@ -49,7 +49,7 @@ TOOL_COMPLETED = "SD_EVENT_TOOL_COMPLETED"
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """How an item ended the last time that it was done."""
+    """The last end of an item of a `for_each`."""
 
     index: int
     state: Literal["done", "failed", "declined", "stopped"]
@@ -233,7 +233,7 @@ def gate_number(row: EventRow) -> int | None:
 
 
 def restored_words(reader: Reader, run: RunRow) -> str:
-    """Say which checkpoint a run was taken up from, and whether that is still there."""
+    """Return the checkpoint that a run was restored from, in words; empty if none."""
     if run.restored_from is None:
         return ""
     words = f"from the checkpoint {short_id(run.restored_from)}"

@@ -156,9 +156,7 @@ async def _refused(client: MCPClient, tool: Tool, arguments: dict[str, Any], pol
     return "" if decision.accepted else "declined; nothing was called"
 
 
-async def _send(
-    client: MCPClient, tool: Tool, arguments: dict[str, Any], timeout: float | None
-) -> ToolResult:
+async def _send(client: MCPClient, tool: Tool, arguments: dict[str, Any], within: float | None) -> ToolResult:
     place = {"server": tool.server, "tool": tool.name}
     console = messages()
     shown = console.status(visible(tool_running(place))) if console.is_terminal else nullcontext()
@@ -170,7 +168,7 @@ async def _send(
             _show(status, Text(visible(" ".join(tool_running({**place, **how}).split()))))
 
         return await client.call(
-            tool.server, tool.name, arguments, permitted=tool, timeout=timeout, on_progress=on_progress
+            tool.server, tool.name, arguments, permitted=tool, timeout=within, on_progress=on_progress
         )
 
 

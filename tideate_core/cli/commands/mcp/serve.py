@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
-from tideate_core.cli.arguments import STDIN, Root, machine_names
+from tideate_core.cli.arguments import Root, machine_names
 from tideate_core.cli.mcp_server import DEFAULT_PORT, serve, serve_project
+from tideate_core.cli.process import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,13 +46,13 @@ Served = Annotated[
 
 @app.command(usage="tideate mcp app git --root DIR [OPTIONS]")
 def git(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
-    """Serve a git repository: look at it, stage, commit."""
+    """Serve a git repository: inspect, stage, commit."""
     return serve_project("git", root, transport, port)
 
 
 @app.command(usage="tideate mcp app filesystem --root DIR [OPTIONS]")
 def filesystem(*, root: Served = None, transport: Transport = "stdio", port: Port = None) -> int:
-    """Serve the files of a directory: read, search, edit; each change can be taken back."""
+    """Serve the files of a directory: read, search, edit; each change can be rolled back."""
     return serve_project("filesystem", root, transport, port)
 
 
@@ -108,7 +109,7 @@ def _prepare_transitions(
 
     :raises TideateError: it cannot be found or used.
     """
-    from tideate_core.cli.views.machine_files import open_machine
+    from tideate_core.cli.views.workflow_files import open_machine
     from tideate_core.errors import InvalidInput
     from tideate_core.machines.language import Workflow
 

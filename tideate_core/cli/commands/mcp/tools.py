@@ -78,7 +78,6 @@ def tools(
 
 def client_of(project: Project, *, strict: bool = False) -> MCPClient:
     """Return the client of a project; outside of any it has only the servers of the configuration."""
-
     from tideate_core.mcp.client import MCPClient
 
     in_project = project.root is not None
