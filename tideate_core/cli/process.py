@@ -22,16 +22,7 @@ if TYPE_CHECKING:
 
     from tideate_core.errors import TideateError
 
-__all__ = [
-    "DECLINED",
-    "DONE",
-    "FAILED",
-    "INTERRUPTED",
-    "STDIN",
-    "USAGE",
-    "status_of",
-    "with_streams",
-]
+__all__ = ["DECLINED", "DONE", "FAILED", "INTERRUPTED", "STDIN", "USAGE", "status_of", "with_streams"]
 
 STDIN: Final = "/dev/stdin"
 """Stands for `-`: the parser would take a lone hyphen for an option."""

@@ -10,13 +10,7 @@ from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Machines, Root, Workflows
 from tideate_core.cli.process import DONE, USAGE
-from tideate_core.cli.render.output import (
-    messages,
-    print_json,
-    report_usage_errors,
-    results,
-    tell_mistakes,
-)
+from tideate_core.cli.render.output import messages, print_json, report_usage_errors, results, tell_mistakes
 from tideate_core.cli.views.workflow_files import (
     Checked,
     Source,

@@ -11,13 +11,7 @@ from rich.text import Text
 from tideate_core.cli.arguments import Json, Limit, Root, RunId, run_ids
 from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE
-from tideate_core.cli.render.output import (
-    messages,
-    print_json,
-    print_text,
-    report_errors,
-    tell,
-)
+from tideate_core.cli.render.output import messages, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table, when
 from tideate_core.cli.views.control import opened_store
 from tideate_core.cli.views.runs import checkpoint_json, reader_of, short_id

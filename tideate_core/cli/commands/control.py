@@ -14,10 +14,7 @@ from tideate_core.cli.render.output import messages, note, print_json, report_er
 from tideate_core.cli.views.control import cancel_run, pause_run
 from tideate_core.cli.views.project import open_project
 from tideate_core.cli.views.runs import run_json, short_id
-from tideate_core.errors import (
-    RollbackConflict,
-    WorkspaceError,
-)
+from tideate_core.errors import RollbackConflict, WorkspaceError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:

@@ -12,16 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tideate_core.cli.arguments import (
-    Called,
-    Current,
-    Json,
-    Machine,
-    Obfuscate,
-    Out,
-    Root,
-    Workflow,
-)
+from tideate_core.cli.arguments import Called, Current, Json, Machine, Obfuscate, Out, Root, Workflow
 from tideate_core.cli.files import write_output
 from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE, STDIN

@@ -9,11 +9,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.cli.views.runs import short_id
-from tideate_core.errors import (
-    RunEnded,
-    RunIsOwned,
-    RunNotActive,
-)
+from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.project import project_state
 from tideate_core.store import Reader
 

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.config import LoadedConfig
     from tideate_core.engine import FrontEnd, WorkflowRunner
-    from tideate_core.workflows import (
-        Catalog,
-        RunContext,
-        Selection,
-    )
+    from tideate_core.workflows import Catalog, RunContext, Selection
     from tideate_core.workspace import Workspace
 
 __all__ = ["Project", "build_catalog", "open_project", "open_runner", "read_file_context"]

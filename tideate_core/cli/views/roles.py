@@ -53,6 +53,7 @@ def eject_role(root: Path, name: str) -> Path:
 
 
 def role_json(role: Role, root: Path | None) -> dict[str, Any]:
+    """Return the JSON form of a role."""
     return {
         "name": role.name,
         "description": role.description,

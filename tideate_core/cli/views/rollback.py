@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.cli.views.project import Project
-    from tideate_core.engine import (
-        RolledBack,
-        Undoing,
-    )
+    from tideate_core.engine import RolledBack, Undoing
     from tideate_core.store import RunRow
     from tideate_core.workspace import Unwound
 

@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.cli.views.runs import run_json, short_id, tokens_json
-from tideate_core.errors import (
-    CheckpointNotFound,
-    InvalidInput,
-    RunNotFound,
-    did_you_mean,
-)
+from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound, did_you_mean
 from tideate_core.store import Reader, last_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tideate_core.store import CheckpointRow, EventRow, Reader, RunRow, StepRow
+    from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
 
 __all__ = [
     "CHECK_ENDED",
@@ -44,7 +39,7 @@ GATE_EVENTS: Final = {"SD_EVENT_GATE_PASSED": True, "SD_EVENT_GATE_FAILED": Fals
 CHECK_ENDED: Final = "SD_EVENT_CHECK_ENDED"
 ROLLED_BACK: Final = "SD_EVENT_ROLLED_BACK"
 CORRECTING: Final = "self_correcting"
-TOOL_COMPLETED = "SD_EVENT_TOOL_COMPLETED"
+TOOL_COMPLETED: Final = "SD_EVENT_TOOL_COMPLETED"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +131,10 @@ def details_json(details: RunDetails, *, events: bool) -> dict[str, Any]:
 
 
 def step_named(steps: list[StepRow], name: str) -> StepRow:
+    """Return a step by name.
+
+    :raises InvalidInput: the run has no such step.
+    """
     known = {row.step: row for row in steps}
     if name not in known:
         raise InvalidInput(f"the run has no step {name!r}{did_you_mean(name, known)}")
@@ -184,6 +183,7 @@ def step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
 
 
 def moves(events: list[EventRow]) -> list[EventRow]:
+    """Return the transitions of a machine, in order."""
     return [row for row in events if row.name == TRANSITION]
 
 
@@ -220,14 +220,17 @@ def task_json(steps: list[StepRow], events: list[EventRow]) -> dict[str, Any]:
 
 
 def corrections(steps: list[StepRow]) -> list[StepRow]:
+    """Return the steps of a task that corrected something."""
     return [row for row in steps if row.step.partition("#")[0] == CORRECTING and row.status != "pending"]
 
 
 def rollback_of(events: list[EventRow]) -> dict[str, Any] | None:
+    """Return the data of a task's last rollback; None if there was none."""
     return next((row.data for row in reversed(events) if row.name == ROLLED_BACK), None)
 
 
 def gate_number(row: EventRow) -> int | None:
+    """Return the number of the gate whose decision an event is; None for other events."""
     number: int | None = row.data.get("number") if row.name in GATE_EVENTS else None
     return number
 

@@ -11,7 +11,6 @@ from tideate_core.store import MOST_UNFINISHED, Reader, state_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
-    from typing import Any
 
     from tideate_core.store import CheckpointRow, GateCount, Lease, MetricsRow, RunRow, State, Tokens
 
@@ -115,6 +114,7 @@ def tokens_json(tokens: Tokens) -> dict[str, Any]:
 
 
 def metrics_json(row: MetricsRow) -> dict[str, Any]:
+    """Return the JSON form of the metrics of one workflow and day."""
     return {
         "workflow_id": row.workflow_id,
         "workflow": row.name,
@@ -130,6 +130,7 @@ def metrics_json(row: MetricsRow) -> dict[str, Any]:
 
 
 def checkpoint_json(row: CheckpointRow) -> dict[str, Any]:
+    """Return the JSON form of a checkpoint."""
     return {
         "checkpoint_id": row.id,
         "execution_id": row.run,

@@ -18,6 +18,10 @@ WHOLE_ID: Final = 16
 
 
 def open_snapshots(root: str | None) -> SnapshotManager:
+    """Return the manager of the project's snapshots.
+
+    :raises ConfigError: there is no project.
+    """
     from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 
     project = open_project(root)

@@ -19,12 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tideate_core.machines.language import Diagnostic, Parsed
-    from tideate_core.workflows import (
-        Catalog,
-        FileMistake,
-        MachineWorkflow,
-        Registration,
-    )
+    from tideate_core.workflows import Catalog, FileMistake, MachineWorkflow, Registration
 
 __all__ = [
     "Checked",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "workflow" / "run-checkpoint.ps1"
+SCRIPT = Path(__file__).parents[3] / "scripts" / "workflow" / "run-checkpoint.ps1"
 
 
 def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServer) -> None:
