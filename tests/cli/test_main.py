@@ -24,7 +24,7 @@ def checks_of(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any
     return {check["name"]: check for check in json.loads(done.stdout)["checks"]}
 
 
-def test_help_imports_no_engine() -> None:
+def test_help_imports_no_engine_and_no_command() -> None:
     code = (
         "import sys; sys.argv = ['tideate', '--help']\n"
         "from tideate_core.cli.main import main\n"
@@ -32,6 +32,7 @@ def test_help_imports_no_engine() -> None:
         "except SystemExit as end: assert not end.code\n"
         "heavy = {'pydantic', 'jinja2', 'asyncio', 'tideate_core.engine', 'pydantic_ai'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
+        "assert not [name for name in sys.modules if name.startswith('tideate_core.cli.commands.')]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, timeout=60)
 

@@ -125,7 +125,7 @@ def test_stdin_is_checked_once_and_never_run(shell: Shell) -> None:
     assert (twice.returncode, twice.stdout) == (0, "no mistakes\n")
     run = shell.run("machine", "run", "-", stdin=SMALL)
     assert run.returncode == 2
-    assert "no machine from stdin" in run.stderr
+    assert "cannot be read from stdin" in run.stderr
 
 
 def test_names_of_files_are_shown_without_what_steers_a_terminal(shell: Shell) -> None:

@@ -35,7 +35,7 @@ def test_a_project_that_is_moved_while_a_run_is_interrupted_goes_on_there(
     assert "no run" in shell.run("resume", run, "--yes").stderr
     moved = shell.run("project", "move", str(old), str(shell.project))
     assert moved.returncode == 0, moved.stderr
-    assert "has to be trusted again" in moved.stderr
+    assert "have to be trusted again" in moved.stderr
     done = shell.run("resume", run, "--yes")
     assert (done.returncode, (shell.project / "a.py").read_text()) == (0, SHORT), done.stderr
     assert shell.run("rollback", "--yes", run).returncode == 0

@@ -50,7 +50,7 @@ def test_without_an_id_a_person_is_asked_about_the_newest(shell: Shell, answerin
 
 def test_without_a_terminal_the_run_has_to_be_named(shell: Shell, answering: ModelServer) -> None:
     nothing = shell.run("resume")
-    assert (nothing.returncode, "no run waits" in nothing.stderr) == (2, True)
+    assert (nothing.returncode, "no run can be resumed" in nothing.stderr) == (2, True)
     run = killed(shell, answering)
     done = shell.run("resume")
     assert done.returncode == 2

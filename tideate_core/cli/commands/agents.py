@@ -46,7 +46,7 @@ def list_roles(*, json: Json = False, root: Root = None) -> int:
         print_json({"ok": True, "agents": [role_json(role, found) for role in known]})
         return DONE
     numbers = ("tokens", "timeout")
-    rows = table("agent", "from", "answered by", *numbers, "what it does", right=numbers)
+    rows = table("agent", "from", "adapter", *numbers, "description", right=numbers)
     for role in known:
         rows.add_row(
             role.name,

@@ -102,9 +102,7 @@ def restore(checkpoint: CheckpointId, /, *, json: Json = False, root: Root = Non
         print_json({"ok": True, **made.model_dump(mode="json", by_alias=True)})
     else:
         print_text(made.workflow_id)
-        words = (
-            f"a paused run after {found.step!r}; `tideate resume {short_id(made.workflow_id)}` continues it"
-        )
+        words = f"a paused run after {found.step!r}; `tideate resume {short_id(made.workflow_id)}` resumes it"
         tell(messages(), Text(visible(words)))
     return DONE
 

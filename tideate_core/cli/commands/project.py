@@ -69,7 +69,9 @@ def move(
     else:
         tell(
             messages(),
-            Text(f"moved the state of {label(was)} to {label(path)}; run `tideate trust` to trust it again"),
+            Text(
+                f"moved the state of {label(was)} to {label(path)}; its files have to be trusted again: `tideate trust`"
+            ),
         )
     return DONE
 

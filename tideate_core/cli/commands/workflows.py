@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,7 +15,7 @@ from tideate_core.cli.files import write_output
 from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE, STDIN
 from tideate_core.cli.render.output import messages, print_json, report_usage_errors, results
-from tideate_core.cli.render.tables import hint_resumable
+from tideate_core.cli.render.tables import hint_resumable, page
 from tideate_core.cli.views.project import build_catalog
 from tideate_core.cli.views.workflow_files import machine_state, open_machine
 from tideate_core.errors import InvalidInput
@@ -30,6 +28,20 @@ if TYPE_CHECKING:
 
 __all__ = ["graph", "graph_machine", "list_workflows", "outline"]
 
+SUFFIXES: Final[Mapping[str, Format]] = {
+    ".txt": "text",
+    ".mmd": "mermaid",
+    ".mermaid": "mermaid",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".svg": "svg",
+}
+STEP_LINE = re.compile(r"^ *\d* .[●┌├└] (\S+)", re.MULTILINE)
+
+Format = Literal["text", "mermaid", "dot", "svg"]
+FormatOption = Annotated[
+    Format | None, Parameter(name="--format", help="Default: by the suffix of OUT, else text.")
+]
 SOURCES: Mapping[str, str] = {"user": "yours", "project": "this project's", "package": "a package's"}
 """Origin of a machine, in words."""
 
@@ -44,18 +56,17 @@ def list_workflows(*, json: Json = False, root: Root = None) -> int:
         messages().print(Text(visible(notice)), style="yellow", soft_wrap=True)
     if json:
         print_json({"ok": True, "workflows": [_workflow_json(one) for one in known]})
-        return 0
-    table = Table("name", "steps", "what it does", box=None, header_style="dim", padding=(0, 2, 0, 0))
+        return DONE
+    table = Table("name", "steps", "description", box=None, header_style="dim", padding=(0, 2, 0, 0))
     for one in known:
         table.add_row(one.definition.name, outline(one), Text(visible(one.definition.description)))
-    # nothing to wrap for where no person reads
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    page().print(table)
     hint_resumable(found)
-    return 0
+    return DONE
 
 
 def outline(known: Registration) -> str:
-    """Return the steps of a graph; of a machine how many states it has, and where it comes from."""
+    """Return the steps of a graph; of a machine the number of states, and its origin."""
     names = known.definition.step_names
     if known.kind == "graph":
         return " → ".join(names)
@@ -78,22 +89,6 @@ def _workflow_json(known: Registration) -> dict[str, object]:
         return {**shape, "steps": list(definition.step_names)}
     path = str(definition.path) if definition.path else None
     return {**shape, "steps": [], "states": list(definition.step_names), "path": path}
-
-
-SUFFIXES: Final[Mapping[str, Format]] = {
-    ".txt": "text",
-    ".mmd": "mermaid",
-    ".mermaid": "mermaid",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".svg": "svg",
-}
-STEP_LINE = re.compile(r"^ *\d* .[●┌├└] (\S+)", re.MULTILINE)
-
-Format = Literal["text", "mermaid", "dot", "svg"]
-FormatOption = Annotated[
-    Format | None, Parameter(name="--format", help="Default: by the suffix of OUT, else text.")
-]
 
 
 @report_usage_errors

@@ -150,7 +150,7 @@ def _print_servers(client: MCPClient, *, as_json: bool) -> None:
         shapes = [one.as_json() for one in client.status()]
         print_json({"ok": True, "servers": shapes, "untrusted": client.untrusted})
         return
-    rows = _table("server", "by", "is")
+    rows = _table("server", "transport", "state")
     for one in client.status():
         rows.add_row(Text(visible(one.name), style="bold"), one.transport, Text(visible(one.shown)))
     for name in client.untrusted:
