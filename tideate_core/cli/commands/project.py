@@ -67,12 +67,8 @@ def move(
     if json:
         print_json({"ok": True, "path": str(path)})
     else:
-        tell(
-            messages(),
-            Text(
-                f"moved the state of {label(was)} to {label(path)}; its files have to be trusted again: `tideate trust`"
-            ),
-        )
+        words = f"moved the state of {label(was)} to {label(path)}; its files have to be trusted again"
+        tell(messages(), Text(f"{words}: `tideate trust`"))
     return DONE
 
 
