@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tideate_core.cli.output import messages
+from tideate_core.cli.render.output import messages
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.engine import ConfirmationRequest
 from tideate_core.engine.tools.permission import described

@@ -12,7 +12,7 @@ from tests.support.tasks import CODE, Model, edits
 from tests.task.child import Told
 from tests.task.nursery import Nursery
 from tests.task.site import RUN, Site
-from tideate_core.cli.wiring import open_project
+from tideate_core.cli.views.project import open_project
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
 from tideate_core.workspace import SnapshotManager

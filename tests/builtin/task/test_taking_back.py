@@ -13,7 +13,7 @@ from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import edits, plan
 from tests.task.test_correcting import wrong
 from tests.task.test_whole import STAGES
-from tideate_core.cli.wiring import open_project
+from tideate_core.cli.views.project import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunRequest
 from tideate_core.engine.abandoned import give_up, put_back
 from tideate_core.engine.ending import result_of
