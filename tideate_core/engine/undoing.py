@@ -13,7 +13,8 @@ from tideate_core.engine.abandoned import end_adopted
 from tideate_core.engine.opening import let_go
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
-from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, to_the_end, unwind
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, unwind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -126,10 +127,7 @@ class Undoing:
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
-        done, cancelled = await to_the_end(rollback.run(members[0]))
-        if cancelled:
-            raise asyncio.CancelledError
-        return done
+        return await run_uncancelled(rollback.run(members[0]))
 
     async def roll_back(
         self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]

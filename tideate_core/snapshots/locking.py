@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace import to_the_end
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -75,7 +75,7 @@ async def in_thread(work: Callable[[threading.Event], _T]) -> _T:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         stop.set()
-        await to_the_end(asyncio.wait({task}))
+        await wait_uncancelled(task)
         if not task.cancelled():
             task.exception()  # it was asked to stop
         raise

@@ -23,7 +23,7 @@ from tideate_core.snapshots.restoring import Restoring
 from tideate_core.snapshots.results import Recovered, restored
 from tideate_core.snapshots.since import Since, since
 from tideate_core.snapshots.telling import file_diffs
-from tideate_core.workspace import to_the_end
+from tideate_core.util.uncancelled import run_uncancelled
 
 if TYPE_CHECKING:
     import threading
@@ -246,10 +246,12 @@ class SnapshotManager:
             finally:
                 await asyncio.to_thread(capture.close)
             restoring = Restoring(self._root, self._directory, self._buffers)
-            _, cancelled = await to_the_end(restoring.write(chosen, capture.packs, before))
-            await in_thread(lambda _stop: self._tidy(snapshot_id))
-            if cancelled:
-                raise asyncio.CancelledError
+
+            async def write() -> None:
+                await restoring.write(chosen, capture.packs, before)
+                await in_thread(lambda _stop: self._tidy(snapshot_id))
+
+            await run_uncancelled(write())
             return restored(snapshot_id, before, chosen)
 
     async def interrupted(self) -> _Names:
@@ -278,9 +280,7 @@ class SnapshotManager:
 
     async def _recover(self) -> Recovered | None:
         restoring = Restoring(self._root, self._directory, self._buffers)
-        (names, left), cancelled = await to_the_end(restoring.recover())
-        if cancelled:
-            raise asyncio.CancelledError
+        names, left = await run_uncancelled(restoring.recover())
         return Recovered(tuple(names), tuple(left)) if names or left else None
 
     @property

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.adopting import OutsideChanges
     from tideate_core.workspace.buffers import BufferEdit, Buffers, BufferText
     from tideate_core.workspace.changing import Applied
-    from tideate_core.workspace.commit import Committed, Committer, to_the_end
+    from tideate_core.workspace.commit import Committed, Committer
     from tideate_core.workspace.diff import matching_blocks
     from tideate_core.workspace.documents import Document
     from tideate_core.workspace.edits import (
@@ -103,7 +103,6 @@ __all__ = [
     "snapshot",
     "states_of",
     "text_digest",
-    "to_the_end",
     "unified_diff",
     "unwind",
     "wrong_name",
@@ -126,7 +125,6 @@ if not TYPE_CHECKING:
             "commit": (
                 "Committed",
                 "Committer",
-                "to_the_end",
             ),
             "diff": ("matching_blocks",),
             "documents": ("Document",),

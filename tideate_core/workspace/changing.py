@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict
-from tideate_core.workspace.commit import MAX_REBASES, Committer, to_the_end
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace.commit import MAX_REBASES, Committer
 from tideate_core.workspace.journal import FamilyJournal, Journal
 from tideate_core.workspace.rollback import Rollback, written_by
 from tideate_core.workspace.staging import Stager
@@ -60,10 +61,8 @@ class Changing:
         if not (plan.files or plan.buffers or plan.moves):
             return Applied(execution_id, ())
         committer = self._committer()
-        committed, cancelled = await to_the_end(self._written(committer, plan, changes, execution_id))
-        if cancelled:
-            await to_the_end(committer.put_back(committed))
-            raise asyncio.CancelledError
+        writing = self._written(committer, plan, changes, execution_id)
+        committed = await run_uncancelled(writing, revert=committer.put_back)
         wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
         paths = tuple(change.move_to or change.path for change in wanted)
         rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
@@ -96,24 +95,16 @@ class Changing:
     async def revert(self, applied: Applied) -> None:
         if applied.committed is None:
             return
-        _, cancelled = await to_the_end(self._committer().put_back(applied.committed))
-        if cancelled:
-            raise asyncio.CancelledError
+        await run_uncancelled(self._committer().put_back(applied.committed))
 
     async def rollback(self, execution_id: str) -> TakenBack:
         rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        done, cancelled = await to_the_end(rollback.run(execution_id))
-        if cancelled:
-            raise asyncio.CancelledError
-        return done
+        return await run_uncancelled(rollback.run(execution_id))
 
     async def take_back(self, execution_id: str, members: Sequence[str]) -> TakenBack:
         journal = FamilyJournal(self._private(), members or [execution_id])
         rollback = Rollback(self._root, self._buffers, journal)
-        done, cancelled = await to_the_end(rollback.as_far_as_possible(execution_id))
-        if cancelled:
-            raise asyncio.CancelledError
-        return done
+        return await run_uncancelled(rollback.as_far_as_possible(execution_id))
 
     async def put_back_unfinished(
         self,
@@ -123,10 +114,7 @@ class Changing:
         on_left: Callable[[str], None] | None,
     ) -> list[str]:
         rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        names, cancelled = await to_the_end(rollback.unfinished(execution_id, finished, only, on_left))
-        if cancelled:
-            raise asyncio.CancelledError
-        return names
+        return await run_uncancelled(rollback.unfinished(execution_id, finished, only, on_left))
 
     async def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
         records = await asyncio.to_thread(Journal(self._private()).records, execution_id)

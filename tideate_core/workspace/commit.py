@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
 from tideate_core.project import held
@@ -27,7 +27,7 @@ from tideate_core.workspace.staging import onto
 from tideate_core.workspace.unwinding import unwind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Sequence
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from tideate_core.workspace.buffers import Buffers
@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.staging import BufferOperation, FileOperation, Plan
 
-__all__ = ["Committed", "Committer", "to_the_end"]
-
-_T = TypeVar("_T")
+__all__ = ["Committed", "Committer"]
 
 _ODD = "surrogatepass"
 _OWN = 0o300
@@ -286,17 +284,3 @@ def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:
             raise WorkspaceError(
                 f"{file.name} cannot be written: {error.strerror}; everything was put back"
             ) from error
-
-
-async def to_the_end(work: Coroutine[object, object, _T]) -> tuple[_T, bool]:
-    """Run what must not stop in the middle; the second value tells whether a cancellation waits."""
-    task = asyncio.ensure_future(work)
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    if cancelled and (error := task.exception()) is not None:
-        raise asyncio.CancelledError from error
-    return task.result(), cancelled

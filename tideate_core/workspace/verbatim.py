@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, WorkspaceError
 from tideate_core.project import make_project_state
-from tideate_core.workspace.commit import Committer, to_the_end
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace.commit import Committer
 from tideate_core.workspace.files import ABSENT, FileImage, standing_at
 from tideate_core.workspace.journal import Journal
 from tideate_core.workspace.paths import PROTECTED, Root
@@ -103,10 +104,7 @@ class Verbatim:
     async def _commit(self, plan: Plan, execution_id: str) -> None:
         journal = Journal(make_project_state(self._given))
         committer = Committer(self._root, None, journal, merges=True)
-        committed, cancelled = await to_the_end(committer.commit(plan, execution_id))
-        if cancelled:
-            await to_the_end(committer.put_back(committed))
-            raise asyncio.CancelledError
+        await run_uncancelled(committer.commit(plan, execution_id), revert=committer.put_back)
 
     def _writable(self, path: str, *, follow: bool = True) -> Path:
         place = self._root.resolve(path) if follow else self._root.entry(path)
