@@ -362,7 +362,7 @@ async def test_putting_back_that_is_interrupted_itself_goes_on_where_it_stopped(
                 raise OSError(5, "stopped", str(path))
             yield directory
 
-    monkeypatch.setattr("tideate_core.workspace.restoring.held", stopping)
+    monkeypatch.setattr("tideate_core.workspace.rollback_files.held", stopping)
     with pytest.raises(WorkspaceError, match="stopped"):
         await SnapshotManager(root).recover()
     assert (root / "bare").exists()

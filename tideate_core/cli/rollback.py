@@ -20,7 +20,7 @@ from tideate_core.engine import Undoing, families, members_of, runs_with_changes
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError, WorkspaceError
 from tideate_core.mcp import remembered
 from tideate_core.store import Reader
-from tideate_core.workspace import journal_of
+from tideate_core.workspace import journal_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,7 +168,7 @@ def _change(project: Project, run: str, members: list[str], served: frozenset[st
     try:
         row = Reader(project.private).run(run)
     except (RunNotFound, StoreError):
-        at = max(_written_at(journal_of(project.private, member)) for member in members)
+        at = max(_written_at(journal_directory(project.private, member)) for member in members)
         return _Change(run, None, SERVER if run in served else FORGOTTEN, at, outlook)
     return _Change(run, row, row.name, row.started_at, outlook)
 

@@ -8,7 +8,6 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.snapshots.comparing import FileDiff
-    from tideate_core.snapshots.entries import is_ours
     from tideate_core.snapshots.limits import SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot
@@ -23,7 +22,6 @@ __all__ = [
     "Snapshot",
     "SnapshotLimits",
     "SnapshotManager",
-    "is_ours",
 ]
 
 if not TYPE_CHECKING:
@@ -31,7 +29,6 @@ if not TYPE_CHECKING:
         __name__,
         {
             "comparing": ("FileDiff",),
-            "entries": ("is_ours",),
             "limits": ("SnapshotLimits",),
             "manager": ("SnapshotManager",),
             "manifest": ("Snapshot",),

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, Self
 
 from tideate_core.snapshots.entries import above
-from tideate_core.workspace import NOT_OURS, SAFE, environment
+from tideate_core.workspace import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -21,8 +21,8 @@ NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"
 """Directories that count as ignored where there is no git to ask."""
 
 _COMMAND: Final = (
-    *SAFE,
-    *("ls-files", "--others", "--ignored", "--exclude-standard", *NOT_OURS, "--directory", "-z"),
+    *SAFE_GIT,
+    *("ls-files", "--others", "--ignored", "--exclude-standard", *EXCLUDE_PRIVATE, "--directory", "-z"),
 )
 _TIMEOUT: Final = 10.0
 """Seconds; after that the names decide."""
@@ -54,7 +54,7 @@ class Question:
             self._process = subprocess.Popen(  # noqa: S603
                 _COMMAND,
                 cwd=directory,
-                env=environment(),
+                env=git_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

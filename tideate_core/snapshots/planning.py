@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,8 @@ from tideate_core.workspace import (
     FileImage,
     FileOperation,
     ModeOperation,
-    Plan,
-    snapshot,
+    WritePlan,
+    read_image,
 )
 
 if TYPE_CHECKING:
@@ -110,13 +109,13 @@ def _deletions(added: list[Entry], now: Tree, result: Wanted, *, delete_added: b
     return kept
 
 
-def clearing(root: Path, chosen: Wanted) -> Plan:
+def clearing(root: Path, chosen: Wanted) -> WritePlan:
     """Return the operations that come first: what goes.
 
     :raises EditConflict: a file is another one by now.
     """
     going = [*chosen.deleted, *chosen.cleared]
-    plan = Plan(
+    plan = WritePlan(
         files=[
             _operation(root, entry, entry, FileImage(ABSENT)) for entry in going if entry.kind != "directory"
         ]
@@ -129,13 +128,13 @@ def clearing(root: Path, chosen: Wanted) -> Plan:
     return plan
 
 
-def writing(root: Path, chosen: Wanted, packs: Packs) -> Plan:
+def writing(root: Path, chosen: Wanted, packs: Packs) -> WritePlan:
     """Return the operations that follow: what is written.
 
     :raises EditConflict: a file is another one by now.
     :raises WorkspaceError: a content is damaged.
     """
-    plan, directories = Plan(), list[ModeOperation]()
+    plan, directories = WritePlan(), list[ModeOperation]()
     cleared = {entry.path for entry in chosen.cleared}
     contents = _contents(packs, (was for was, _ in chosen.written))
     for was, now in chosen.written:
@@ -166,15 +165,14 @@ def _contents(packs: Packs, entries: Iterable[Entry]) -> dict[str, FileImage]:
 def _operation(root: Path, entry: Entry, now: Entry | None, after: FileImage) -> FileOperation:
     path = root / entry.path
     try:
-        before = snapshot(path)
+        before = read_image(path)
     except OSError as error:
         raise WorkspaceError(
             f"{entry.path} cannot be read: {error.strerror}; nothing was restored"
         ) from error
     if not _is(before, now):
         raise EditConflict(f"{entry.path} changed just now, so nothing was restored; try again")
-    temp = path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
-    return FileOperation(entry.path, path, before, after, temp)
+    return FileOperation.of(entry.path, path, before, after)
 
 
 def _is(found: FileImage, expected: Entry | None) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import RollbackConflict, TideateError, WorkspaceError
 from tideate_core.snapshots.planning import clearing, writing
 from tideate_core.util.atomic_files import fsync_directory
-from tideate_core.workspace import Committed, Committer, FileEntry, Journal, Root
+from tideate_core.workspace import Committer, FileEntry, Journal, Root, Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tideate_core.snapshots.packs import Packs
     from tideate_core.snapshots.planning import Wanted
-    from tideate_core.workspace import Buffers, Plan
+    from tideate_core.workspace import Buffers, WritePlan
 
 __all__ = ["Restoring"]
 
@@ -81,7 +81,7 @@ class Restoring:
             for record in reversed(await asyncio.to_thread(self._journal.records, run)):
                 kept: tuple[str, ...] = ()
                 try:
-                    await self._committer.put_back(Committed(record, (), ()))
+                    await self._committer.revert(Transaction(record, (), ()))
                 except RollbackConflict as conflict:
                     left.append(str(conflict))
                     kept = conflict.names
@@ -92,10 +92,10 @@ class Restoring:
         await asyncio.to_thread(self._remove_done)
         return names, left
 
-    async def _undo_after(self, error: Exception, done: Sequence[Committed]) -> None:
+    async def _undo_after(self, error: Exception, done: Sequence[Transaction]) -> None:
         try:
             for committed in reversed(done):
-                await self._committer.put_back(committed)
+                await self._committer.revert(committed)
         except (OSError, TideateError) as failure:
             raise WorkspaceError(
                 f"{error}. Not everything could be put back ({failure}); the snapshot that was made before "
@@ -119,5 +119,5 @@ class Restoring:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _has_work(plan: Plan) -> bool:
+def _has_work(plan: WritePlan) -> bool:
     return bool(plan.files or plan.made or plan.removed or plan.modes)

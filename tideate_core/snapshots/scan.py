@@ -7,10 +7,11 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.snapshots.entries import NEVER, Entry, is_ours
+from tideate_core.snapshots.entries import NEVER, Entry
 from tideate_core.snapshots.ignored import Awaited, Question
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.listing import Folder, stamps, unpacked
+from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -144,7 +145,7 @@ class _Walk:
         kept: list[os.DirEntry[str]] = []
         for entry in entries:
             name = entry.name
-            if name[0] == "." and (name.casefold() in NEVER or is_ours(name)):
+            if name[0] == "." and (name.casefold() in NEVER or is_temporary(name)):
                 self.found.ignored.update(_paths(directory, [name]))
             else:
                 kept.append(entry)

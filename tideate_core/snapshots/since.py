@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from tideate_core.workspace import ABSENT, FileImage, OutsideChanges, snapshot
+from tideate_core.workspace import ABSENT, FileImage, OutsideChanges, read_image
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,7 +46,7 @@ def since(root: Path, found: Comparison, now: Tree, packs: Packs, diffs: list[Fi
         kinds = {entry.kind for entry in (was, current) if entry is not None}
         if kinds != {"directory"} and _changes(was, current):
             path = next(entry.path for entry in (was, current) if entry is not None)
-            files[path] = (_then(was, packs), snapshot(root / path))
+            files[path] = (_then(was, packs), read_image(root / path))
     return Since(
         dict(sorted(files.items())),
         {

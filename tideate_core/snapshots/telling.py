@@ -8,7 +8,7 @@ from tideate_core.errors import NotText, WorkspaceError
 from tideate_core.snapshots.comparing import FileDiff, described
 from tideate_core.snapshots.entries import above
 from tideate_core.snapshots.limits import MIB
-from tideate_core.workspace import Action, Document, FileChange, snapshot, unified_diff
+from tideate_core.workspace import Action, Document, FileChange, read_image, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +61,7 @@ def _content(root: Path, was: Entry | None, now: Entry | None, packs: Packs) -> 
         return [f"over {LARGEST // MIB} MiB, not shown"]
     try:
         before = None if was is None else Document.decode(packs.read(was.hash)).text
-        after = None if now is None else Document.decode(snapshot(root / now.path).data).text
+        after = None if now is None else Document.decode(read_image(root / now.path).data).text
     except (NotText, WorkspaceError, OSError) as error:
         return ["binary" if isinstance(error, NotText) else f"cannot be shown: {error}"]
     if before == after:

@@ -19,7 +19,7 @@ from tideate_core.mcp.servers.filesystem.ground import Ground
 from tideate_core.mcp.servers.filesystem.turn import Turn
 from tideate_core.project import project_state
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.commit import Committer
+from tideate_core.workspace.transaction import Committer
 
 if TYPE_CHECKING:
     from tests.mcp.filesystem.conftest import Field

@@ -68,7 +68,9 @@ class Bystanders:
         since = await self._manager.since(self._snapshot)
         adopted: list[str] = []
         if since and await self._were_checks(since):
-            adopted = await self._step.workspace.adopt(since, execution_id=self._step.execution_id)
+            adopted = await self._step.workspace.record_outside_changes(
+                since, execution_id=self._step.execution_id
+            )
             self._step.changed(adopted)
         with suppress(SnapshotNotFound):  # the person was faster
             await self._manager.delete(self._snapshot)

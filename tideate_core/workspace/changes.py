@@ -1,8 +1,8 @@
-"""Edits as data: hunks of lines, and changes of whole files made of them."""
+"""Changes of files as data: hunks of lines, applied, rebased, merged and shown as unified diffs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +12,21 @@ from tideate_core.workspace.diff import matching_blocks
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["Action", "FileChange", "Hunk", "apply_hunks", "diff_lines", "lines_of", "unified_diff"]
+    from tideate_core.workspace.files import FileImage
+
+__all__ = [
+    "Action",
+    "FileChange",
+    "Hunk",
+    "OutsideChanges",
+    "apply_hunks",
+    "diff_lines",
+    "lines_of",
+    "merge_bytes",
+    "merge_text",
+    "rebase",
+    "unified_diff",
+]
 
 Action = Literal["create", "modify", "delete", "move"]
 
@@ -60,6 +74,23 @@ class FileChange:
         return list(_hunks(self.before, self.after))
 
 
+@dataclass(frozen=True, slots=True)
+class OutsideChanges:
+    """Changes that something else than a run made; paths relative to the root."""
+
+    files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
+    """What stood there before, and what does now: files and links."""
+    modes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Permission bits before and now, of what stood there all the time."""
+    made: list[str] = field(default_factory=list)
+    """Directories, outer ones first."""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Directories with their permission bits, outer ones first."""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.modes or self.made or self.removed)
+
+
 @lru_cache(maxsize=8)
 def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
     """Compare once; a review, its question and the writing all ask for it."""
@@ -101,6 +132,104 @@ def apply_hunks(
         at = hunk.end
     result.extend(lines[at:])
     return result
+
+
+def rebase(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hunk] | None:
+    """Return the hunks, made for `base_text`, at their places in `current_text`.
+
+    :returns: None if a line that a hunk replaces was changed, or if both insert at the same place.
+    """
+    theirs = diff_lines(lines_of(base_text), lines_of(current_text))
+    moved: list[Hunk] = []
+    passed = shift = 0
+    for hunk in sorted(hunks, key=lambda hunk: (hunk.start, hunk.end)):
+        while passed < len(theirs) and _precedes(theirs[passed], hunk):
+            shift += len(theirs[passed].new) - len(theirs[passed].old)
+            passed += 1
+        if passed < len(theirs) and _clash(theirs[passed], hunk):
+            return None
+        moved.append(replace(hunk, start=hunk.start + shift))
+    return moved
+
+
+def _precedes(their: Hunk, hunk: Hunk) -> bool:
+    both_insert = their.start == their.end == hunk.start == hunk.end
+    return their.end <= hunk.start and not both_insert
+
+
+def _clash(their: Hunk, hunk: Hunk) -> bool:
+    both_insert = their.start == their.end == hunk.start == hunk.end
+    return both_insert or (hunk.start < their.end and their.start < hunk.end)
+
+
+def merge_text(base: str, theirs: str, ours: str) -> str | None:
+    """Return `base` with the changes that `theirs` and `ours` make to it.
+
+    A change that both make is made once. Lines end with ``\\n``; a ``\\r`` before it is part of the line.
+
+    :returns: None where a change of one touches a change of the other, or might as well stand where it would.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if base == theirs:
+        return ours
+    lines = lines_of(base)
+    their_hunks = [_Movable.of(hunk, lines) for hunk in diff_lines(lines, lines_of(theirs))]
+    own: list[Hunk] = []
+    for hunk in diff_lines(lines, lines_of(ours)):
+        movable = _Movable.of(hunk, lines)
+        if movable in their_hunks:
+            continue
+        if any(movable.touches(other) for other in their_hunks):
+            return None
+        own.append(hunk)
+    return "\n".join(apply_hunks(lines, [*own, *(movable.highest for movable in their_hunks)]))
+
+
+def merge_bytes(base: bytes, theirs: bytes, ours: bytes) -> bytes | None:
+    """Like `merge_text`, byte for byte in any encoding that has ASCII's line ends.
+
+    :returns: None also for binaries, unless only one of the two changed anything.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if base == theirs:
+        return ours
+    if any(b"\0" in data for data in (base, theirs, ours)):
+        return None
+    # each byte a character: what is no UTF-8 is kept, too
+    merged = merge_text(*(data.decode("latin-1") for data in (base, theirs, ours)))
+    return None if merged is None else merged.encode("latin-1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Movable:
+    """A hunk among equal lines, which gives the same text at several places."""
+
+    highest: Hunk
+    last_end: int
+    """Where it ends at the lowest of them."""
+
+    @classmethod
+    def of(cls, hunk: Hunk, lines: Sequence[str]) -> _Movable:
+        moved = hunk.new if not hunk.old else hunk.old
+        if hunk.old and hunk.new:
+            return cls(hunk, hunk.end)
+        start, end, size = hunk.start, hunk.end, len(moved)
+        # moved by a line, the block begins with the line that it ended with before, or the other way round
+        up = 0
+        while start - up > 0 and lines[start - up - 1] == moved[-1 - up % size]:
+            up += 1
+        down = 0
+        while end + down < len(lines) and lines[end + down] == moved[down % size]:
+            down += 1
+        turn = up % size
+        turned = (*moved[size - turn :], *moved[: size - turn])
+        highest = Hunk(start - up, turned if hunk.old else (), () if hunk.old else turned)
+        return cls(highest, end + down)
+
+    def touches(self, other: _Movable) -> bool:
+        return self.highest.start <= other.last_end and other.highest.start <= self.last_end
 
 
 def unified_diff(change: FileChange, context: int = 3) -> str:

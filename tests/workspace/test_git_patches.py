@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace.patchset import patch_of, states_of
+from tideate_core.workspace.git import make_patch, read_images
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_what_git_apply_makes_of_it_is_what_the_run_made(tmp_path: Path) -> None
     (root / "link").symlink_to("src/a.py")
     shutil.copytree(root, other, symlinks=True)
     paths = [*{**BEFORE, **AFTER}, "link"]
-    before = states_of(root, paths)
+    before = read_images(root, paths)
     for path, content in AFTER.items():
         if content is None:
             (root / path).unlink()
@@ -72,7 +72,7 @@ def test_what_git_apply_makes_of_it_is_what_the_run_made(tmp_path: Path) -> None
     (root / "tool.sh").chmod(0o755)
     (root / "link").unlink()
     (root / "link").symlink_to("new/file.txt")
-    patch = patch_of(before, states_of(root, paths))
+    patch = make_patch(before, read_images(root, paths))
     assert b"rename from old/name.py" in patch
     done = subprocess.run(["git", "apply", "-"], cwd=other, input=patch, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
@@ -81,8 +81,8 @@ def test_what_git_apply_makes_of_it_is_what_the_run_made(tmp_path: Path) -> None
 
 def test_where_nothing_was_changed_it_is_empty(tmp_path: Path) -> None:
     lay_out(tmp_path, {"a.txt": b"a\n"})
-    states = states_of(tmp_path, ["a.txt", "not there"])
-    assert patch_of(states, states) == b""
+    states = read_images(tmp_path, ["a.txt", "not there"])
+    assert make_patch(states, states) == b""
 
 
 def test_what_the_project_configures_has_no_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,13 +91,13 @@ def test_what_the_project_configures_has_no_say(tmp_path: Path, monkeypatch: pyt
     config.write_text("[diff]\n\tnoprefix = true\n\texternal = false\n[color]\n\tui = always\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "false")
-    before = states_of(tmp_path, ["a.txt"])
+    before = read_images(tmp_path, ["a.txt"])
     lay_out(tmp_path, {"a.txt": b"a\n"})
-    patch = patch_of(before, states_of(tmp_path, ["a.txt"]))
+    patch = make_patch(before, read_images(tmp_path, ["a.txt"]))
     assert patch.startswith(b"diff --git a/a.txt b/a.txt\nnew file mode 100644\n")
 
 
 def test_without_git_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(WorkspaceError, match="git"):
-        patch_of({}, {})
+        make_patch({}, {})

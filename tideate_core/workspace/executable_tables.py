@@ -1,36 +1,28 @@
-"""Files that other tools execute by themselves: a table of paths, each with who runs it and when."""
+"""Tables of the files that other tools execute by themselves, each with who runs it and when."""
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
+import json
+import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from tideate_core.workspace.executed_parts import PARTS
-from tideate_core.workspace.plain_names import plain_path
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-__all__ = ["Executed", "executed_file", "executed_path"]
+__all__ = ["EXECUTED_PARTS", "EXECUTED_PATHS", "ExecutedPart"]
 
 
 @dataclass(frozen=True, slots=True)
-class Executed:
-    """A file that is changed, and which tool runs it."""
+class ExecutedPart:
+    """Part of a file that is executed: values of keys, each a path of names."""
 
-    path: str
     reason: str
-
-    def as_json(self) -> dict[str, str]:
-        return {"path": self.path, "reason": self.reason}
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.reason}"
+    parse: Callable[[str], Any]
+    keys: tuple[tuple[str, ...], ...]
 
 
-_TABLE: Final[Mapping[str, str]] = {
+EXECUTED_PATHS: Final[Mapping[str, str]] = {
     # entering a directory
     "direnv and its like run it when you enter the directory": """
         .envrc .envrc.* .env.sh .autoenv .autoenv.* .autoenv.zsh
@@ -192,58 +184,34 @@ _TABLE: Final[Mapping[str, str]] = {
 """By who runs it and when: names and patterns of paths, `*` within a name and `/**` for all below; case and
 depth do not matter. `.git` and `.tideate` are not in it: they are never written."""
 
+_HOOKS: Final = (
+    *(("scripts",), ("husky",), ("lint-staged",), ("simple-git-hooks",), ("gitHooks",), ("pre-commit",)),
+    *(("packageManager",), ("gypfile",), ("workspaces",), ("eslintConfig",), ("babel",), ("jest",)),
+    *(("prettier",), ("stylelint",), ("postcss",), ("ava",), ("mocha",)),
+)
+_PYTHON: Final = (
+    *(("build-system",), ("project", "entry-points"), ("tool", "pytest"), ("tool", "hatch")),
+    *(("tool", "setuptools"), ("tool", "pdm"), ("tool", "poetry", "build"), ("tool", "tox"), ("tool", "poe")),
+    *(("tool", "poetry", "plugins"), ("tool", "scikit-build"), ("tool", "mypy"), ("tool", "pylint")),
+    *(("tool", "maturin"), ("tool", "meson-python"), ("tool", "taskipy"), ("tool", "uv"), ("tool", "pixi")),
+)
 
-def _expression(pattern: str) -> str:
-    if pattern.endswith("/**"):
-        return re.escape(pattern[:-3]) + "/.+"
-    return "[^/]*".join(map(re.escape, pattern.split("*")))
-
-
-def _index() -> tuple[dict[str, str], list[tuple[re.Pattern[str], str]]]:
-    """Return reasons by a file's plain name, and one expression for the patterns of each reason."""
-    names: dict[str, str] = {}
-    patterns: dict[str, list[str]] = defaultdict(list)
-    for reason, words in _TABLE.items():
-        for pattern in words.casefold().split():
-            if "*" in pattern or "/" in pattern:
-                patterns[reason].append(_expression(pattern))
-            else:
-                names[pattern] = reason
-    return names, [
-        (re.compile(rf"(?:.*/)?(?:{'|'.join(group)})"), reason) for reason, group in patterns.items()
-    ]
-
-
-_NAMES, _PATTERNS = _index()
-
-
-def executed_path(path: str) -> str:
-    """Return why a file is run, by its path alone; empty where it is not, or not by its path alone.
-
-    :param path: relative to the project, links followed.
-    """
-    return next(_reasons(path), "")
-
-
-def executed_file(path: str, before: str | None, after: str | None) -> str:
-    """Return why a file is run that changes from one text to another; empty where it is not.
-
-    :param path: relative to the project, links followed.
-    :param before: None of a file that is new here.
-    :param after: None of a file that goes away: then nothing of it is run.
-    """
-    if after is None:
-        return ""
-    if reason := executed_path(path):
-        return reason
-    part = PARTS.get(plain_path(path).rpartition("/")[2])
-    return part.reason if part is not None and part.changed(before, after) else ""
-
-
-def _reasons(path: str) -> Iterator[str]:
-    plain = plain_path(path)
-    if (reason := _NAMES.get(plain.rpartition("/")[2])) is not None:
-        yield reason
-    for expression, reason in _PATTERNS:
-        if expression.fullmatch(plain):
-            yield reason
+EXECUTED_PARTS: Final[Mapping[str, ExecutedPart]] = {
+    "package.json": ExecutedPart("npm runs its scripts and hooks, some at every install", json.loads, _HOOKS),
+    "composer.json": ExecutedPart(
+        "composer runs its scripts and plugins at every install", json.loads, (("scripts",), ("config",))
+    ),
+    "deno.json": ExecutedPart("deno runs its tasks", json.loads, (("tasks",), ("lint",))),
+    "tsconfig.json": ExecutedPart(
+        "the language server runs the plugins that it names", json.loads, (("compilerOptions", "plugins"),)
+    ),
+    "pyproject.toml": ExecutedPart(
+        "pip, pytest and other tools run what it names as build, plugin or task", tomllib.loads, _PYTHON
+    ),
+    "cargo.toml": ExecutedPart(
+        "cargo runs the build script and macros that it names, by a language server also",
+        tomllib.loads,
+        (("package", "build"), ("lib", "proc-macro"), ("lib", "proc_macro"), ("build-dependencies",)),
+    ),
+}
+"""By a file's plain name."""

@@ -1,4 +1,4 @@
-"""Writing files byte for byte, making directories, moving both: journalled like a run's, all or nothing.
+"""Files written byte for byte, directories made, both moved: journalled like a run's changes, all or nothing.
 
 `Workspace.apply` changes texts, whose line ends and last line stay as they are; here nothing of a file is
 kept.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -16,22 +15,29 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, WorkspaceError
 from tideate_core.project import make_project_state
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace.commit import Committer
-from tideate_core.workspace.files import ABSENT, FileImage, standing_at
+from tideate_core.workspace.files import ABSENT, FileImage
 from tideate_core.workspace.journal import Journal
-from tideate_core.workspace.paths import PROTECTED, Root
-from tideate_core.workspace.repositories import (
+from tideate_core.workspace.paths import (
+    PROTECTED,
+    Root,
     holds_repository,
     refuse_in_repositories,
     refuse_new_repositories,
 )
-from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, Plan
+from tideate_core.workspace.staging import (
+    DirectoryOperation,
+    FileOperation,
+    ModeOperation,
+    WritePlan,
+    current_image,
+)
+from tideate_core.workspace.transaction import Committer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["MOVED_BYTES", "MOVED_FILES", "Verbatim"]
+__all__ = ["MOVED_BYTES", "MOVED_FILES", "FileWriter"]
 
 MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20
@@ -49,8 +55,8 @@ class _Found:
     """With their permissions; outer ones first."""
 
 
-class Verbatim:
-    """Changes the files below a root; a run's id takes back what was changed as that run.
+class FileWriter:
+    """Changes the files below a root; a rollback of the run undoes it.
 
     :param root: of a project, whose private directory has the journal.
     """
@@ -73,7 +79,9 @@ class Verbatim:
         after = FileImage.of_file(data, before.state.mode)
         if before.state.holds_same_as(after.state):
             return "unchanged"
-        plan = Plan(files=[_operation(self._root.relative(found[0]), found[0], before, after, new_mode=new)])
+        plan = WritePlan(
+            files=[FileOperation.of(self._root.relative(found[0]), found[0], before, after, new_mode=new)]
+        )
         await self._commit(plan, execution_id)
         return "created" if new else "replaced"
 
@@ -86,7 +94,7 @@ class Verbatim:
         """
         missing = await asyncio.to_thread(self._for_making, path)
         if missing:
-            await self._commit(Plan(made=missing), execution_id)
+            await self._commit(WritePlan(made=missing), execution_id)
         return bool(missing)
 
     async def move(self, source: str, target: str, *, execution_id: str) -> str:
@@ -101,10 +109,10 @@ class Verbatim:
         await self._commit(plan, execution_id)
         return self._root.relative(end)
 
-    async def _commit(self, plan: Plan, execution_id: str) -> None:
+    async def _commit(self, plan: WritePlan, execution_id: str) -> None:
         journal = Journal(make_project_state(self._given))
         committer = Committer(self._root, None, journal, merges=True)
-        await run_uncancelled(committer.commit(plan, execution_id), revert=committer.put_back)
+        await run_uncancelled(committer.commit(plan, execution_id), revert=committer.revert)
 
     def _writable(self, path: str, *, follow: bool = True) -> Path:
         place = self._root.resolve(path) if follow else self._root.entry(path)
@@ -118,7 +126,7 @@ class Verbatim:
     def _for_writing(self, path: str) -> tuple[Path, FileImage]:
         place = self._writable(path)
         _refuse_large(place, path)
-        found = _look(place, path)
+        found = current_image(place, path)
         if found.state.kind not in ("absent", "file"):
             raise EditConflict(f"{path} is a directory or no regular file; nothing was written")
         if found.state.kind == "file":
@@ -132,7 +140,7 @@ class Verbatim:
             raise EditConflict(f"{path} is a file; nothing was made")
         return _missing(place, self._root.path)
 
-    def _moving(self, start: Path, end: Path, source: str, target: str) -> Plan:
+    def _moving(self, start: Path, end: Path, source: str, target: str) -> WritePlan:
         if not os.path.lexists(start):
             raise EditConflict(f"{source} does not exist; nothing was moved")
         if os.path.lexists(end):
@@ -143,7 +151,7 @@ class Verbatim:
             raise EditConflict(f"{target} is inside {source}; nothing was moved")
         if not start.is_dir():
             _refuse_large(start, source)
-            return self._moving_files([(start, _look(start, source))], lambda _: end)
+            return self._moving_files([(start, current_image(start, source))], lambda _: end)
         found = _collect(start, source)
         plan = self._moving_files(found.files, lambda path: end / path.relative_to(start))
         plan.made = _missing(end, self._root.path)
@@ -155,31 +163,18 @@ class Verbatim:
         plan.removed = [DirectoryOperation(path, mode) for path, mode in reversed(found.directories)]
         return plan
 
-    def _moving_files(self, files: list[tuple[Path, FileImage]], goal: Callable[[Path], Path]) -> Plan:
-        plan = Plan()
+    def _moving_files(self, files: list[tuple[Path, FileImage]], goal: Callable[[Path], Path]) -> WritePlan:
+        plan = WritePlan()
         name = self._root.relative
         for path, found in files:
             if found.state.kind != "file":
                 raise WorkspaceError(f"{name(path)} is a link or no regular file; a person has to move it")
             _refuse_read_only(path, found, name(path))
             there = goal(path)
-            plan.files.append(_operation(name(there), there, FileImage(ABSENT), found, moved_from=path))
+            plan.files.append(FileOperation.of(name(there), there, FileImage(ABSENT), found, moved_from=path))
         # what is there is written before what was is removed
-        plan.files += [_operation(name(path), path, found, FileImage(ABSENT)) for path, found in files]
+        plan.files += [FileOperation.of(name(path), path, found, FileImage(ABSENT)) for path, found in files]
         return plan
-
-
-def _operation(
-    name: str,
-    path: Path,
-    before: FileImage,
-    after: FileImage,
-    *,
-    new_mode: bool = False,
-    moved_from: Path | None = None,
-) -> FileOperation:
-    temp = path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
-    return FileOperation(name, path, before, after, temp, new_mode, moved_from)
 
 
 def _refuse_large(path: Path, name: str) -> None:
@@ -189,13 +184,6 @@ def _refuse_large(path: Path, name: str) -> None:
             f"{name} has {size >> 20:,} MiB: all that is changed is kept, so that it can be taken back, and "
             f"at most {MOVED_BYTES >> 20} MiB at a time; a person has to do it"
         )
-
-
-def _look(path: Path, name: str) -> FileImage:
-    try:
-        return standing_at(path)
-    except OSError as error:
-        raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 
 
 def _refuse_read_only(path: Path, found: FileImage, name: str) -> None:
@@ -240,6 +228,6 @@ def _collect(top: Path, name: str) -> _Found:
                     f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much to be "
                     "taken back; a person has to move it"
                 )
-            found.files.append((path, _look(path, name)))
+            found.files.append((path, current_image(path, name)))
     found.directories.sort()
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.project import Editor, tree
-from tests.workspace.test_apply import ONE
+from tests.workspace.test_transaction import ONE
 from tideate_core.errors import EditConflict, FrontEndGone, RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 

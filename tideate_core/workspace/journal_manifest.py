@@ -1,4 +1,4 @@
-"""What one apply was about to change, as data.
+"""Manifest of a journal record: schema of the entries of one apply.
 
 Checked as strictly as if somebody else had written it: nothing but names below the root, and names of files
 beside them, can be in it.
@@ -20,7 +20,7 @@ __all__ = [
     "DirectoryEntry",
     "Entry",
     "FileEntry",
-    "Manifest",
+    "JournalManifest",
     "ModeEntry",
     "MoveEntry",
     "Packed",
@@ -145,7 +145,7 @@ class ModeEntry(_Entry):
 Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | ModeEntry
 
 
-class Manifest(_Entry):
+class JournalManifest(_Entry):
     """What one apply was about to change, written before it did."""
 
     version: Literal[1] = 1

@@ -1,4 +1,4 @@
-"""Going back through the journal, in memory, from what stands now.
+"""Plan of a rollback: back through the journal, in memory, from what files and buffers hold now.
 
 What stands there is what was written: what was there before comes back. It is what was there before: nothing
 to do. Else a person, or another run, changed it since: their changes go on top of what was there before, as
@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import NotText, OutsideRoot
+from tideate_core.workspace.changes import merge_bytes, merge_text
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import ABSENT, FileImage, text_digest
-from tideate_core.workspace.images import file_before, image, kept_text, text_before, took_buffer
-from tideate_core.workspace.journal import BufferEntry, FileEntry
-from tideate_core.workspace.merging import merge_bytes, merge_text
-from tideate_core.workspace.standing import Standing
-from tideate_core.workspace.traces import Traces, states_of, text_state
+from tideate_core.workspace.journal_manifest import BufferEntry, FileEntry
+from tideate_core.workspace.rollback_notes import RollbackNotes, states_of, text_state
+from tideate_core.workspace.rollback_state import RollbackState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from tideate_core.workspace.buffers import BufferText
     from tideate_core.workspace.journal import Record
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.unwound import Unwound
+    from tideate_core.workspace.rollback_state import RollbackPlan
 
-__all__ = ["buffer_entries", "unwind"]
+__all__ = ["buffer_entries", "plan_rollback"]
 
 _EDITED = "changed where the run wrote"
 _CHANGED = "changed since"
@@ -44,13 +43,13 @@ def buffer_entries(records: Sequence[Record]) -> list[BufferEntry]:
     ]
 
 
-def unwind(
+def plan_rollback(
     root: Root,
     records: Sequence[Record],
     loaded: Mapping[BufferEntry | Path, BufferText] | None,
     *,
     whole: Collection[str] = (),
-) -> Unwound:
+) -> RollbackPlan:
     """Find what every file and buffer of the records has to become; nothing is written.
 
     :param loaded: the buffers that are still there, also of files that were changed on disk; None leaves
@@ -58,120 +57,120 @@ def unwind(
     :param whole: names of what is not merged.
     :raises WorkspaceError: something cannot be read, or the journal is damaged.
     """
-    unwinding = _Unwinding(Standing(root, loaded or {}), whole)
+    planner = _Planner(RollbackState(root, loaded or {}), whole)
     for record in reversed(records):
         for entry in reversed(record.manifest.entries):
             if isinstance(entry, FileEntry):
-                unwinding.file(record, entry)
+                planner.plan_file(record, entry)
             elif isinstance(entry, BufferEntry) and loaded is not None:
-                unwinding.buffer(record, entry)
-    return unwinding.standing.result()
+                planner.plan_buffer(record, entry)
+    return planner.state.plan()
 
 
-class _Unwinding:
-    def __init__(self, standing: Standing, whole: Collection[str]) -> None:
-        self.standing = standing
+class _Planner:
+    def __init__(self, state: RollbackState, whole: Collection[str]) -> None:
+        self.state = state
         self._whole = whole
-        self._traces = Traces()
+        self._notes = RollbackNotes()
 
-    def file(self, record: Record, entry: FileEntry) -> None:
-        standing = self.standing
-        path = standing.at(entry.path)
-        origin = standing.at(entry.moved_from) if entry.moved_from else None
-        if path is None or standing.is_stopped(path):
+    def plan_file(self, record: Record, entry: FileEntry) -> None:
+        state = self.state
+        path = state.path_of(entry.path)
+        origin = state.path_of(entry.moved_from) if entry.moved_from else None
+        if path is None or state.is_left(path):
             return
         if origin is not None:
-            standing.tie(path, origin)
-        standing.temps[path] = entry.temp
-        now = standing.look(path)
+            state.tie(path, origin)
+        state.temps[path] = entry.temp
+        now = state.image_at(path)
         if now.state.holds_same_as(entry.after):
             # the mode of a file that still stands may be the person's choice since
             mode = now.state.mode if now.state.kind == "file" else entry.before.mode
-            standing.become(path, FileImage(replace(entry.before, mode=mode), image(record, entry)))
-        elif (merged := self._traces.merged(record, entry.path, states_of(now))) is not None:
-            standing.undone_before(path, merged=merged)
+            state.set_image(path, FileImage(replace(entry.before, mode=mode), record.file_before(entry)))
+        elif (merged := self._notes.merged(record, entry.path, states_of(now))) is not None:
+            state.note_earlier_rollback(path, merged=merged)
         elif not now.state.holds_same_as(entry.before):
             self._changed_file(record, entry, path, origin, now)
-        if number := standing.number_at(path):
+        if number := state.number_at(path):
             self._loaded_file(record, entry, path, number)
-        standing.mark(record, entry.path, path)
+        state.note_rollback(record, entry.path, path)
 
     def _changed_file(
         self, record: Record, entry: FileEntry, path: Path, origin: Path | None, now: FileImage
     ) -> None:
-        stop = self.standing.stop
+        leave = self.state.leave
         if now.state.kind == "absent":
-            stop(path, entry.path, _GONE)
+            leave(path, entry.path, _GONE)
         elif now.state.kind != "file" or entry.after.kind != "file":
-            stop(path, entry.path, _ANEW)
+            leave(path, entry.path, _ANEW)
         elif origin is not None:
             self._moved_file(record, entry, path, origin, now)
         elif entry.before.kind == "absent":
-            stop(path, entry.path, _MADE)
+            leave(path, entry.path, _MADE)
         elif entry.before.kind != "file":
-            stop(path, entry.path, _ANEW)
+            leave(path, entry.path, _ANEW)
         else:
-            merged, why = self._merged(record, entry, entry.path, now.data, image(record, entry))
+            merged, why = self._merged(record, entry, entry.path, now.data, record.file_before(entry))
             if merged is None:
-                stop(path, entry.path, why)
+                leave(path, entry.path, why)
             else:
-                self.standing.become(path, FileImage.of_file(merged, now.state.mode), merged=True)
+                self.state.set_image(path, FileImage.of_file(merged, now.state.mode), merged=True)
 
     def _moved_file(self, record: Record, entry: FileEntry, path: Path, origin: Path, now: FileImage) -> None:
-        """Take what was changed in a moved file back to where it came from."""
+        """Move a file that was changed since back to where it came from."""
         from_entry = next(
             other
             for other in record.manifest.entries
             if isinstance(other, FileEntry) and other.path == entry.moved_from
         )
-        before = image(record, from_entry)
+        before = record.file_before(from_entry)
         merged, why = self._merged(record, entry, entry.path, now.data, before)
-        there = self.standing.look(origin)
+        there = self.state.image_at(origin)
         if merged is None:
-            self.standing.stop(path, entry.path, why)
+            self.state.leave(path, entry.path, why)
         elif there.state.kind != "file" or there.data not in (before, merged):
-            self.standing.stop(origin, from_entry.path, _ANEW)
+            self.state.leave(origin, from_entry.path, _ANEW)
         else:
-            self.standing.become(origin, FileImage.of_file(merged, there.state.mode), merged=True)
-            self.standing.become(path, FileImage(ABSENT))
+            self.state.set_image(origin, FileImage.of_file(merged, there.state.mode), merged=True)
+            self.state.set_image(path, FileImage(ABSENT))
 
     def _merged(
         self, record: Record, entry: FileEntry, name: str, now: bytes, before: bytes
     ) -> tuple[bytes | None, str]:
-        base = None if name in self._whole else record.after(entry)
+        base = None if name in self._whole else record.file_after(entry)
         if base is None:
             return None, _CHANGED
         return merge_bytes(base, now, before), _EDITED
 
     def _loaded_file(self, record: Record, entry: FileEntry, path: Path, number: int) -> None:
-        """Take the change of a file out of its buffer, too, where the editor would not load it again."""
-        standing = self.standing
-        if not standing.is_own(number) or entry.after.kind != "file":
+        """Roll the change of a file back in its buffer, too, where the editor would not load it again."""
+        state = self.state
+        if not state.is_own(number) or entry.after.kind != "file":
             return
         if entry.moved_from:
-            if standing.is_modified(number) and not took_buffer(record, entry):
-                standing.stop(path, entry.path, "unsaved changes")
+            if state.is_modified(number) and not record.moves_buffer(entry):
+                state.leave(path, entry.path, "unsaved changes")
             return
         if entry.before.kind != "file":
-            standing.stop(number, entry.path, f"{_MADE}, unsaved")
+            state.leave(number, entry.path, f"{_MADE}, unsaved")
             return
-        after = record.after(entry)
+        after = record.file_after(entry)
         try:
-            texts = [Document.decode(data or b"").text for data in (after, image(record, entry))]
+            texts = [Document.decode(data or b"").text for data in (after, record.file_before(entry))]
         except NotText:
             after = None
         if after is None:
-            standing.stop(number, entry.path, "unsaved changes")
+            state.leave(number, entry.path, "unsaved changes")
             return
-        standing.tie(path, number)
+        state.tie(path, number)
         self._buffer_text(record, entry.path, number, texts[0], texts[1])
-        standing.save(number, path)
+        state.save_buffer(number, path)
 
-    def buffer(self, record: Record, entry: BufferEntry) -> None:
-        before = text_before(record, entry)
-        number = self.standing.number_of(entry)
+    def plan_buffer(self, record: Record, entry: BufferEntry) -> None:
+        before = record.text_before(entry)
+        number = self.state.number_of(entry)
         if number is not None:
-            after = kept_text(record, entry)
+            after = record.text_after(entry)
             self._buffer_text(record, _name(entry, number), number, after, before, entry.after)
         if entry.path:
             self._file_of_buffer(record, entry, before, number)
@@ -179,40 +178,40 @@ class _Unwinding:
     def _buffer_text(
         self, record: Record, name: str, number: int, after: str | None, before: str, digest: str = ""
     ) -> None:
-        standing = self.standing
-        if standing.is_stopped(number):
+        state = self.state
+        if state.is_left(number):
             return
-        now, key = standing.texts[number], f"buffer {name}"
+        now, key = state.texts[number], f"buffer {name}"
         if text_digest(now) == (digest or text_digest(after or "")):
-            standing.texts[number] = before
-        elif (merged := self._traces.merged(record, key, [text_state(now)])) is not None:
-            standing.undone_before(number, merged=merged)
-        elif now != before and (now or standing.is_named(number)):
+            state.texts[number] = before
+        elif (merged := self._notes.merged(record, key, [text_state(now)])) is not None:
+            state.note_earlier_rollback(number, merged=merged)
+        elif now != before and (now or state.is_named(number)):
             after = None if name in self._whole else after
             kept = None if after is None else merge_text(after, now, before)
             if kept is None:
-                standing.stop(number, name, _CHANGED if after is None else _EDITED)
+                state.leave(number, name, _CHANGED if after is None else _EDITED)
             else:
-                standing.texts[number] = kept
-                standing.merged.add(number)
-        standing.mark(record, key, number)
+                state.texts[number] = kept
+                state.merged.add(number)
+        state.note_rollback(record, key, number)
 
     def _file_of_buffer(self, record: Record, entry: BufferEntry, before: str, number: int | None) -> None:
         """Restore the file of a buffer that was saved; unsaved, nothing of the edit is in it."""
-        standing = self.standing
+        state = self.state
         try:
-            path = standing.root.entry(entry.path)
+            path = state.root.entry(entry.path)
         except OutsideRoot:
             if number is None:
                 self._file_outside(entry)
             return
         if number is not None:
-            standing.tie(path, number)
-        if standing.is_stopped(path):
+            state.tie(path, number)
+        if state.is_left(path):
             return
-        now = standing.look(path)
-        if (merged := self._traces.merged(record, f"file {entry.path}", states_of(now))) is not None:
-            standing.undone_before(path, merged=merged)
+        now = state.image_at(path)
+        if (merged := self._notes.merged(record, f"file {entry.path}", states_of(now))) is not None:
+            state.note_earlier_rollback(path, merged=merged)
             return
         if now.state.kind != "file" or (entry.disk is not None and now.state.holds_same_as(entry.disk)):
             return
@@ -220,9 +219,9 @@ class _Unwinding:
             document = Document.decode(now.data)
         except NotText:
             if number is None:
-                standing.stop(path, entry.path, _CHANGED)
-            elif not standing.is_modified(number):
-                standing.save(number, path)
+                state.leave(path, entry.path, _CHANGED)
+            elif not state.is_modified(number):
+                state.save_buffer(number, path)
             return
         self._text_of_file(record, entry, path, document, before, number)
 
@@ -235,29 +234,29 @@ class _Unwinding:
         before: str,
         number: int | None,
     ) -> None:
-        standing = self.standing
-        mode = standing.look(path).state.mode
+        state = self.state
+        mode = state.image_at(path).state.mode
         if text_digest(document.text) == entry.after:
-            standing.become(path, file_before(record, entry, document, before, mode))
+            state.set_image(path, record.buffer_file_before(entry, document, before, mode))
         elif document.text == before or (
-            entry.disk is None and number is not None and standing.is_modified(number)
+            entry.disk is None and number is not None and state.is_modified(number)
         ):
             return  # or nobody knows whether it was ever saved
         else:
-            after = None if entry.path in self._whole else kept_text(record, entry)
+            after = None if entry.path in self._whole else record.text_after(entry)
             kept = None if after is None else merge_text(after, document.text, before)
             if kept is None:
-                standing.stop(path, entry.path, _CHANGED if after is None else _EDITED)
+                state.leave(path, entry.path, _CHANGED if after is None else _EDITED)
                 return
-            standing.become(path, FileImage.of_file(document.encode(kept), mode), merged=True)
-        standing.mark(record, f"file {entry.path}", path)
+            state.set_image(path, FileImage.of_file(document.encode(kept), mode), merged=True)
+        state.note_rollback(record, f"file {entry.path}", path)
         if number is not None:
-            standing.save(number, path)
+            state.save_buffer(number, path)
 
     def _file_outside(self, entry: BufferEntry) -> None:
         """Look at a file that is the person's to write."""
         path = Path(entry.moved_to or entry.path)
-        now = self.standing.look(path)
+        now = self.state.image_at(path)
         if now.state.kind == "absent":
             return
         try:
@@ -265,7 +264,7 @@ class _Unwinding:
                 return
         except NotText:
             pass
-        self.standing.stop(path, str(path), "outside the project")
+        self.state.leave(path, str(path), "outside the project")
 
 
 def _name(entry: BufferEntry, number: int) -> str:

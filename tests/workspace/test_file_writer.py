@@ -9,15 +9,15 @@ import pytest
 from tests.workspace.project import tree
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.files import put
-from tideate_core.workspace.verbatim import Verbatim
+from tideate_core.workspace.file_writer import FileWriter
+from tideate_core.workspace.files import write_image
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
 RUN = "0" * 32
-PUT = "tideate_core.workspace.commit.put"
+PUT = "tideate_core.workspace.transaction.write_image"
 
 
 def files(root: Path) -> dict[str, Any]:
@@ -45,10 +45,10 @@ def stopping(monkeypatch: pytest.MonkeyPatch, after: int, error: BaseException) 
     def put_some(*arguments: Any, **options: Any) -> None:
         nonlocal left
         if not left:
-            monkeypatch.setattr(PUT, put)
+            monkeypatch.setattr(PUT, write_image)
             raise error
         left -= 1
-        put(*arguments, **options)
+        write_image(*arguments, **options)
 
     monkeypatch.setattr(PUT, put_some)
 
@@ -61,7 +61,7 @@ async def test_a_move_that_ends_in_the_middle_is_none(
     before = files(full)
     stopping(monkeypatch, after, error)
     with pytest.raises((WorkspaceError, _Killed)):
-        await Verbatim(full).move("old", "new/place", execution_id=RUN)
+        await FileWriter(full).move("old", "new/place", execution_id=RUN)
     if isinstance(error, _Killed):
         await Workspace(full).rollback(RUN)
     assert files(full) == before
@@ -69,7 +69,7 @@ async def test_a_move_that_ends_in_the_middle_is_none(
 
 @pytest.mark.parametrize("name", ["../x", ".git/x", "a/.tideate/x", ".GIT", "/etc/x"])
 async def test_what_is_outside_or_private_is_not_written(root: Path, name: str) -> None:
-    verbatim = Verbatim(root)
+    verbatim = FileWriter(root)
     (root / "a.txt").write_text("a")
     before = files(root)
     works: list[Callable[[], Any]] = [
@@ -85,7 +85,7 @@ async def test_what_is_outside_or_private_is_not_written(root: Path, name: str) 
 
 
 async def test_what_it_says_is_what_it_did(root: Path) -> None:
-    verbatim = Verbatim(root)
+    verbatim = FileWriter(root)
     said = [await verbatim.write("a/b", data, execution_id=RUN) for data in (b"x", b"y", b"y")]
     assert said == ["created", "replaced", "unchanged"]
     assert [await verbatim.make_directory(name, execution_id=RUN) for name in ("a", "c/d")] == [False, True]

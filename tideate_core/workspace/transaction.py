@@ -1,4 +1,4 @@
-"""Writing a plan: journalled, buffers before files, all of it or nothing."""
+"""Transactions: a plan transaction whole or not at all, journalled first, buffers before files."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, Tid
 from tideate_core.project import held
 from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.buffers import BufferEdit
-from tideate_core.workspace.edits import diff_lines, lines_of
-from tideate_core.workspace.files import put, remove_directory, set_mode, text_digest
-from tideate_core.workspace.journal import (
+from tideate_core.workspace.changes import diff_lines, lines_of, rebase
+from tideate_core.workspace.files import remove_directory, set_mode, text_digest, write_image
+from tideate_core.workspace.journal import Images
+from tideate_core.workspace.journal_manifest import (
     BufferEntry,
     DirectoryEntry,
     FileEntry,
-    Images,
     ModeEntry,
     MoveEntry,
     RemovedEntry,
 )
-from tideate_core.workspace.rebasing import rebase
-from tideate_core.workspace.restoring import put_back
-from tideate_core.workspace.staging import onto
-from tideate_core.workspace.unwinding import unwind
+from tideate_core.workspace.rollback_files import roll_back_files
+from tideate_core.workspace.rollback_planner import plan_rollback
+from tideate_core.workspace.staging import buffer_operation
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from tideate_core.workspace.buffers import Buffers
-    from tideate_core.workspace.journal import Entry, Journal, Record
+    from tideate_core.workspace.journal import Journal, Record
+    from tideate_core.workspace.journal_manifest import Entry
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.staging import BufferOperation, FileOperation, Plan
+    from tideate_core.workspace.staging import BufferOperation, FileOperation, WritePlan
 
-__all__ = ["Committed", "Committer"]
+__all__ = ["Transaction", "Committer"]
 
 _ODD = "surrogatepass"
 _OWN = 0o300
@@ -45,8 +45,8 @@ MAX_REBASES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Committed:
-    """What was written, as far as it takes to put it back."""
+class Transaction:
+    """A plan that was committed, as far as it takes to revert it."""
 
     record: Record
     buffers: tuple[BufferOperation, ...]
@@ -56,7 +56,7 @@ class Committed:
 
 
 class Committer:
-    """Writes the plans of one workspace and puts them back.
+    """Commits the plans of one workspace, and reverts them.
 
     :param step: of the run, that writes.
     :param merges: what is written is kept, too, so that what changes it later can be told apart from it.
@@ -77,64 +77,66 @@ class Committer:
         self._step = step
         self._merges = merges
 
-    async def commit(self, plan: Plan, run: str) -> Committed:
+    async def commit(self, plan: WritePlan, run: str) -> Transaction:
         """Write everything, or raise and leave everything as it was.
 
         :raises EditConflict: a file or buffer changed where an edit goes.
         :raises WorkspaceError: a file cannot be written.
         """
-        committed = await self._change_buffers(plan, run)
+        transaction = await self._change_buffers(plan, run)
         begun: set[Path] = set()
         try:
             await asyncio.to_thread(_write, plan, begun)
-            await self._tell(plan.moves, [operation.path for operation in plan.files])
+            await self._notify_editor(plan.moves, [operation.path for operation in plan.files])
         except (OSError, TideateError) as error:
             untouched = {operation.path for operation in plan.files} - begun
-            await self._undo_after(error, committed, untouched)
+            await self._revert_after(error, transaction, untouched)
             raise
-        return committed
+        return transaction
 
-    async def put_back(self, committed: Committed, untouched: Collection[Path] = ()) -> None:
-        """Undo a commit, keeping what a person typed elsewhere in its buffers.
+    async def revert(self, transaction: Transaction, untouched: Collection[Path] = ()) -> None:
+        """Revert a transaction, keeping what a person typed elsewhere in its buffers.
 
         :param untouched: files that were not written yet.
         :raises RollbackConflict: something was changed where it was written; the rest is put back.
         """
         never_written = {self._root.relative(path) for path in untouched}
-        left = await self._put_back_buffers(committed)
-        conflicts = await self._put_back_files(committed.record, never_written)
+        left = await self._revert_buffers(transaction)
+        conflicts = await self._revert_files(transaction.record, never_written)
         left += [name for name in conflicts if name not in never_written]
         if left:
             raise RollbackConflict(
                 f"changed since they were written, so they were left as they are: {', '.join(left)}",
                 left,
             )
-        await asyncio.to_thread(self._journal.drop, committed.record)
+        await asyncio.to_thread(self._journal.drop, transaction.record)
 
-    async def _undo_after(self, error: Exception, committed: Committed, untouched: Collection[Path]) -> None:
+    async def _revert_after(
+        self, error: Exception, transaction: Transaction, untouched: Collection[Path]
+    ) -> None:
         try:
-            await self.put_back(committed, untouched)
+            await self.revert(transaction, untouched)
         except (OSError, TideateError) as failure:
-            run = committed.record.directory.parent.name
+            run = transaction.record.directory.parent.name
             raise WorkspaceError(
                 f"{error}. Not everything could be put back ({failure}); `tideate rollback {run}` tries again"
             ) from error
 
-    async def _change_buffers(self, plan: Plan, run: str) -> Committed:
+    async def _change_buffers(self, plan: WritePlan, run: str) -> Transaction:
         """Journal the plan and change its buffers, again for what a person typed in between."""
         for _ in range(MAX_REBASES + 1):
             record = await asyncio.to_thread(self._record, plan, run)
             rebased = tuple(file.name for file in plan.files if file.rebased)
-            committed = Committed(record, tuple(plan.buffers), tuple(plan.moves), rebased)
+            transaction = Transaction(record, tuple(plan.buffers), tuple(plan.moves), rebased)
             if self._buffers is None or not plan.buffers:
-                return committed
+                return transaction
             try:
                 changed = await self._buffers.replace([operation.edit for operation in plan.buffers])
                 if not changed:
-                    return committed
+                    return transaction
                 now = {buffer.number: buffer for buffer in changed}
                 plan.buffers = [
-                    onto(operation.change, now[operation.edit.number], operation.disk)
+                    buffer_operation(operation.change, now[operation.edit.number], operation.disk)
                     if operation.edit.number in now
                     else operation
                     for operation in plan.buffers
@@ -146,7 +148,7 @@ class Committer:
         names = ", ".join(operation.change.path or "the buffer" for operation in plan.buffers)
         raise EditConflict(f"{names} changed again and again while the edit was applied; nothing was written")
 
-    def _record(self, plan: Plan, run: str) -> Record:
+    def _record(self, plan: WritePlan, run: str) -> Record:
         relative = self._root.relative
         none = Images()
         entries: list[tuple[Entry, Images]] = [
@@ -173,7 +175,7 @@ class Committer:
             moved_from=None if file.moved_from is None else self._root.relative(file.moved_from),
         )
 
-    def _file_images(self, file: FileOperation, plan: Plan) -> Images:
+    def _file_images(self, file: FileOperation, plan: WritePlan) -> Images:
         """Keep what is written only where a merge may need it, and the record does not have it anyway."""
         has_it = any(file.after.state.holds_same_as(other.before.state) for other in plan.files)
         kept = self._merges and file.after.state.kind == "file" and not has_it
@@ -195,7 +197,7 @@ class Committer:
             disk=None if buffer.disk is None else buffer.disk.state,
         )
 
-    async def _tell(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
+    async def _notify_editor(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
         if self._buffers is None:
             return
         for old, new in moves:
@@ -203,15 +205,15 @@ class Committer:
         if paths:
             await self._buffers.changed_on_disk(paths)
 
-    async def _put_back_buffers(self, committed: Committed) -> list[str]:
+    async def _revert_buffers(self, transaction: Transaction) -> list[str]:
         return [
             operation.change.path or f"buffer {operation.edit.number}"
-            for operation in committed.buffers
-            if not await self._put_back_buffer(operation)
+            for operation in transaction.buffers
+            if not await self._revert_buffer(operation)
         ]
 
-    async def _put_back_buffer(self, operation: BufferOperation) -> bool:
-        """Undo one buffer's edit; False if a line of it was changed since."""
+    async def _revert_buffer(self, operation: BufferOperation) -> bool:
+        """Revert one buffer's edit; False if a line of it was changed since."""
         if self._buffers is None:
             return True
         back = diff_lines(lines_of(operation.after), lines_of(operation.before))
@@ -227,16 +229,16 @@ class Committer:
                 return True
         return False
 
-    async def _put_back_files(self, record: Record, untouched: Collection[str]) -> list[str]:
-        unwound = await asyncio.to_thread(unwind, self._root, [record], None, whole=untouched)
-        await asyncio.to_thread(put_back, self._root, [record], unwound.files)
+    async def _revert_files(self, record: Record, untouched: Collection[str]) -> list[str]:
+        plan = await asyncio.to_thread(plan_rollback, self._root, [record], None, whole=untouched)
+        await asyncio.to_thread(roll_back_files, self._root, [record], plan.files)
         moves = [
             (self._root.entry(entry.new), self._root.entry(entry.old))
             for entry in record.manifest.entries
             if isinstance(entry, MoveEntry)
         ]
-        await self._tell(moves, [file.path for file in unwound.files])
-        return unwound.conflicts
+        await self._notify_editor(moves, [file.path for file in plan.files])
+        return plan.conflicts
 
 
 def _buffer_images(buffer: BufferOperation) -> Images:
@@ -247,7 +249,7 @@ def _buffer_images(buffer: BufferOperation) -> Images:
     )
 
 
-def _write(plan: Plan, begun: set[Path]) -> None:
+def _write(plan: WritePlan, begun: set[Path]) -> None:
     try:
         for item in plan.modes:
             if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
@@ -270,7 +272,7 @@ def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:
     for file in files:
         begun.add(file.path)
         try:
-            put(
+            write_image(
                 file.path,
                 file.after,
                 expected=file.before.state,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.project import TextFile, tree
-from tests.workspace.test_take_back import BY_HAND, LONG, NAME, WANTED, edit
+from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, edit
 from tideate_core.errors import OutsideRoot, RollbackConflict, WorkspaceError
-from tideate_core.workspace import FileChange, TakenBack, Workspace
+from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,11 +77,11 @@ async def test_a_saved_buffer_goes_back_with_its_file_byte_for_byte(
     await edited.save([NAME])
     if not loaded:
         del editor.buffers[number]
-    assert await edited.take_back("run") == TakenBack([NAME], [], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert tree(root) == before
     if loaded:
         assert (editor.text(number), editor.buffers[number].modified) == (LONG, False)
-    assert await edited.take_back("run") == TakenBack([NAME], [], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert tree(root) == before
 
 
@@ -106,10 +106,10 @@ async def test_what_is_typed_after_the_save_stays(
     types(editor, number, "line 20", "line 20\nmine, too")
     if saved:
         editor.saves(number)
-    assert await edited.take_back("run") == TakenBack([], [NAME], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert editor.text(number) == BY_HAND[:-1]
     assert long.text == BY_HAND
-    assert await edited.take_back("run") == TakenBack([], [NAME], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert (editor.text(number), long.text) == (BY_HAND[:-1], BY_HAND)
 
 
@@ -119,7 +119,7 @@ async def test_what_was_typed_before_the_run_and_saved_with_it_stays_saved(
     types(editor, number, *TYPED)
     await run(edited, number)
     await edited.save([NAME])
-    assert (await edited.take_back("run")).left == []
+    assert (await edited.rollback_best_effort("run")).left == []
     assert (editor.text(number), long.text) == (LONG.replace(*TYPED), LONG.replace(*TYPED) + "\n")
 
 
@@ -135,7 +135,7 @@ async def test_what_is_typed_where_the_run_wrote_leaves_buffer_and_file(
     before = tree(root)
     with pytest.raises(RollbackConflict, match=r"src/long\.py \(changed where the run wrote\)"):
         await edited.rollback("run")
-    assert await edited.take_back("run") == TakenBack([], [], [NAME])
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [], [NAME])
     assert (tree(root), editor.text(number)) == (before, WANTED.replace("five", "5"))
 
 
@@ -147,7 +147,7 @@ async def test_a_file_made_through_a_buffer_goes_when_it_was_saved(
     await edited.apply([FileChange("new.py", "create", None, "a\nb")], execution_id="run")
     await edited.save(["new.py"])
     assert (root / "new.py").exists()
-    await edited.take_back("run")
+    await edited.rollback_best_effort("run")
     assert (tree(root), editor.text(number)) == (before, "")
 
 
@@ -159,7 +159,7 @@ async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
     await edited.apply([move], execution_id="run")
     await edited.save(["lib/long.py"])
     assert (root / "lib/long.py").read_text() == WANTED + "\n"
-    assert (await edited.take_back("run")).left == []
+    assert (await edited.rollback_best_effort("run")).left == []
     assert tree(root) == before
     assert (editor.buffers[number].path, editor.text(number)) == (str(long.path), LONG)
 
@@ -176,7 +176,7 @@ async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_b
     assert editor.text(number) == again
     if saved:
         await edited.save([NAME])
-    assert await edited.take_back("run") == TakenBack([NAME], [], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert (tree(root), editor.text(number)) == (before, LONG)
 
 
@@ -187,7 +187,7 @@ async def test_a_buffer_that_was_closed_after_it_was_typed_in_is_merged_on_disk(
     types(editor, number, *TYPED)
     await edited.save([NAME])
     del editor.buffers[number]
-    assert await edited.take_back("run") == TakenBack([], [NAME], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert long.text == LONG.replace(*TYPED) + "\n"
 
 
@@ -199,9 +199,9 @@ async def test_a_buffer_that_cannot_be_saved_is_said_and_the_next_try_goes_on(
     await edited.save([NAME])
     editor.unwritable.add(number)
     with pytest.raises(WorkspaceError, match="cannot be saved"):
-        await edited.take_back("run")
+        await edited.rollback_best_effort("run")
     editor.unwritable.clear()
-    assert await edited.take_back("run") == TakenBack([NAME], [], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert tree(root) == before
 
 
@@ -213,7 +213,7 @@ async def test_a_file_that_got_the_runs_text_behind_an_unmodified_buffer_goes_ba
     editor.types(number, LONG)
     editor.saves(number)
     long.write(WANTED + "\n")
-    assert await edited.take_back("run") == TakenBack([NAME], [], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert (tree(root), editor.text(number)) == (before, LONG)
 
 
@@ -229,7 +229,7 @@ async def test_a_person_who_types_while_it_is_restored_loses_nothing(
             editor.types(number, editor.text(number) + "\nmore")
 
     editor.before_replace = type_on
-    assert await edited.take_back("run") == TakenBack([], [NAME], [])
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert (editor.text(number), long.text) == (LONG + "\nmore\nmore", LONG + "\nmore\nmore\n")
 
 

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workspace.project import TextFile, tree
-from tests.workspace.test_apply import EVERYTHING, GOOD
-from tests.workspace.test_merging import PERSONS, edited_by_hand
+from tests.workspace.test_changes_merging import PERSONS, edited_by_hand
+from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import RollbackConflict, WorkspaceError
-from tideate_core.workspace import FileChange, TakenBack, Workspace, files, restoring
+from tideate_core.workspace import FileChange, RollbackResult, Workspace, files, rollback_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ async def test_what_a_person_changed_elsewhere_in_a_file_stays(
 ) -> None:
     await workspace.apply([edit(NAME, LONG, WANTED), *EVERYTHING], execution_id="run")
     change_by_hand(long)
-    done = await workspace.take_back("run")
+    done = await workspace.rollback_best_effort("run")
     assert long.text == BY_HAND
     assert (done.merged, done.left) == ([NAME], [])
     assert sorted(done.restored) == ["bin/run", "deep/er/new.py", "logo.png", "run.sh", "src/one.py"]
@@ -76,11 +76,11 @@ async def test_what_was_changed_where_the_run_wrote_is_left_and_said(
     (root / "deep/er/new.py").write_text("x = 1\ny = 2\nmine = 3\n")
     (root / "bin/run").unlink()
     before = tree(root)
-    done = await workspace.take_back("run")
+    done = await workspace.rollback_best_effort("run")
     assert sorted(done.left) == ["deep/er/new.py", NAME]
     assert sorted(done.restored) == ["logo.png", "run.sh", "src/one.py"]
     assert {name: tree(root)[name] for name in done.left} == {name: before[name] for name in done.left}
-    assert await workspace.take_back("run") == done
+    assert await workspace.rollback_best_effort("run") == done
 
 
 async def test_a_file_is_taken_back_through_all_applies_or_left_whole(
@@ -91,10 +91,10 @@ async def test_a_file_is_taken_back_through_all_applies_or_left_whole(
     await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
     await workspace.apply([edit(NAME, WANTED, second)], execution_id="run")
     long.write(second.replace("five", "5"))
-    done = await workspace.take_back("run")
-    assert (done, long.text) == (TakenBack([], [], [NAME]), second.replace("five", "5"))
+    done = await workspace.rollback_best_effort("run")
+    assert (done, long.text) == (RollbackResult([], [], [NAME]), second.replace("five", "5"))
     long.write(second.replace("line 1\n", "mine\n"))
-    assert await workspace.take_back("run") == TakenBack([], [NAME], [])
+    assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert long.text == LONG.replace("line 1\n", "mine\n")
 
 
@@ -103,7 +103,7 @@ async def test_what_a_person_changed_between_two_applies_stays(workspace: Worksp
     change_by_hand(long)
     now = (await workspace.read(NAME)).text
     await workspace.apply([edit(NAME, now, now.replace("line 3", "three"))], execution_id="run")
-    assert await workspace.take_back("run") == TakenBack([], [NAME], [])
+    assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert long.text == BY_HAND
 
 
@@ -116,13 +116,13 @@ async def test_a_moved_file_goes_back_with_what_was_changed_in_it(
     await workspace.apply([move, picture], execution_id="run")
     change_by_hand(TextFile(root / "lib/long.py"))
     (root / "lib/logo.png").write_bytes(b"\x00mine")
-    done = await workspace.take_back("run")
+    done = await workspace.rollback_best_effort("run")
     assert sorted(done.merged) == ["logo.png", NAME]
     assert tree(root) == before | {
         NAME: ("file", 0o644, BY_HAND.encode()),
         "logo.png": ("file", before["logo.png"][1], b"\x00mine"),
     }
-    assert await workspace.take_back("run") == done
+    assert await workspace.rollback_best_effort("run") == done
 
 
 async def test_a_moved_file_stays_where_something_else_took_its_old_place(
@@ -131,7 +131,7 @@ async def test_a_moved_file_stays_where_something_else_took_its_old_place(
     await workspace.apply([EVERYTHING[3]], execution_id="run")
     (root / "run.sh").write_text("mine")
     before = tree(root)
-    done = await workspace.take_back("run")
+    done = await workspace.rollback_best_effort("run")
     assert (done.restored, done.merged, sorted(done.left)) == ([], [], ["bin/run", "run.sh"])
     assert tree(root) == before
 
@@ -142,7 +142,7 @@ async def test_links_modes_and_empty_directories_are_as_before(root: Path, works
     before = tree(root)
     changes = [*EVERYTHING, FileChange("alias", "delete", None, None)]
     await workspace.apply(changes, execution_id="run")
-    await workspace.take_back("run")
+    await workspace.rollback_best_effort("run")
     assert tree(root) == before
 
 
@@ -150,7 +150,7 @@ async def test_a_link_that_took_a_files_place_is_left(root: Path, workspace: Wor
     await workspace.apply([GOOD], execution_id="run")
     (root / "src" / "one.py").unlink()
     (root / "src" / "one.py").symlink_to("dos.txt")
-    assert (await workspace.take_back("run")).left == ["src/one.py"]
+    assert (await workspace.rollback_best_effort("run")).left == ["src/one.py"]
     assert (root / "src" / "one.py").is_symlink()
 
 
@@ -159,7 +159,7 @@ async def test_line_ends_and_a_missing_last_one_are_kept(root: Path, workspace: 
     dos.write_bytes(b"\xef\xbb\xbf" + LONG.replace("\n", "\r\n").encode())
     await workspace.apply([edit("dos.txt", LONG, WANTED)], execution_id="run")
     dos.write_bytes(dos.read_bytes().replace(b"line 10", b"mine"))
-    assert (await workspace.take_back("run")).merged == ["dos.txt"]
+    assert (await workspace.rollback_best_effort("run")).merged == ["dos.txt"]
     wanted = LONG.replace("line 10", "mine").replace("\n", "\r\n")
     assert dos.read_bytes() == b"\xef\xbb\xbf" + wanted.encode()
 
@@ -170,7 +170,7 @@ async def test_the_mode_that_a_person_gave_a_merged_file_is_kept(
     await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
     change_by_hand(long)
     long.path.chmod(0o640)
-    await workspace.take_back("run")
+    await workspace.rollback_best_effort("run")
     assert (long.text, long.path.stat().st_mode & 0o777) == (BY_HAND, 0o640)
 
 
@@ -179,11 +179,11 @@ async def test_what_was_merged_and_changed_again_is_not_taken_for_the_runs(
 ) -> None:
     await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
     change_by_hand(long)
-    await workspace.take_back("run")
+    await workspace.rollback_best_effort("run")
     await workspace.apply([edit(NAME, BY_HAND[:-1], "another run's")], execution_id="other")
-    await workspace.take_back("other")
+    await workspace.rollback_best_effort("other")
     assert long.text == BY_HAND
-    assert await workspace.take_back("run") == TakenBack([], [NAME], [])
+    assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
 
 
 def without_post_images(apply: Path) -> None:
@@ -214,13 +214,13 @@ async def test_without_what_was_written_nothing_is_merged_and_the_rest_is_restor
     before = long.text
     with pytest.raises(RollbackConflict, match=r"nothing was restored: src/long.py \(changed since\)"):
         await workspace.rollback("run")
-    assert await workspace.take_back("run") == TakenBack(["src/one.py"], [], [NAME])
+    assert await workspace.rollback_best_effort("run") == RollbackResult(["src/one.py"], [], [NAME])
     assert long.text == before
     assert "b = 2" in (root / "src/one.py").read_text()
 
 
 async def test_a_run_that_wrote_nothing_has_nothing_to_take_back(workspace: Workspace) -> None:
-    assert await workspace.take_back("never") == TakenBack([], [], [])
+    assert await workspace.rollback_best_effort("never") == RollbackResult([], [], [])
 
 
 async def test_runs_within_steps_are_taken_back_along_in_the_order_they_wrote(
@@ -229,7 +229,7 @@ async def test_runs_within_steps_are_taken_back_along_in_the_order_they_wrote(
     for run, after in {"outer": WANTED, "inner": WANTED.upper(), "outer2": "LINE 1\nlast"}.items():
         now = (await workspace.read(NAME)).text
         await workspace.apply([edit(NAME, now, after)], execution_id=run.rstrip("2"))
-    assert await workspace.take_back("outer", ["inner", "outer"]) == TakenBack([NAME], [], [])
+    assert await workspace.rollback_best_effort("outer", ["inner", "outer"]) == RollbackResult([NAME], [], [])
     assert long.text == LONG + "\n"
 
 
@@ -243,10 +243,10 @@ async def test_a_file_that_is_saved_in_the_last_moment_is_looked_at_again(
         if not saved:
             change_by_hand(long)
         saved.append(True)
-        files.put(*args, **named)  # type: ignore[arg-type]
+        files.write_image(*args, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(restoring, "put", save_first)
-    assert await workspace.take_back("run") == TakenBack([], [NAME], [])
+    monkeypatch.setattr(rollback_files, "write_image", save_first)
+    assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert (long.text, len(saved)) == (BY_HAND, 2)
 
 
@@ -263,16 +263,16 @@ async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
     def full(path: Path, *args: object, **named: object) -> None:
         if path == root / broken:
             raise OSError(28, "No space left on device")
-        files.put(path, *args, **named)  # type: ignore[arg-type]
+        files.write_image(path, *args, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(restoring, "put", full)
+        patch.setattr(rollback_files, "write_image", full)
         with pytest.raises(WorkspaceError, match="No space left"):
-            await workspace.take_back("run")
+            await workspace.rollback_best_effort("run")
     assert (root / broken).read_bytes() == stuck
     (other,) = before.keys() - {broken}
     assert (root / other).read_text() == before[other], "one file that cannot be written kept another from it"
-    assert await workspace.take_back("run") == TakenBack(["src/one.py"], [NAME], [])
+    assert await workspace.rollback_best_effort("run") == RollbackResult(["src/one.py"], [NAME], [])
     assert {NAME: long.text, "src/one.py": one.text} == before
 
 
@@ -287,14 +287,14 @@ async def test_the_only_copy_of_a_moved_file_is_never_removed(
     def full(path: Path, *args: object, **named: object) -> None:
         if path == long.path:
             raise OSError(28, "No space left on device")
-        files.put(path, *args, **named)  # type: ignore[arg-type]
+        files.write_image(path, *args, **named)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(restoring, "put", full)
+        patch.setattr(rollback_files, "write_image", full)
         with pytest.raises(WorkspaceError, match="No space left"):
-            await workspace.take_back("run")
+            await workspace.rollback_best_effort("run")
     assert there.text == BY_HAND, "the person's lines are nowhere"
-    await workspace.take_back("run")
+    await workspace.rollback_best_effort("run")
     assert long.text == BY_HAND
     assert not there.path.exists()
 
@@ -311,9 +311,9 @@ async def test_one_of_two_runs_that_write_a_file_at_once_is_taken_back_without_t
         *(workspace.apply([edit(NAME, LONG, text)], execution_id=run) for run, text in after.items())
     )
     assert long.text == after["first"].replace("line 15", "fifteen") + "\n"
-    assert (await workspace.take_back(names[0])).left == []
+    assert (await workspace.rollback_best_effort(names[0])).left == []
     assert long.text == after[names[1]] + "\n"
-    assert (await workspace.take_back(names[1])).left == []
+    assert (await workspace.rollback_best_effort(names[1])).left == []
     assert long.text == LONG + "\n"
     assert await workspace.rollback(names[0]) == []
 
@@ -328,9 +328,11 @@ def test_nobody_of_this_process_comes_between_the_look_at_a_file_and_its_replace
         held.append(files._replacing.locked())
 
     monkeypatch.setattr(files, "_refuse_changed", looked)
-    found, temp = files.snapshot(long.path), long.path.with_name("temp")
-    files.put(long.path, files.FileImage.of_file(b"new", 0o600), expected=found.state, temp=temp)
-    files.put(long.path, files.FileImage(files.ABSENT), expected=files.snapshot(long.path).state, temp=temp)
+    found, temp = files.read_image(long.path), long.path.with_name("temp")
+    files.write_image(long.path, files.FileImage.of_file(b"new", 0o600), expected=found.state, temp=temp)
+    files.write_image(
+        long.path, files.FileImage(files.ABSENT), expected=files.read_image(long.path).state, temp=temp
+    )
     assert held == [True, True]
     assert not files._replacing.locked()
 
@@ -340,9 +342,9 @@ async def test_a_run_that_another_wrote_over_is_left_until_that_is_taken_back(
 ) -> None:
     await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="first")
     await workspace.apply([edit(NAME, WANTED, WANTED.replace("five", "V"))], execution_id="second")
-    assert (await workspace.take_back("first")).left == [NAME]
-    await workspace.take_back("second")
-    assert await workspace.take_back("first") == TakenBack([NAME], [], [])
+    assert (await workspace.rollback_best_effort("first")).left == [NAME]
+    await workspace.rollback_best_effort("second")
+    assert await workspace.rollback_best_effort("first") == RollbackResult([NAME], [], [])
     assert long.text == LONG + "\n"
 
 
@@ -381,9 +383,9 @@ async def _take_back_of(
     lines, mine = edited_by_hand(path.read_bytes().decode().split(newline), places)
     by_hand = newline.join(lines).encode()
     path.write_bytes(by_hand)
-    done = await workspace.take_back("run")
+    done = await workspace.rollback_best_effort("run")
     now = path.read_bytes()
     assert [line for line in now.decode().split(newline) if line.startswith("mine")] == mine
     assert now == (by_hand if done.left else now if mine else before)
-    assert await workspace.take_back("run") == done
+    assert await workspace.rollback_best_effort("run") == done
     assert path.read_bytes() == now

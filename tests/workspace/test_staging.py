@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.project import TextFile, tree
-from tests.workspace.test_take_back import BY_HAND, LONG, NAME, WANTED, change_by_hand, edit
+from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand, edit
 from tideate_core.errors import EditConflict
-from tideate_core.workspace import FileChange, TakenBack, Workspace, commit
+from tideate_core.workspace import FileChange, RollbackResult, Workspace, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ async def test_what_was_saved_elsewhere_before_the_write_stays_and_is_told(
     change_by_hand(long)
     applied = await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
     assert (long.text, applied.rebased, applied.paths) == (BOTH, (NAME,), (NAME,))
-    assert await workspace.take_back("run") == TakenBack([NAME], [], [])
+    assert await workspace.rollback_best_effort("run") == RollbackResult([NAME], [], [])
     assert long.text == BY_HAND
 
 
@@ -48,14 +48,14 @@ async def test_a_files_own_style_is_kept(root: Path, workspace: Workspace) -> No
 async def test_what_was_saved_in_the_last_moment_stays_too(
     root: Path, private: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, times = commit._write_files, iter(range(2))
+    real, times = transaction._write_files, iter(range(2))
 
     def saved_meanwhile(operations: Sequence[FileOperation], begun: set[Path]) -> None:
         if (number := next(times, None)) is not None:
             long.change("line 10" if number == 0 else "line 20", f"mine {number}")
         real(operations, begun)
 
-    monkeypatch.setattr(commit, "_write_files", saved_meanwhile)
+    monkeypatch.setattr(transaction, "_write_files", saved_meanwhile)
     changes = [FileChange("new.txt", "create", None, "x"), edit(NAME, LONG, WANTED)]
     applied = await workspace.apply(changes, execution_id="run")
     assert long.text == WANTED.replace("line 10", "mine 0").replace("line 20", "mine 1") + "\n"
@@ -66,13 +66,13 @@ async def test_what_was_saved_in_the_last_moment_stays_too(
 async def test_a_file_that_never_rests_is_given_up_and_all_is_put_back(
     root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = commit._write_files
+    real = transaction._write_files
 
     def saved_again(operations: Sequence[FileOperation], begun: set[Path]) -> None:
         long.write(long.text + "more\n")
         real(operations, begun)
 
-    monkeypatch.setattr(commit, "_write_files", saved_again)
+    monkeypatch.setattr(transaction, "_write_files", saved_again)
     changes = [FileChange("new.txt", "create", None, "x"), edit(NAME, LONG, WANTED)]
     with pytest.raises(EditConflict, match="changed on disk meanwhile; nothing was written"):
         await workspace.apply(changes, execution_id="run")
@@ -100,7 +100,7 @@ async def test_a_file_that_was_changed_elsewhere_is_moved_with_that(
     move = FileChange(NAME, "move", LONG, after, move_to="lib/long.py")
     await workspace.apply([move], execution_id="run")
     assert TextFile(root / "lib/long.py").text == wanted
-    assert (await workspace.take_back("run")).left == []
+    assert (await workspace.rollback_best_effort("run")).left == []
     assert tree(root) == before
 
 

@@ -1,4 +1,4 @@
-"""What rollbacks made of files: where one was merged, its text alone does not tell that it was taken back.
+"""Notes of rollbacks beside the journal: a merged file's text alone does not tell of its rollback.
 
 A note beside each manifest, durable before the first file is restored. It only ever says of a content that a
 record's changes are not in it, so it stays true whatever happens afterwards.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import NotText, WorkspaceError
+from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import write_whole
-from tideate_core.workspace.documents import Document
+from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import text_digest
 
 if TYPE_CHECKING:
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Record
-    from tideate_core.workspace.unwound import Mark
 
-__all__ = ["Traces", "leave_traces", "states_of", "text_state"]
+__all__ = ["RollbackNote", "RollbackNotes", "states_of", "text_state", "write_notes"]
 
 _FILE: Final = "undone.json"
 
@@ -38,22 +38,29 @@ def text_state(text: str) -> str:
 def states_of(found: FileImage) -> tuple[str, ...]:
     """Return what a file is recognised by."""
     states = [f"{found.state.kind} {found.state.digest}"]
-    if found.state.kind == "file":
-        try:
-            states.append(text_state(Document.decode(found.data).text))
-        except NotText:
-            return tuple(states)
+    if found.state.kind == "file" and (text := text_of(found.data)) is not None:
+        states.append(text_state(text))
     return tuple(states)
 
 
-class Traces:
+@dataclass(frozen=True, slots=True)
+class RollbackNote:
+    """A file or buffer will be in one of these states once a record is undone in it."""
+
+    record: Record
+    key: str
+    states: tuple[str, ...]
+    merged: bool
+
+
+class RollbackNotes:
     """The notes of several records, read when they are needed."""
 
     def __init__(self) -> None:
         self._read: dict[Path, dict[str, Any]] = {}
 
     def merged(self, record: Record, key: str, states: Sequence[str]) -> bool | None:
-        """Whether something was merged when the record was undone; None where it was not undone."""
+        """Tell whether something was merged when the record was rolled back; None where it was not."""
         if record.directory not in self._read:
             self._read[record.directory] = _load(record.directory / _FILE)
         note = self._read[record.directory].get(key)
@@ -62,22 +69,22 @@ class Traces:
         return bool(note["merged"])
 
 
-def leave_traces(marks: Sequence[Mark]) -> None:
+def write_notes(notes: Sequence[RollbackNote]) -> None:
     """Write down what is about to be restored.
 
     :raises WorkspaceError: it cannot be written.
     """
-    of_records: dict[Path, list[Mark]] = {}
-    for mark in marks:
-        of_records.setdefault(mark.record.directory, []).append(mark)
+    of_records: dict[Path, list[RollbackNote]] = {}
+    for note in notes:
+        of_records.setdefault(note.record.directory, []).append(note)
     for directory, of_one in of_records.items():
-        notes = _load(directory / _FILE)
-        for mark in of_one:
-            known = notes.get(mark.key, {"states": []})["states"]
-            states = list(dict.fromkeys([*known, *mark.states]))
-            notes[mark.key] = {"states": states, "merged": mark.merged}
+        known = _load(directory / _FILE)
+        for note in of_one:
+            earlier = known.get(note.key, {"states": []})["states"]
+            states = list(dict.fromkeys([*earlier, *note.states]))
+            known[note.key] = {"states": states, "merged": note.merged}
         try:
-            write_whole(directory / _FILE, json.dumps(notes, separators=(",", ":")).encode())
+            write_whole(directory / _FILE, json.dumps(known, separators=(",", ":")).encode())
         except OSError as error:
             raise WorkspaceError(
                 f"{directory} cannot be written ({error.strerror}); nothing was restored"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.project import tree
-from tests.workspace.test_apply import EVERYTHING
+from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.errors import EditConflict, RollbackConflict
 from tideate_core.workspace import FileChange, Workspace
 
@@ -33,7 +33,7 @@ async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
     for _ in killed.ever_later("apply as a step", step=9):
         half_done += tree(root) != before
         again = Workspace(root, private=private)
-        await again.put_back_unfinished("run", [])
+        await again.rollback_unfinished_steps("run", [])
         assert tree(root) == before
         await again.of_step("write").apply(EVERYTHING, execution_id="run")
         after = tree(root)
@@ -50,7 +50,7 @@ async def test_putting_back_killed_at_any_moment_goes_on_where_it_stopped(
     before = tree(root)
     await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
     for _ in killed.ever_later("put back", step=13):
-        await workspace.put_back_unfinished("run", [])
+        await workspace.rollback_unfinished_steps("run", [])
         assert tree(root) == before
         await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
     assert tree(root) == before
@@ -60,7 +60,7 @@ async def test_what_finished_steps_and_others_wrote_stays(root: Path, workspace:
     await workspace.of_step("first").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
     await workspace.apply([FileChange("new.txt", "create", None, "kept")], execution_id="run")
     await workspace.of_step("second").apply([change("a = 2", "a = 3")], execution_id="run")
-    assert await workspace.put_back_unfinished("run", {"first"}) == [ONE]
+    assert await workspace.rollback_unfinished_steps("run", {"first"}) == [ONE]
     assert (root / ONE).read_text() == "a = 2\n"
     assert (root / "new.txt").exists()
 
@@ -69,9 +69,9 @@ async def test_items_of_a_step_are_put_back_each_for_itself(root: Path, workspac
     for step in ("each[0]", "each[1]", "whole[0]", "other"):
         change_of = FileChange(f"{step}.txt", "create", None, step)
         await workspace.of_step(step).apply([change_of], execution_id="run")
-    names = await workspace.put_back_unfinished("run", {"each[0]", "whole"}, only="each")
+    names = await workspace.rollback_unfinished_steps("run", {"each[0]", "whole"}, only="each")
     assert names == ["each[1].txt"]
-    assert await workspace.put_back_unfinished("run", {"each[0]", "whole"}) == ["other.txt"]
+    assert await workspace.rollback_unfinished_steps("run", {"each[0]", "whole"}) == ["other.txt"]
     assert (root / "each[0].txt").exists()
     assert (root / "whole[0].txt").exists()
 
@@ -84,7 +84,7 @@ async def test_what_a_finished_step_wrote_over_is_left_and_still_rolled_back(
     await workspace.of_step("first").apply(both, execution_id="run")
     await workspace.of_step("second").apply([change("a = 2", "a = 3")], execution_id="run")
     left: list[str] = []
-    names = await workspace.put_back_unfinished("run", {"second"}, on_left=left.append)
+    names = await workspace.rollback_unfinished_steps("run", {"second"}, on_left=left.append)
     assert (left, names) == ([ONE], ["new.txt"])
     assert (root / ONE).read_text() == "a = 3\n"
     await workspace.of_step("first").apply([change("a = 3", "a = 4")], execution_id="run")
@@ -94,14 +94,14 @@ async def test_what_a_finished_step_wrote_over_is_left_and_still_rolled_back(
 
 async def test_without_anything_unfinished_nothing_happens(root: Path, workspace: Workspace) -> None:
     before = tree(root)
-    assert await workspace.put_back_unfinished("run", []) == []
+    assert await workspace.rollback_unfinished_steps("run", []) == []
     assert tree(root) == before
 
 
 async def test_what_was_put_back_is_no_part_of_the_run_any_more(root: Path, workspace: Workspace) -> None:
     """Or a later rollback would take what the person did in between for a conflict."""
     await workspace.of_step("write").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
-    await workspace.put_back_unfinished("run", [])
+    await workspace.rollback_unfinished_steps("run", [])
     (root / ONE).write_text("the person's\n")
     await workspace.of_step("write").apply([change("the person's", "ours")], execution_id="run")
     assert await workspace.rollback("run") == [ONE]
@@ -115,7 +115,7 @@ async def test_what_the_person_changed_since_is_not_touched_and_told(
     await workspace.of_step("write").apply(wanted, execution_id="run")
     (root / ONE).write_text("the person's\n")
     with pytest.raises(RollbackConflict, match=r"unfinished step write .*src/one\.py.*tideate cancel run"):
-        await workspace.put_back_unfinished("run", [])
+        await workspace.rollback_unfinished_steps("run", [])
     assert (root / ONE).read_text() == "the person's\n"
     assert (root / "new.txt").exists()
 
@@ -125,7 +125,7 @@ async def test_a_buffer_of_an_editor_that_lives_is_put_back(
 ) -> None:
     number = editor.load(root / ONE, "a = 1")
     await edited.of_step("write").apply([change("a = 1", "a = 2", buffer=number)], execution_id="run")
-    await edited.put_back_unfinished("run", [])
+    await edited.rollback_unfinished_steps("run", [])
     assert editor.text(number) == "a = 1"
 
 
@@ -135,7 +135,7 @@ async def test_another_buffer_without_a_name_is_left_alone(edited: Workspace, ed
     unnamed = FileChange("", "modify", "old", "new", buffer=number)
     await edited.of_step("write").apply([unnamed], execution_id="run")
     editor.types(number, "what the person writes now")
-    assert await edited.put_back_unfinished("run", []) == []
+    assert await edited.rollback_unfinished_steps("run", []) == []
     assert editor.text(number) == "what the person writes now"
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.workspace.merging import merge_bytes, merge_text
+from tideate_core.workspace.changes import merge_bytes, merge_text
 
 BEFORE = "one\ntwo\nthree\nfour\nfive\nsix"
 WRITTEN = "one\ntwo\n3\nfour\nfive\nsix"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.killed import forget
 from tests.workspace.project import tree
-from tests.workspace.test_apply import EVERYTHING
+from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from tests.workspace.project import tree
 from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
-from tideate_core.workspace import FileChange, Workspace, commit, files
+from tideate_core.workspace import FileChange, Workspace, files, transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,13 +155,13 @@ async def test_an_error_in_the_middle_puts_everything_back(
 async def test_a_file_saved_in_the_last_moment_is_not_overwritten(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = commit._write_files
+    real = transaction._write_files
 
     def saved_meanwhile(operations: Sequence[FileOperation], begun: set[Path]) -> None:
         (root / "src" / "one.py").write_text("saved")
         real(operations, begun)
 
-    monkeypatch.setattr(commit, "_write_files", saved_meanwhile)
+    monkeypatch.setattr(transaction, "_write_files", saved_meanwhile)
     before = tree(root)
     with pytest.raises(EditConflict, match=r"src/one.py: it changed on disk"):
         await workspace.apply([EVERYTHING[1], GOOD], execution_id="run")
@@ -210,14 +210,14 @@ async def test_a_cancelled_write_is_put_back_before_the_cancellation_goes_on(
 ) -> None:
     before = tree(root)
     loop = asyncio.get_running_loop()
-    real = files.put
+    real = files.write_image
     task: asyncio.Task[object]
 
     def cancel_while_writing(*args: object, **named: object) -> None:
         loop.call_soon_threadsafe(task.cancel)
         real(*args, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(commit, "put", cancel_while_writing)
+    monkeypatch.setattr(transaction, "write_image", cancel_while_writing)
     task = asyncio.ensure_future(workspace.apply(EVERYTHING, execution_id="run"))
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -257,7 +257,7 @@ async def test_the_journal_is_durable_before_the_first_write_and_each_write_afte
     root: Path, private: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log: list[str] = []
-    fsync, put = os.fsync, files.put
+    fsync, put = os.fsync, files.write_image
 
     def logged_fsync(handle: int) -> None:
         fsync(handle)
@@ -268,7 +268,7 @@ async def test_the_journal_is_durable_before_the_first_write_and_each_write_afte
         put(path, *args, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "fsync", logged_fsync)
-    monkeypatch.setattr(commit, "put", logged_put)
+    monkeypatch.setattr(transaction, "write_image", logged_put)
     await workspace.apply([GOOD], execution_id="run")
     apply = private / "journal" / "run" / "0001"
     made = [apply / "before", apply / "manifest.json.new", apply, *list(apply.parents)[:3]]

@@ -1,4 +1,4 @@
-"""Writing what has to come back: files, directories, permissions."""
+"""Files, directories and permissions written back by a rollback."""
 
 from __future__ import annotations
 
@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.project import held
-from tideate_core.workspace.files import put, remove_directory, set_mode
-from tideate_core.workspace.journal import DirectoryEntry, FileEntry, ModeEntry, MoveEntry, RemovedEntry
+from tideate_core.workspace.files import remove_directory, set_mode, write_image
+from tideate_core.workspace.journal_manifest import (
+    DirectoryEntry,
+    FileEntry,
+    ModeEntry,
+    MoveEntry,
+    RemovedEntry,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -19,13 +25,13 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.journal import Record
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.unwound import Restore
+    from tideate_core.workspace.rollback_state import FileRollback
 
-__all__ = ["put_back"]
+__all__ = ["roll_back_files"]
 
 
-def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) -> None:
-    """Write what was found by `unwind`; directories and permissions go back, too, and nothing is left beside.
+def roll_back_files(root: Root, records: Sequence[Record], files: Iterable[FileRollback]) -> None:
+    """Write what was planned; directories and permissions go back, too, and nothing is left beside.
 
     One file that cannot be restored keeps no other from it, but for what was moved and for removals: what
     stands there may be the only copy of what could not be written.
@@ -42,7 +48,7 @@ def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) ->
         if failure is not None and (_is_removal(file) or file.path in moved):
             continue
         try:
-            put(file.path, file.wanted, expected=file.expected, temp=file.temp)
+            write_image(file.path, file.wanted, expected=file.expected, temp=file.temp)
         except (OSError, EditConflict) as error:
             failure = failure or error
     if failure is not None:
@@ -51,7 +57,7 @@ def put_back(root: Root, records: Sequence[Record], files: Iterable[Restore]) ->
     _modes(root, records)  # of files that were written just now
 
 
-def _is_removal(file: Restore) -> bool:
+def _is_removal(file: FileRollback) -> bool:
     return file.wanted.state.kind == "absent"
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from tests.workspace.killed import forget
 from tests.workspace.project import TextFile, tree
-from tests.workspace.test_apply import EVERYTHING
-from tests.workspace.test_take_back import LONG, NAME, WANTED, change_by_hand, edit
-from tideate_core.workspace import FileChange, TakenBack, Workspace
+from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, change_by_hand, edit
+from tests.workspace.test_transaction import EVERYTHING
+from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ async def test_killed_at_any_moment_it_comes_to_the_same_end(
     modes = {name: mode for name, (kind, mode, _) in tree(root).items() if kind == "file"}
     await written(root, private)
     begun = tree(root)
-    done = await Workspace(root, private=private).take_back("run")
+    done = await Workspace(root, private=private).rollback_best_effort("run")
     end = tree(root)
     assert (sorted(done.merged), done.left) == ([NAME, MOVED], ["src/one.py"])
     half_done = 0
@@ -72,11 +72,11 @@ async def test_killed_at_any_moment_it_comes_to_the_same_end(
         if not killed.at(moment, "take back"):
             break
         half_done += tree(root) not in (begun, end)
-        again = await Workspace(root, private=private).take_back("run")
+        again = await Workspace(root, private=private).rollback_best_effort("run")
         assert tree(root) == end
         assert told(again) == told(done)
     assert half_done > 3
 
 
-def told(done: TakenBack) -> tuple[list[str], list[str], list[str]]:
+def told(done: RollbackResult) -> tuple[list[str], list[str], list[str]]:
     return sorted(done.restored), sorted(done.merged), sorted(done.left)
