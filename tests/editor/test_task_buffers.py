@@ -308,7 +308,7 @@ def test_what_a_check_made_of_a_saved_buffer_goes_back_with_it(
     host.save(NAME)
     before = asyncio.run(manager.create("before the checks"))
     long.write(long.text + "# formatted\n")
-    since = asyncio.run(manager.since(before))
+    since = asyncio.run(manager.changes_since(before))
     assert host.do(host.workspace.of_step("verifying").record_outside_changes(since, execution_id="run")) == [
         NAME
     ]

@@ -12,7 +12,7 @@ import pytest
 from tideate_core.errors import WorkspaceError
 from tideate_core.mentions import git as contexts_git
 from tideate_core.mentions.git import read_changes
-from tideate_core.snapshots.ignored import Question
+from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.workspace import Workspace
 from tideate_core.workspace.git import git_environment
 
@@ -186,7 +186,7 @@ async def listed(root: Path) -> list[str]:
 
 
 async def ignored(root: Path) -> list[str]:
-    with Question(root) as question:
+    with IgnoreQuery(root) as question:
         found = question.answer()
     assert found.files == {"a.log"}  # git was asked, and answered
     return ["one.py"]

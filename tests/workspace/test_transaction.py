@@ -146,7 +146,7 @@ async def test_an_error_in_the_middle_puts_everything_back(
 ) -> None:
     before = tree(root)
     under_a_file = FileChange("deep/er/new.py/x", "create", None, "x")
-    with pytest.raises(WorkspaceError, match=r"new.py/x cannot be written: .*everything was put back"):
+    with pytest.raises(WorkspaceError, match=r"new.py/x cannot be written: .*everything was rolled back"):
         await workspace.apply([*EVERYTHING, under_a_file], execution_id="run")
     assert tree(root) == before
     assert "journal/run/0001" not in tree(private)

@@ -32,7 +32,7 @@ from tideate_core.snapshots import SnapshotLimits, SnapshotManager
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping
 
-    from tideate_core.snapshots import FileDiff, Restored, Snapshot
+    from tideate_core.snapshots import FileDiff, RestoreResult, Snapshot
 
 __all__ = ["RestoreOptions", "create", "delete", "diff", "ids", "list_snapshots", "restore"]
 
@@ -248,7 +248,7 @@ def _declined(options: RestoreOptions) -> int:
     return DECLINED
 
 
-def _tell_restored(done: Restored) -> None:
+def _tell_restored(done: RestoreResult) -> None:
     _tell_each("restored", map(label, done.written))
     _tell_each("deleted", map(label, done.deleted))
     _tell_each("left, made since", map(label, done.added))

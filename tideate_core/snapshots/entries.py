@@ -1,4 +1,4 @@
-"""What a snapshot knows of one path."""
+"""Entries of a snapshot: one path each, and what holds for paths."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
     hash: str
     """blake3 of a file's bytes, in hex; empty until they were read."""
     target: str
-    """Where a link points, as it is written there."""
+    """Target of a link, as it is written there."""
 
     def holds_same_as(self, other: Entry) -> bool:
         """Tell whether both are the same but for permissions."""

@@ -1,4 +1,4 @@
-"""What the newest snapshot saw of each directory: which names, and of each what changes when it is written.
+"""Listing of all directories at the newest snapshot: names, each with a stamp that changes on a write.
 
 What looks as it did is not read again. The file is a help and no part of a snapshot: lost or damaged, or made
 with other limits, it costs only that all is read once more.

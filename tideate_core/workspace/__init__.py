@@ -1,4 +1,4 @@
-"""Only writer of the person's files: transactions, journal, rollback, within a root."""
+"""Workspace: the only writer of the person's files; transactions, journal, rollback, paths, buffers."""
 
 from __future__ import annotations
 

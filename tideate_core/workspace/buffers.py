@@ -16,7 +16,7 @@ __all__ = ["BufferEdit", "BufferText", "Buffers"]
 
 @dataclass(frozen=True, slots=True)
 class BufferText:
-    """What a loaded buffer holds, saved or not."""
+    """Text of a loaded buffer, saved or not."""
 
     number: int
     tick: int

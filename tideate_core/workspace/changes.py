@@ -50,7 +50,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a run wants of one file or buffer.
+    """Change of one file or buffer that a run asks for.
 
     `before` and `after` are whole texts with ``\\n`` line ends (a buffer's own `fileformat` and last
     line end are not part of them); None where the file does not exist on that side.
@@ -79,7 +79,7 @@ class OutsideChanges:
     """Changes that something else than a run made; paths relative to the root."""
 
     files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
-    """What stood there before, and what does now: files and links."""
+    """Images before and now: of files and links."""
     modes: dict[str, tuple[int, int]] = field(default_factory=dict)
     """Permission bits before and now, of what stood there all the time."""
     made: list[str] = field(default_factory=list)
@@ -208,7 +208,7 @@ class _Movable:
 
     highest: Hunk
     last_end: int
-    """Where it ends at the lowest of them."""
+    """Its end at the lowest of them."""
 
     @classmethod
     def of(cls, hunk: Hunk, lines: Sequence[str]) -> _Movable:

@@ -41,14 +41,14 @@ __all__ = ["MOVED_BYTES", "MOVED_FILES", "FileWriter"]
 
 MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20
-"""How much is moved with a directory: all of it is kept in the journal."""
+"""Most that is moved with a directory: all of it is kept in the journal."""
 _NEW: Final = 0o755
 _WRITE_BITS: Final = 0o222
 
 
 @dataclass(slots=True)
 class _Found:
-    """What is in a directory that is moved."""
+    """Contents of a directory that is moved."""
 
     files: list[tuple[Path, FileImage]]
     directories: list[tuple[Path, int]]
@@ -56,7 +56,7 @@ class _Found:
 
 
 class FileWriter:
-    """Changes the files below a root; a rollback of the run undoes it.
+    """Changes files below a root; a rollback of the run undoes that.
 
     :param root: of a project, whose private directory has the journal.
     """
@@ -71,7 +71,7 @@ class FileWriter:
         :returns: ``created``, ``replaced`` or, where it held them before, ``unchanged``.
         :raises OutsideRoot: the path may not be written.
         :raises EditConflict: no file can be there, or it changed meanwhile; nothing was written.
-        :raises WorkspaceError: it cannot be written; everything was put back.
+        :raises WorkspaceError: it cannot be written; everything was rolled back.
         """
         found = await asyncio.to_thread(self._for_writing, path)
         before = found[1]
@@ -90,7 +90,7 @@ class FileWriter:
 
         :raises OutsideRoot: the path may not be written.
         :raises EditConflict: something else is there.
-        :raises WorkspaceError: it cannot be made; everything was put back.
+        :raises WorkspaceError: it cannot be made; everything was rolled back.
         """
         missing = await asyncio.to_thread(self._for_making, path)
         if missing:
@@ -102,7 +102,7 @@ class FileWriter:
 
         :raises OutsideRoot: one of the paths may not be written.
         :raises EditConflict: there is nothing to move, or something where it is to go.
-        :raises WorkspaceError: it is one that cannot be moved so that it could be taken back.
+        :raises WorkspaceError: it is one whose move could not be rolled back.
         """
         start, end = self._writable(source, follow=False), self._writable(target, follow=False)
         plan = await asyncio.to_thread(self._moving, start, end, source, target)
@@ -181,7 +181,7 @@ def _refuse_large(path: Path, name: str) -> None:
     size = path.lstat().st_size if os.path.lexists(path) else 0
     if size > MOVED_BYTES:
         raise WorkspaceError(
-            f"{name} has {size >> 20:,} MiB: all that is changed is kept, so that it can be taken back, and "
+            f"{name} has {size >> 20:,} MiB: all that is changed is kept for a rollback, and "
             f"at most {MOVED_BYTES >> 20} MiB at a time; a person has to do it"
         )
 
@@ -225,8 +225,8 @@ def _collect(top: Path, name: str) -> _Found:
             size += status.st_size
             if len(found.files) >= MOVED_FILES or size > MOVED_BYTES:
                 raise WorkspaceError(
-                    f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much to be "
-                    "taken back; a person has to move it"
+                    f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much for "
+                    "a rollback; a person has to move it"
                 )
             found.files.append((path, current_image(path, name)))
     found.directories.sort()

@@ -41,7 +41,7 @@ _replacing = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What stood at a path; two of the same kind and digest hold the same."""
+    """State of a path; two of the same kind and digest hold the same."""
 
     kind: Literal["absent", "file", "link", "other"]
     digest: str = ""
@@ -58,7 +58,7 @@ ABSENT = FileState("absent")
 
 @dataclass(frozen=True, slots=True)
 class FileImage:
-    """A state with what it takes to bring it back."""
+    """A state together with the bytes that bring it back."""
 
     state: FileState
     data: bytes = b""
@@ -98,7 +98,7 @@ def text_digest(text: str) -> str:
 
 
 def read_image(path: Path | str, directory: int | None = None) -> FileImage:
-    """Read what stands at a path without following it.
+    """Read the image of a path without following its last name.
 
     :param directory: descriptor that the path is relative to.
     :raises OSError: it stands there and cannot be read.
@@ -117,7 +117,7 @@ def read_image(path: Path | str, directory: int | None = None) -> FileImage:
 
 
 def read_image_nofollow(path: Path) -> FileImage:
-    """Read what stands at a resolved path; a link that somebody put on the way since is not followed.
+    """Read the image of a resolved path; a link that somebody put on the way since is not followed.
 
     :raises OSError: it stands there and cannot be read.
     """

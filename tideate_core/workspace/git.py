@@ -23,7 +23,7 @@ SAFE_GIT: Final = (
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "protocol.allow=never"),
     *("-c", "core.untrackedCache=false", "--no-pager", "--literal-pathspecs"),
 )
-"""What every command begins with. A diff has programs of its own, which its options keep from being run."""
+"""Beginning of every command. A diff has programs of its own, which its options keep from being run."""
 
 EXCLUDE_PRIVATE: Final = ("-x", ".tideate")
 """For `ls-files`, which then does not look in there: a pipe called `.gitignore` would hold it up for ever."""

@@ -23,11 +23,11 @@ from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import ABSENT, FileImage, holds, text_digest
 from tideate_core.workspace.journal_manifest import (
     BufferEntry,
+    CompressedImage,
     Entry,
     FileEntry,
     JournalManifest,
     MoveEntry,
-    Packed,
 )
 from tideate_core.workspace.paths import journal_directory
 
@@ -45,12 +45,12 @@ _NUMBER = re.compile(r"[0-9]{4,9}")
 _MAX_KEPT: Final = 4 * 1024 * 1024
 """Bytes of a text that is kept; of a larger one only the digest is known."""
 _WINDOW: Final = 1 << 15
-"""How much of the pre-image the compressor can look back at."""
+"""Bytes of the pre-image that the compressor can look back at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """What is kept for an entry."""
+    """Images that are kept for an entry."""
 
     before: bytes = b""
     after: bytes | None = None
@@ -61,7 +61,7 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One apply, as it was journalled."""
+    """Record of one apply in the journal."""
 
     directory: Path
     manifest: JournalManifest
@@ -138,7 +138,9 @@ class Record:
             return None
         return self._decompressed(entry.disk_kept, entry, entry.disk.digest)
 
-    def _decompressed(self, kept: Packed, entry: FileEntry | BufferEntry, digest: str) -> bytes | None:
+    def _decompressed(
+        self, kept: CompressedImage, entry: FileEntry | BufferEntry, digest: str
+    ) -> bytes | None:
         found = _decompress(self._read(kept.offset, kept.length), self._pre_image(entry))
         return found if found is not None and holds(found, digest) else None
 
@@ -185,7 +187,7 @@ class Journal:
                 fsync_directory(path)
         except OSError as error:
             raise WorkspaceError(
-                f"{place.parent} cannot be written ({error.strerror}); without it nothing could be taken "
+                f"{place.parent} cannot be written ({error.strerror}); without it nothing could be rolled "
                 "back, so nothing was changed"
             ) from error
         return Record(directory, manifest)
@@ -262,7 +264,7 @@ def _placed(entries: Sequence[Entry], images: Sequence[Images]) -> tuple[tuple[E
         for name, kept in (("kept", image.after), ("disk_kept", image.disk)):
             packed = None if kept is None else _compress(kept, image.before)
             if packed is not None:
-                where[name] = Packed(offset=len(data), length=len(packed))
+                where[name] = CompressedImage(offset=len(data), length=len(packed))
                 data += packed
         placed.append(entry.model_copy(update=where))
     return tuple(placed), bytes(data)

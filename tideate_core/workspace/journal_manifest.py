@@ -17,13 +17,13 @@ from tideate_core.workspace.paths import PROTECTED
 
 __all__ = [
     "BufferEntry",
+    "CompressedImage",
     "DirectoryEntry",
     "Entry",
     "FileEntry",
     "JournalManifest",
     "ModeEntry",
     "MoveEntry",
-    "Packed",
     "RemovedEntry",
 ]
 
@@ -67,15 +67,15 @@ class _Entry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Packed(_Entry):
-    """Where an image is that is kept besides the pre-image, packed on the ground of it."""
+class CompressedImage(_Entry):
+    """Place of an image that is kept besides the pre-image, compressed with that as dictionary."""
 
     offset: _Length
     length: _Length
 
 
 class FileEntry(_Entry):
-    """One path: what stood there and what will."""
+    """Change of one path: its state before and after."""
 
     kind: Literal["file"] = "file"
     path: _Path
@@ -85,15 +85,15 @@ class FileEntry(_Entry):
     """Name of the file beside it that is written first."""
     offset: _Length = 0
     length: _Length = 0
-    """Where the pre-image is."""
-    kept: Packed | None = None
+    """Place of the pre-image."""
+    kept: CompressedImage | None = None
     """The post-image of a text; None where it was not kept, or stands elsewhere in the record."""
     moved_from: _Path | None = None
     """Another entry's path: its file goes here."""
 
 
 class BufferEntry(_Entry):
-    """One buffer: digests of its text before and after, and the file of it that stood there before."""
+    """Change of one buffer: digests of its text before and after, and its file's state before."""
 
     kind: Literal["buffer"] = "buffer"
     path: Annotated[str, AfterValidator(_no_nul)]
@@ -104,10 +104,10 @@ class BufferEntry(_Entry):
     after: _Digest
     offset: _Length = 0
     length: _Length = 0
-    kept: Packed | None = None
+    kept: CompressedImage | None = None
     disk: _State | None = None
     """None where it is not known."""
-    disk_kept: Packed | None = None
+    disk_kept: CompressedImage | None = None
 
 
 class DirectoryEntry(_Entry):
@@ -146,7 +146,7 @@ Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | Mo
 
 
 class JournalManifest(_Entry):
-    """What one apply was about to change, written before it did."""
+    """Changes that one apply was about to make, written before it did."""
 
     version: Literal[1] = 1
     step: str | None = None

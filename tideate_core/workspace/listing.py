@@ -1,4 +1,4 @@
-"""The files of a project, as git sees them where there is git."""
+"""List a project's files, without those that git ignores."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _SHORT: Final = re.compile(r"(?P<stem>[a-z]{1,6})~\d+")
 _OURS: Final = ("git", "tideat")
 _HEAD: Final = "head"
 _REPOSITORY_PARTS: Final = ({_HEAD, "objects", "refs"}, {_HEAD, "commondir"})
-"""What makes a directory one, or a linked one, in lower case: some file systems ignore it."""
+"""Names that make a directory a repository, or a linked one, in lower case: some file systems ignore it."""
 _REPOSITORY_NAMES: Final = frozenset().union(*_REPOSITORY_PARTS)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Rollback", "RollbackResult", "written_by"]
 
 TRIES: Final = 5
-"""How often a run is looked at again whose files change while they are restored."""
+"""Number of times that a run is planned again whose files change while they are restored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class Rollback:
         if left := [name for name in conflicts if name not in unnamed]:
             steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
             raise RollbackConflict(
-                f"changed since the unfinished step {steps} wrote to them, so nothing was put back: "
+                f"changed since the unfinished step {steps} wrote to them, so nothing was rolled back: "
                 f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
                 f"again, or give the run up: `tideate cancel {execution_id}`"
             )

@@ -45,7 +45,7 @@ def states_of(found: FileImage) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class RollbackNote:
-    """A file or buffer will be in one of these states once a record is undone in it."""
+    """A file or buffer will be in one of these states once a record is rolled back in it."""
 
     record: Record
     key: str

@@ -46,7 +46,7 @@ class BufferSave:
     number: int
     path: Path
     wanted: FileImage
-    """What the file is to hold, byte for byte, if the buffer has no more than that."""
+    """Bytes that the file is to hold if the buffer has no more than that."""
     text: str
     """Of the buffer then."""
 
@@ -64,7 +64,7 @@ class RollbackPlan:
     merged: list[str] = field(default_factory=list)
     """Those of them in which there is something to keep."""
     before: dict[str, bool] = field(default_factory=dict)
-    """What an earlier rollback, finished or not, restored, and whether it kept something in it."""
+    """Names that an earlier rollback, finished or not, restored, and whether it merged them."""
     reasons: dict[str, str] = field(default_factory=dict)
     """Why something that was changed since cannot be restored."""
     left: list[str] = field(default_factory=list)

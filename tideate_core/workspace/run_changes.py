@@ -32,11 +32,11 @@ __all__ = ["AppliedChanges", "RunChanges"]
 
 @dataclass(frozen=True, slots=True)
 class AppliedChanges:
-    """What one `Workspace.apply` wrote."""
+    """Changes that one `Workspace.apply` wrote."""
 
     execution_id: str
     paths: tuple[str, ...]
-    """Where changes were made, in the order they were given; a moved file's is its new one."""
+    """Changed paths, in the order they were given; a moved file's is its new one."""
     rebased: tuple[str, ...] = ()
     """Of these, files and buffers that a person had changed elsewhere meanwhile."""
     transaction: Transaction | None = None

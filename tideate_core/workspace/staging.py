@@ -79,7 +79,7 @@ class BufferOperation:
     before: str
     after: str
     disk: FileImage | None
-    """What its file holds; None where that is not known."""
+    """Image of its file; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

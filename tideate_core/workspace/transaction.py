@@ -1,4 +1,4 @@
-"""Transactions: a plan transaction whole or not at all, journalled first, buffers before files."""
+"""Transactions: a plan committed whole or not at all, journalled first, buffers before files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _ODD = "surrogatepass"
 _OWN = 0o300
 """Permission of the owner to change a directory."""
 MAX_REBASES = 5
-"""How often an edit is moved over what a person types while it is applied."""
+"""Number of times that an edit is rebased over what a person types while it is applied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Committer:
         """Revert a transaction, keeping what a person typed elsewhere in its buffers.
 
         :param untouched: files that were not written yet.
-        :raises RollbackConflict: something was changed where it was written; the rest is put back.
+        :raises RollbackConflict: something was changed where it was written; the rest is reverted.
         """
         never_written = {self._root.relative(path) for path in untouched}
         left = await self._revert_buffers(transaction)
@@ -119,7 +119,8 @@ class Committer:
         except (OSError, TideateError) as failure:
             run = transaction.record.directory.parent.name
             raise WorkspaceError(
-                f"{error}. Not everything could be put back ({failure}); `tideate rollback {run}` tries again"
+                f"{error}. Not everything could be rolled back ({failure}); "
+                f"`tideate rollback {run}` tries again"
             ) from error
 
     async def _change_buffers(self, plan: WritePlan, run: str) -> Transaction:
@@ -264,7 +265,8 @@ def _write(plan: WritePlan, begun: set[Path]) -> None:
             set_mode(item.path, item.after)
     except OSError as error:
         raise WorkspaceError(
-            f"{error.filename or 'the project'} cannot be changed: {error.strerror}; everything was put back"
+            f"{error.filename or 'the project'} cannot be changed: {error.strerror}; "
+            "everything was rolled back"
         ) from error
 
 
@@ -284,5 +286,5 @@ def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:
             raise EditConflict(f"{file.name}: {error}; nothing was written") from error
         except OSError as error:
             raise WorkspaceError(
-                f"{file.name} cannot be written: {error.strerror}; everything was put back"
+                f"{file.name} cannot be written: {error.strerror}; everything was rolled back"
             ) from error

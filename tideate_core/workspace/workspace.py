@@ -49,7 +49,7 @@ class Source:
 
 
 class Workspace:
-    """Everything that a run reads and writes goes through here.
+    """Everything that a run reads and writes in a project goes through here.
 
     :param root: of the project; None where there is none, then only buffers can be changed.
     :param buffers: the editor's, None outside it.
@@ -89,7 +89,7 @@ class Workspace:
 
     @property
     def private(self) -> Path | None:
-        """Where the journal is kept; None for the project's own private directory."""
+        """Directory of the journal; None for the project's own private directory."""
         return self._private
 
     def has_journal(self, execution_id: str) -> bool:
@@ -147,11 +147,11 @@ class Workspace:
         Where a file is loaded in the editor its buffer is changed and not saved; an edit is moved over what
         the person typed or saved elsewhere in it. What stood there before is journalled first, so that
         `rollback` works even after the process was killed in here. If the task is cancelled while writing,
-        everything is put back before the cancellation goes on.
+        everything is rolled back before the cancellation goes on.
 
         :raises EditConflict: a file or buffer is not what a change was made for; nothing was written.
         :raises OutsideRoot: a path is outside the root or protected; nothing was written.
-        :raises WorkspaceError: a file cannot be written; everything was put back.
+        :raises WorkspaceError: a file cannot be written; everything was rolled back.
         """
         return await self._run_changes().apply(changes, execution_id)
 
@@ -170,7 +170,7 @@ class Workspace:
     async def revert(self, applied: AppliedChanges) -> None:
         """Revert one apply; what a person typed elsewhere in its buffers stays.
 
-        :raises RollbackConflict: a file or buffer was changed where it was written; the rest is undone.
+        :raises RollbackConflict: a file or buffer was changed where it was written; the rest is reverted.
         """
         await self._run_changes().revert(applied)
 
@@ -213,7 +213,7 @@ class Workspace:
         return sorted(names)
 
     async def rollback(self, execution_id: str) -> _Names:
-        """Undo all that a run wrote, also one whose process was killed while writing.
+        """Roll back all that a run wrote, also one whose process was killed while writing.
 
         What was changed since elsewhere in a file stays.
 
@@ -225,7 +225,7 @@ class Workspace:
         return [*done.restored, *done.merged]
 
     async def rollback_best_effort(self, execution_id: str, members: Sequence[str] = ()) -> RollbackResult:
-        """Undo what a run wrote as far as nobody changed it since where the run wrote.
+        """Roll back what a run wrote as far as nobody changed it since where the run wrote.
 
         Done again, also after the process was killed in here, it comes to the same end and tells the same.
 
@@ -242,7 +242,7 @@ class Workspace:
         only: str | None = None,
         on_left: Callable[[str], None] | None = None,
     ) -> _Names:
-        """Undo what steps of a run wrote that did not finish, so that they can start again.
+        """Roll back what steps of a run wrote that did not finish, so that they can start again.
 
         What was restored is no longer a part of the run: a rollback does not look at it.
 

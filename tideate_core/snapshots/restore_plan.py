@@ -1,4 +1,4 @@
-"""What a restore does: which paths go, which are written, which are left and why. Nothing is written here."""
+"""Plan of a restore: paths to delete, to write and to leave, each with the reason; nothing is written."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tideate_core.snapshots.comparing import Comparison, Tree
+    from tideate_core.snapshots.compare import Comparison, Tree
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Packs
 
-__all__ = ["Wanted", "clearing", "wanted", "writing"]
+__all__ = ["RestorePlan", "plan_removal", "plan_restore", "plan_writing"]
 
 _NEW = 0o755
 _IGNORED = "git ignores it, so it was not deleted"
 
 
 @dataclass(slots=True)
-class Wanted:
+class RestorePlan:
     """The paths of a restore."""
 
     written: list[tuple[Entry, Entry | None]] = field(default_factory=list)
-    """What is to stand there, and what does; directories, too."""
+    """Entries to be there, each with the present one; directories, too."""
     deleted: list[Entry] = field(default_factory=list)
     """Made since the snapshot."""
     cleared: list[Entry] = field(default_factory=list)
-    """What stands where something of another kind is to be."""
+    """Entries of another kind than the one to be there."""
     added: list[str] = field(default_factory=list)
     """Made since the snapshot, and kept."""
     left: dict[str, str] = field(default_factory=dict)
@@ -59,12 +59,12 @@ class Wanted:
         return list(dict.fromkeys(entry.path for entry in entries if entry.kind != "directory"))
 
 
-def wanted(found: Comparison, now: Tree, *, delete_added: bool) -> Wanted:
+def plan_restore(found: Comparison, now: Tree, *, delete_added: bool) -> RestorePlan:
     """Decide for every path that differs.
 
     :raises OutsideRoot: the snapshot names a path that is never written.
     """
-    result = Wanted(left=dict(found.left))
+    result = RestorePlan(left=dict(found.left))
     kept = _deletions(found.added, now, result, delete_added=delete_added)
     for was in found.deleted:
         result.written.append((was, None))
@@ -83,7 +83,7 @@ def wanted(found: Comparison, now: Tree, *, delete_added: bool) -> Wanted:
     return result
 
 
-def _deletions(added: list[Entry], now: Tree, result: Wanted, *, delete_added: bool) -> set[str]:
+def _deletions(added: list[Entry], now: Tree, result: RestorePlan, *, delete_added: bool) -> set[str]:
     """Sort out what was made since; returns the directories that have something in them that stays."""
     ignored = Below(now.ignored)
     stays = set(now.ignored) | set(now.skipped)
@@ -109,12 +109,12 @@ def _deletions(added: list[Entry], now: Tree, result: Wanted, *, delete_added: b
     return kept
 
 
-def clearing(root: Path, chosen: Wanted) -> WritePlan:
+def plan_removal(root: Path, restore: RestorePlan) -> WritePlan:
     """Return the operations that come first: what goes.
 
     :raises EditConflict: a file is another one by now.
     """
-    going = [*chosen.deleted, *chosen.cleared]
+    going = [*restore.deleted, *restore.cleared]
     plan = WritePlan(
         files=[
             _operation(root, entry, entry, FileImage(ABSENT)) for entry in going if entry.kind != "directory"
@@ -128,16 +128,16 @@ def clearing(root: Path, chosen: Wanted) -> WritePlan:
     return plan
 
 
-def writing(root: Path, chosen: Wanted, packs: Packs) -> WritePlan:
+def plan_writing(root: Path, restore: RestorePlan, packs: Packs) -> WritePlan:
     """Return the operations that follow: what is written.
 
     :raises EditConflict: a file is another one by now.
     :raises WorkspaceError: a content is damaged.
     """
     plan, directories = WritePlan(), list[ModeOperation]()
-    cleared = {entry.path for entry in chosen.cleared}
-    contents = _contents(packs, (was for was, _ in chosen.written))
-    for was, now in chosen.written:
+    cleared = {entry.path for entry in restore.cleared}
+    contents = _contents(packs, (was for was, _ in restore.written))
+    for was, now in restore.written:
         path, there = root / was.path, None if was.path in cleared else now
         if was.kind == "directory":
             if there is None:

@@ -13,8 +13,8 @@ from tests.workspace.project import Editor
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.project.open_directories import held
-from tideate_core.snapshots import SnapshotLimits, planning, restoring
-from tideate_core.snapshots.restoring import Restoring
+from tideate_core.snapshots import SnapshotLimits, restore, restore_plan
+from tideate_core.snapshots.restore import Restorer
 from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
@@ -234,14 +234,14 @@ async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_
 ) -> None:
     made = await snapshots.create("one")
     change_all(root)
-    real = planning.writing
+    real = restore_plan.plan_writing
 
     def writing(*values: object) -> object:
         plan = real(*values)  # type: ignore[arg-type]
         (root / "src" / "one.py").write_bytes(b"typed in the last moment\n")
         return plan
 
-    monkeypatch.setattr(restoring, "writing", writing)
+    monkeypatch.setattr(restore, "plan_writing", writing)
     before = looked_at(root)
     with pytest.raises(EditConflict):
         await snapshots.restore(made, delete_added=True)
@@ -270,7 +270,7 @@ async def test_a_restore_that_cannot_be_written_is_put_back_whole(
         real(source, target, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "replace", replace)
-    with pytest.raises(WorkspaceError, match="put back"):
+    with pytest.raises(WorkspaceError, match="rolled back"):
         await snapshots.restore(made, delete_added=True)
     assert looked_at(root) == before
     assert await SnapshotManager(root).recover() is None
@@ -334,7 +334,7 @@ async def test_the_journal_of_an_interrupted_restore_is_apart_from_those_of_runs
     made = await snapshots.create("one")
     change_all(root)
     before = looked_at(root)
-    monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)  # as if killed before the end
+    monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)  # as if killed before the end
     await snapshots.restore(made, delete_added=True)
     monkeypatch.undo()
     assert not (project_state(root) / "journal").exists()
@@ -352,7 +352,7 @@ async def test_putting_back_that_is_interrupted_itself_goes_on_where_it_stopped(
     change_all(root)
     (root / "bare").mkdir(mode=0o700)
     before = looked_at(root)
-    monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)
+    monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
     await snapshots.restore(made, delete_added=True)
 
     @contextmanager
@@ -377,7 +377,7 @@ async def test_what_was_changed_after_an_interrupted_restore_stays_and_is_said(
     made = await snapshots.create("one")
     change_all(root)
     before = looked_at(root)
-    monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)
+    monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
     await snapshots.restore(made, delete_added=True)
     (root / "src" / "one.py").write_bytes(b"written since\n")
     later = SnapshotManager(root)

@@ -1,4 +1,4 @@
-"""Reading files: hashed and packed in batches by threads, each file as it stood at one moment."""
+"""Files read, hashed and packed in batches by threads, each as it stood at one moment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Frame, PackWriter
 
-__all__ = ["Progress", "Reader", "Stopped"]
+__all__ = ["Progress", "Reader", "ReadCancelled"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is called with the bytes that were read and those that are to be read."""
@@ -33,13 +33,13 @@ TRIES: Final = 3
 THREADS: Final = min(4, os.cpu_count() or 1)
 
 
-class Stopped(Exception):
-    """Nobody waits for it any more."""
+class ReadCancelled(Exception):
+    """Nobody waits for the reading any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
-    """What came of a batch."""
+class _Batch:
+    """Result of one batch."""
 
     frame: Frame | None
     entries: list[Entry]
@@ -78,7 +78,7 @@ class Reader:
     def read(self, entries: Sequence[Entry], progress: Progress) -> list[Entry]:
         """Return the files with their hashes and as they stood when they were read; those that failed not.
 
-        :raises Stopped: it was stopped.
+        :raises ReadCancelled: it was stopped.
         :raises OSError: the pack cannot be written.
         """
         total, done = sum(entry.size for entry in entries), 0
@@ -92,13 +92,13 @@ class Reader:
             progress(min(done, total), total)
         return found
 
-    def _batches_read(self, entries: Sequence[Entry]) -> Iterator[_Read]:
+    def _batches_read(self, entries: Sequence[Entry]) -> Iterator[_Batch]:
         batches = _batches(entries)
         if len(entries) <= 8:  # a thread is not worth it
             yield from map(self._read_batch, batches)
             return
         with ThreadPoolExecutor(THREADS, thread_name_prefix="snapshot") as pool:
-            waiting: deque[Future[_Read]] = deque()
+            waiting: deque[Future[_Batch]] = deque()
             try:
                 for batch in batches:
                     waiting.append(pool.submit(self._read_batch, batch))
@@ -109,9 +109,9 @@ class Reader:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _read_batch(self, batch: list[Entry]) -> _Read:
+    def _read_batch(self, batch: list[Entry]) -> _Batch:
         if self._stop.is_set():
-            raise Stopped
+            raise ReadCancelled
         fresh: list[tuple[str, bytes]] = []
         entries: list[Entry] = []
         failed: dict[str, str] = {}
@@ -129,7 +129,7 @@ class Reader:
             self.read_at[now.path] = stamp
             if self._claim(now.hash):
                 fresh.append((now.hash, data))
-        return _Read(
+        return _Batch(
             compressed(fresh) if fresh else None, entries, failed, sum(entry.size for entry in batch)
         )
 

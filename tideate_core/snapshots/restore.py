@@ -1,18 +1,19 @@
-"""Writing a restore, all of it or nothing, also when the process is killed in the middle.
+"""Restore of a snapshot, all of it or nothing, also when the process is killed in the middle.
 
 It is written in two steps, each journalled: first what goes, then what comes. The journal of a restore that
-came to its end is renamed in one go; one that still has its name is of a process that was killed, and is put
-back when the person asks for something that writes.
+came to its end is renamed in one go; one that still has its name is of a process that was killed, and is
+rolled back when the person asks for something that writes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import shutil
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import RollbackConflict, TideateError, WorkspaceError
-from tideate_core.snapshots.planning import clearing, writing
+from tideate_core.snapshots.restore_plan import plan_removal, plan_writing
 from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace import Committer, FileEntry, Journal, Root, Transaction
 
@@ -20,17 +21,42 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Packs
-    from tideate_core.snapshots.planning import Wanted
+    from tideate_core.snapshots.restore_plan import RestorePlan
     from tideate_core.workspace import Buffers, WritePlan
 
-__all__ = ["Restoring"]
+__all__ = ["RecoveryResult", "RestoreResult", "Restorer", "restore_result"]
 
 _DONE: Final = ".done"
 
 
-class Restoring:
-    """Writes restores of one project, and puts back those that were interrupted. The caller has the lock.
+@dataclass(frozen=True, slots=True)
+class RestoreResult:
+    """Result of a restore. Directories have a ``/`` at their end."""
+
+    snapshot: str
+    before: str | None
+    """Snapshot of the files as they stood until then, to go back to; None if nothing differed."""
+    written: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    """Made since the snapshot, and left where they are."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Reasons, by path, why it is not as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryResult:
+    """Result of rolling back restores whose process was killed."""
+
+    restored: tuple[str, ...]
+    left: tuple[str, ...]
+    """Reasons for what was changed since and stays as it is."""
+
+
+class Restorer:
+    """Writes restores of one project, and rolls back those that were interrupted. The caller has the lock.
 
     :param directory: of the snapshots; the journal is below it, apart from the one of runs.
     """
@@ -41,27 +67,27 @@ class Restoring:
         self._records = directory / "journal"
         self._committer = Committer(Root(root), buffers, self._journal)
 
-    async def write(self, chosen: Wanted, packs: Packs, run: str) -> None:
+    async def restore(self, plan: RestorePlan, packs: Packs, run: str) -> None:
         """Do a restore, or raise and leave everything as it was.
 
         :param run: what it is journalled as.
         :raises EditConflict: a file changed meanwhile.
         :raises WorkspaceError: something cannot be written.
         """
-        first = await asyncio.to_thread(clearing, self._root, chosen)
+        first = await asyncio.to_thread(plan_removal, self._root, plan)
         done = [await self._committer.commit(first, run)] if _has_work(first) else []
         try:
-            second = await asyncio.to_thread(writing, self._root, chosen, packs)
+            second = await asyncio.to_thread(plan_writing, self._root, plan, packs)
             if _has_work(second):
                 done.append(await self._committer.commit(second, run))
         except (OSError, TideateError) as error:
-            await self._undo_after(error, done)
+            await self._revert_after(error, done)
             raise
         if done:
-            await asyncio.to_thread(self._finish, run)
+            await asyncio.to_thread(self._close_journal, run)
 
-    def pending(self) -> list[str]:
-        """Return the paths that `recover` would put back; blocking, and nothing is written.
+    def interrupted_paths(self) -> list[str]:
+        """Return the paths that `recover` would roll back; blocking, and nothing is written.
 
         :raises WorkspaceError: the journal is damaged.
         """
@@ -72,9 +98,9 @@ class Restoring:
         return sorted(found)
 
     async def recover(self) -> tuple[list[str], list[str]]:
-        """Put back what interrupted restores wrote.
+        """Roll back what interrupted restores wrote.
 
-        :returns: paths that were put back, and those that somebody changed since: they stay as they are.
+        :returns: paths that were rolled back, and those that somebody changed since: they stay as they are.
         """
         names, left = list[str](), list[str]()
         for run in await asyncio.to_thread(self._interrupted):
@@ -92,17 +118,17 @@ class Restoring:
         await asyncio.to_thread(self._remove_done)
         return names, left
 
-    async def _undo_after(self, error: Exception, done: Sequence[Transaction]) -> None:
+    async def _revert_after(self, error: Exception, done: Sequence[Transaction]) -> None:
         try:
             for committed in reversed(done):
                 await self._committer.revert(committed)
         except (OSError, TideateError) as failure:
             raise WorkspaceError(
-                f"{error}. Not everything could be put back ({failure}); the snapshot that was made before "
-                "the restore has it: `tideate snapshot list`"
+                f"{error}. Not everything could be rolled back ({failure}); the snapshot that was made "
+                "before the restore has it: `tideate snapshot list`"
             ) from error
 
-    def _finish(self, run: str) -> None:
+    def _close_journal(self, run: str) -> None:
         directory = self._records / run
         ended = directory.with_name(run + _DONE)
         directory.rename(ended)
@@ -121,3 +147,19 @@ class Restoring:
 
 def _has_work(plan: WritePlan) -> bool:
     return bool(plan.files or plan.made or plan.removed or plan.modes)
+
+
+def restore_result(snapshot_id: str, before: str | None, plan: RestorePlan) -> RestoreResult:
+    """Return what was done, where all that was chosen was."""
+
+    def name(entry: Entry) -> str:
+        return entry.path + "/" if entry.kind == "directory" else entry.path
+
+    return RestoreResult(
+        snapshot_id,
+        before,
+        tuple(name(was) for was, _ in plan.written),
+        tuple(sorted(name(entry) for entry in plan.deleted)),
+        tuple(sorted(plan.added)),
+        plan.left,
+    )

@@ -1,10 +1,12 @@
-"""Giving back the space of contents that no snapshot has any more."""
+"""Retention of snapshots: pins, eviction of the oldest, removal of contents that no snapshot needs."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import WorkspaceError
+from tideate_core.errors import UnusableFile, WorkspaceError
+from tideate_core.project import remove_document, write_document
 from tideate_core.snapshots.manifest import find, headers, load, parts, write
 from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compressed
 from tideate_core.util.atomic_files import NEW, fsync_directory
@@ -16,14 +18,41 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.manifest import Header
     from tideate_core.snapshots.packs import Pack
 
-__all__ = ["collect", "retire"]
+__all__ = ["evict", "pin_snapshot", "release_pins", "remove_copies", "remove_unneeded", "write_copy"]
 
 MOST_PACKS: Final = 24
 """More are made into fewer."""
 FEW_PACKS: Final = 8
 
+log = logging.getLogger(__name__)
 
-def retire(directory: Path, keep: int, spare: str) -> list[str]:
+
+def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
+    """Note in a snapshot who needs it. The caller has the lock.
+
+    :raises SnapshotNotFound: there is none with this id.
+    :raises WorkspaceError: it is damaged.
+    :raises OSError: it cannot be written.
+    """
+    header, rest = parts(find(directory, snapshot_id))
+    if by not in header.pinned:
+        write(directory, header.model_copy(update={"pinned": (*header.pinned, by)}), rest)
+
+
+def release_pins(directory: Path, by: str) -> None:
+    """Take a name out of all snapshots that note it. The caller has the lock.
+
+    :raises WorkspaceError: one is damaged.
+    :raises OSError: one cannot be written.
+    """
+    for found in headers(directory)[0]:
+        if by in found.pinned:
+            header, rest = parts(find(directory, found.id))
+            others = tuple(one for one in header.pinned if one != by)
+            write(directory, header.model_copy(update={"pinned": others}), rest)
+
+
+def evict(directory: Path, keep: int, spare: str) -> list[str]:
     """Delete all snapshots but the newest; returns the ids of those that went.
 
     :param keep: how many stay, those that are pinned not counted: these stay, too.
@@ -37,7 +66,7 @@ def retire(directory: Path, keep: int, spare: str) -> list[str]:
     return old
 
 
-def collect(directory: Path) -> None:
+def remove_unneeded(directory: Path) -> None:
     """Delete what no snapshot needs. The caller has the lock.
 
     As long as a snapshot cannot be read, nothing goes: it could need anything.
@@ -107,3 +136,34 @@ def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
         else:
             writer.add(compressed((name, pack.read(name)) for name, _, _ in blobs))
         live.difference_update(name for name, _, _ in blobs)
+
+
+def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
+    """Write what a snapshot consists of to `.tideate/snapshots/ID.json`; blocking.
+
+    Where that cannot be done the snapshot is made all the same.
+
+    :param directory: where snapshots are kept.
+    """
+    if directory == _place(root):
+        return
+    try:
+        write_document(root, _name(snapshot_id), find(directory, snapshot_id).read_bytes())
+    except (UnusableFile, OSError) as error:
+        log.warning("the snapshot %s has no record in the project: %s", snapshot_id, error)
+
+
+def remove_copies(root: Path, directory: Path, snapshot_ids: Iterable[str]) -> None:
+    """Remove the records of snapshots that are not kept any more; blocking."""
+    if directory == _place(root):
+        return
+    for snapshot_id in snapshot_ids:
+        remove_document(root, _name(snapshot_id))
+
+
+def _place(root: Path) -> Path:
+    return root / ".tideate" / "snapshots"
+
+
+def _name(snapshot_id: str) -> str:
+    return f".tideate/snapshots/{snapshot_id}.json"

@@ -1,4 +1,4 @@
-"""What git ignores, asked once for each repository, while something else is done."""
+"""Paths that git ignores: one query for each repository, answered while other work goes on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["NAMES", "Awaited", "Ignored", "Question"]
+__all__ = ["NAMES", "AssumedIgnores", "IgnoredPaths", "IgnoreQuery"]
 
 NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
 """Directories that count as ignored where there is no git to ask."""
@@ -29,8 +29,8 @@ _TIMEOUT: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
-    """What is ignored in one repository; where there is no git to ask, `NAMES` are."""
+class IgnoredPaths:
+    """Ignored paths of one repository; where there is no git to ask, `NAMES` are."""
 
     directories: frozenset[str] | None = None
     """Relative to the root of the snapshot."""
@@ -40,8 +40,8 @@ class Ignored:
         return name in NAMES if self.directories is None else path in self.directories
 
 
-class Question:
-    """A question to git that is under way.
+class IgnoreQuery:
+    """Query of ignored paths to git that is under way.
 
     :param directory: the repository, or a directory in one.
     :param prefix: what its paths begin with; empty or with a ``/`` at its end.
@@ -70,30 +70,30 @@ class Question:
             self._process.kill()
             self._process.communicate()
 
-    def answer(self) -> Ignored:
+    def answer(self) -> IgnoredPaths:
         """Wait for it."""
         if self._process is None:
-            return Ignored()
+            return IgnoredPaths()
         try:
             output, _ = self._process.communicate(timeout=_TIMEOUT)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.communicate()
-            return Ignored()
+            return IgnoredPaths()
         if self._process.returncode:
-            return Ignored()
+            return IgnoredPaths()
         return _read([os.fsdecode(name) for name in output.split(b"\0") if name], self._prefix)
 
 
-class Awaited:
-    """What git ignores, taken to be what it did last time until its answer is needed.
+class AssumedIgnores:
+    """Ignored paths, assumed to be those of last time until git's answer is needed.
 
     :param ignored: directories that it ignored then.
     :param entered: those that it did not.
     """
 
-    def __init__(self, question: Question, ignored: Collection[str], entered: Collection[str]) -> None:
-        self._question = question
+    def __init__(self, query: IgnoreQuery, ignored: Collection[str], entered: Collection[str]) -> None:
+        self._query = query
         self._ignored = frozenset(ignored)
         self._entered = entered
         self._assumed: list[tuple[str, str, bool]] = []
@@ -106,9 +106,9 @@ class Awaited:
         return is_ignored
 
     @cached_property
-    def answer(self) -> Ignored:
-        """What it says now, waited for."""
-        return self._question.answer()
+    def answer(self) -> IgnoredPaths:
+        """Answer of git, waited for."""
+        return self._query.answer()
 
     def was_right(self) -> bool:
         """Tell whether git ignores of what was asked for so far just what it was taken to."""
@@ -116,14 +116,15 @@ class Awaited:
         return all(has_directory(path, name) is ignored for path, name, ignored in self._assumed)
 
 
-def _read(names: list[str], prefix: str) -> Ignored:
+def _read(names: list[str], prefix: str) -> IgnoredPaths:
     """Tell ignored directories from those that have only ignored things in them: of these git names both."""
     files = [name for name in names if not name.endswith("/")]
     directories = [name.rstrip("/") for name in names if name.endswith("/")]
     entered = {directory for name in (*files, *directories) for directory in above(name)}
     if "." in directories:
-        return Ignored()  # all of it is ignored by a repository around it, which says nothing about its parts
-    return Ignored(
+        # all of it is ignored by a repository around it, which says nothing about its parts
+        return IgnoredPaths()
+    return IgnoredPaths(
         frozenset(prefix + name for name in directories if name not in entered),
         frozenset(prefix + name for name in files),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.snapshots.trees import looked_at
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotLimits, collecting
+from tideate_core.snapshots import SnapshotLimits, retention
 from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ async def test_packs_of_snapshots_that_went_go_too(root: Path) -> None:
 async def test_many_packs_become_few_and_every_snapshot_is_whole(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collecting, "MOST_PACKS", 5)
-    monkeypatch.setattr(collecting, "FEW_PACKS", 2)
+    monkeypatch.setattr(retention, "MOST_PACKS", 5)
+    monkeypatch.setattr(retention, "FEW_PACKS", 2)
     snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=4))
     trees = {}
     for number in range(12):

@@ -11,7 +11,7 @@ import pytest
 
 from tests.snapshots.trees import lay_out, looked_at, tick
 from tideate_core.project import project_state
-from tideate_core.snapshots import SnapshotLimits, contents, scan
+from tideate_core.snapshots import SnapshotLimits, file_reader, scan
 from tideate_core.snapshots.capture import Capture
 from tideate_core.snapshots.manifest import find, load, save
 from tideate_core.snapshots.packs import digest
@@ -22,13 +22,13 @@ from tideate_core.workspace import SnapshotManager
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were opened to be read."""
     names: list[str] = []
-    steady = contents._steady
+    steady = file_reader._steady
 
     def counted(path: str, *values: Any) -> Any:
         names.append(Path(path).name)
         return steady(path, *values)
 
-    monkeypatch.setattr(contents, "_steady", counted)
+    monkeypatch.setattr(file_reader, "_steady", counted)
     return names
 
 
@@ -56,7 +56,7 @@ async def test_what_was_written_in_the_moment_of_a_snapshot_is_read_again(
     await settled(root, SnapshotManager(root))
     (root / "run.sh").write_bytes(b"#!/bin/fi\n")
     changed = (root / "run.sh").stat().st_ctime_ns
-    monkeypatch.setattr(Capture, "_now", lambda _self: changed + later)
+    monkeypatch.setattr(Capture, "_file_system_time", lambda _self: changed + later)
     await SnapshotManager(root).create("in the same moment, or in the next one")
     opened.clear()
     made = await SnapshotManager(root).create("after it")
