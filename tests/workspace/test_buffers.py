@@ -1,4 +1,4 @@
-"""Buffers of an editor: read before files, written instead of files, rebased, put back."""
+"""Buffers of an editor: written instead of files, rebased, rolled back."""
 
 from __future__ import annotations
 
@@ -20,14 +20,6 @@ LATE_FAILURE = FileChange("run.sh/x", "create", None, "x")
 
 def change(number: int | None = 1) -> FileChange:
     return FileChange("src/one.py", "modify", ONE, WANTED, buffer=number, tick=None if number is None else 1)
-
-
-async def test_an_unsaved_buffer_is_read_instead_of_its_file(
-    root: Path, edited: Workspace, editor: Editor
-) -> None:
-    number = editor.load(root / "src" / "one.py", "typed", modified=True)
-    source = await edited.read("src/one.py")
-    assert (source.text, source.buffer, source.tick, source.modified) == ("typed", number, 1, True)
 
 
 @pytest.mark.parametrize("number", [1, None], ids=["known", "opened since"])

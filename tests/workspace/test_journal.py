@@ -1,4 +1,4 @@
-"""Killed at any moment, a run can be taken back, and a rollback can be gone on with."""
+"""Killed at any moment, a run can be rolled back, and a rollback can be gone on with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking back a whole run, by hash."""
+"""Rollback of a whole run, by hash."""
 
 from __future__ import annotations
 

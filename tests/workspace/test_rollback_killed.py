@@ -1,4 +1,4 @@
-"""Killed at any moment, taking back a run comes to the same end when it is done again."""
+"""Killed at any moment, the rollback of a run comes to the same end when it is done again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ async def test_killed_at_any_moment_it_comes_to_the_same_end(
         forget(private)
         await written(root, private)
         assert tree(root) == begun
-        if not killed.at(moment, "take back"):
+        if not killed.at(moment, "roll back what is unchanged"):
             break
         half_done += tree(root) not in (begun, end)
         again = await Workspace(root, private=private).rollback_best_effort("run")

@@ -1,4 +1,4 @@
-"""Taking back a run as far as nobody changed since where it wrote."""
+"""Rollback of a run as far as nobody changed since where it wrote."""
 
 from __future__ import annotations
 
@@ -316,25 +316,6 @@ async def test_one_of_two_runs_that_write_a_file_at_once_is_taken_back_without_t
     assert (await workspace.rollback_best_effort(names[1])).left == []
     assert long.text == LONG + "\n"
     assert await workspace.rollback(names[0]) == []
-
-
-def test_nobody_of_this_process_comes_between_the_look_at_a_file_and_its_replacement(
-    long: TextFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, held = files._refuse_changed, list[bool]()
-
-    def looked(name: str, directory: int, expected: files.FileState) -> None:
-        real(name, directory, expected)
-        held.append(files._replacing.locked())
-
-    monkeypatch.setattr(files, "_refuse_changed", looked)
-    found, temp = files.read_image(long.path), long.path.with_name("temp")
-    files.write_image(long.path, files.FileImage.of_file(b"new", 0o600), expected=found.state, temp=temp)
-    files.write_image(
-        long.path, files.FileImage(files.ABSENT), expected=files.read_image(long.path).state, temp=temp
-    )
-    assert held == [True, True]
-    assert not files._replacing.locked()
 
 
 async def test_a_run_that_another_wrote_over_is_left_until_that_is_taken_back(

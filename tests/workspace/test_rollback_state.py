@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, edit
-from tideate_core.errors import OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.errors import RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
@@ -40,32 +40,6 @@ def types(editor: Editor, number: int, old: str, new: str) -> None:
 async def run(edited: Workspace, number: int | None = None) -> None:
     change = FileChange(NAME, "modify", LONG, WANTED, buffer=number)
     await edited.apply([change], execution_id="run")
-
-
-async def test_only_the_named_buffers_that_have_changes_are_saved(
-    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
-) -> None:
-    other = editor.load(root / "run.sh", "typed", modified=True)
-    editor.load(root / "src/one.py", "not this one", modified=False)
-    await run(edited, number)
-    assert await edited.unsaved_files() == ["run.sh", NAME]
-    assert await edited.save([NAME, "src/one.py", "nowhere.txt"]) == [NAME]
-    assert long.text == WANTED + "\n"
-    assert (editor.buffers[other].modified, await edited.unsaved_files()) == (True, ["run.sh"])
-
-
-async def test_without_an_editor_nothing_is_unsaved(workspace: Workspace) -> None:
-    assert await workspace.save(["src/one.py"]) == []
-    assert await workspace.unsaved_files() == []
-
-
-async def test_what_cannot_be_saved_is_said(edited: Workspace, editor: Editor, number: int) -> None:
-    await run(edited, number)
-    editor.unwritable.add(number)
-    with pytest.raises(WorkspaceError, match="cannot be saved"):
-        await edited.save([NAME])
-    with pytest.raises(OutsideRoot):
-        await edited.save(["../other"])
 
 
 @pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "closed"])
@@ -231,17 +205,3 @@ async def test_a_person_who_types_while_it_is_restored_loses_nothing(
     editor.before_replace = type_on
     assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
     assert (editor.text(number), long.text) == (LONG + "\nmore\nmore", LONG + "\nmore\nmore\n")
-
-
-async def test_changes_get_the_buffers_that_have_their_files(
-    edited: Workspace, workspace: Workspace, editor: Editor, number: int
-) -> None:
-    changes = [
-        edit(NAME, LONG, WANTED),
-        FileChange("run.sh", "delete", "x", None),
-        FileChange(NAME, "create", None, "x"),
-        FileChange("", "modify", "a", "b", buffer=9),
-    ]
-    assert [change.buffer for change in await edited.attach(changes)] == [number, None, None, 9]
-    assert (await edited.attach(changes))[0].tick == editor.buffers[number].tick
-    assert await workspace.attach(changes) == changes

@@ -1,4 +1,4 @@
-"""A step that a crash cut off can start again: what it had written is put back first."""
+"""A step that a crash cut off can start again: what it had written is rolled back first."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_putting_back_killed_at_any_moment_goes_on_where_it_stopped(
 ) -> None:
     before = tree(root)
     await workspace.of_step("write").apply(EVERYTHING, execution_id="run")
-    for _ in killed.ever_later("put back", step=13):
+    for _ in killed.ever_later("roll back unfinished steps", step=13):
         await workspace.rollback_unfinished_steps("run", [])
         assert tree(root) == before
         await workspace.of_step("write").apply(EVERYTHING, execution_id="run")

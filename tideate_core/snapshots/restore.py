@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Packs
     from tideate_core.snapshots.restore_plan import RestorePlan
-    from tideate_core.workspace import Buffers, WritePlan
+    from tideate_core.workspace import Buffers
 
 __all__ = ["RecoveryResult", "RestoreResult", "Restorer", "restore_result"]
 
@@ -75,10 +75,10 @@ class Restorer:
         :raises WorkspaceError: something cannot be written.
         """
         first = await asyncio.to_thread(plan_removal, self._root, plan)
-        done = [await self._committer.commit(first, run)] if _has_work(first) else []
+        done = [await self._committer.commit(first, run)] if first else []
         try:
             second = await asyncio.to_thread(plan_writing, self._root, plan, packs)
-            if _has_work(second):
+            if second:
                 done.append(await self._committer.commit(second, run))
         except (OSError, TideateError) as error:
             await self._revert_after(error, done)
@@ -143,10 +143,6 @@ class Restorer:
     def _remove_done(self) -> None:
         for path in self._records.glob(f"*{_DONE}"):
             shutil.rmtree(path, ignore_errors=True)
-
-
-def _has_work(plan: WritePlan) -> bool:
-    return bool(plan.files or plan.made or plan.removed or plan.modes)
 
 
 def restore_result(snapshot_id: str, before: str | None, plan: RestorePlan) -> RestoreResult:

@@ -129,15 +129,7 @@ class Rollback:
             conflicts.remove(name)
             if on_left is not None:
                 on_left(name)
-        # without a name and with another text, it may be another buffer: the step finds out where it edits
-        unnamed = {f"buffer {entry.number}" for entry in buffer_entries(records) if not entry.path}
-        if left := [name for name in conflicts if name not in unnamed]:
-            steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
-            raise RollbackConflict(
-                f"changed since the unfinished step {steps} wrote to them, so nothing was rolled back: "
-                f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
-                f"again, or give the run up: `tideate cancel {execution_id}`"
-            )
+        _refuse_changed_since(records, conflicts, execution_id)
         if not await self._carry_out(records, plan, over):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         for record, names_over in reversed(list(zip(records, covered, strict=True))):
@@ -256,6 +248,18 @@ def _only_style_differs(now: FileImage, save: BufferSave) -> bool:
 
 def _reasons(plan: RollbackPlan) -> str:
     return ", ".join(f"{name} ({why})" for name, why in plan.reasons.items())
+
+
+def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], execution_id: str) -> None:
+    # without a name and with another text, it may be another buffer: the step finds out where it edits
+    unnamed = {f"buffer {entry.number}" for entry in buffer_entries(records) if not entry.path}
+    if left := [name for name in conflicts if name not in unnamed]:
+        steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
+        raise RollbackConflict(
+            f"changed since the unfinished step {steps} wrote to them, so nothing was rolled back: "
+            f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
+            f"again, or give the run up: `tideate cancel {execution_id}`"
+        )
 
 
 def _unfinished(record: Record, finished: Collection[str], only: str | None) -> bool:

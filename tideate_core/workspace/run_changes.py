@@ -60,7 +60,7 @@ class RunChanges:
 
     async def apply(self, changes: Sequence[FileChange], execution_id: str) -> AppliedChanges:
         plan = await Stager(self._root, self._buffers).stage(changes)
-        if not (plan.files or plan.buffers or plan.moves):
+        if not plan:
             return AppliedChanges(execution_id, ())
         committer = self._committer()
         writing = self._commit(committer, plan, changes, execution_id)

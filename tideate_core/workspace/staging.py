@@ -115,6 +115,10 @@ class WritePlan:
     modes: list[ModeOperation] = field(default_factory=list)
     """Of what stood there before and does afterwards, and of directories that are made."""
 
+    def __bool__(self) -> bool:
+        operations = (self.files, self.buffers, self.moves, self.made, self.removed, self.modes)
+        return any(operations)
+
     @property
     def new_directories(self) -> list[Path]:
         """Directories that have to be made, outer ones first."""
