@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import RollbackConflict, TideateError, WorkspaceError
 from tideate_core.snapshots.restore_plan import plan_removal, plan_writing
 from tideate_core.util.atomic_files import fsync_directory
-from tideate_core.workspace import Committer, FileEntry, Journal, Root, Transaction
+from tideate_core.workspace import CommittedPlan, Committer, FileEntry, Journal, Root
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ class Restorer:
             for record in reversed(await asyncio.to_thread(self._journal.records, run)):
                 kept: tuple[str, ...] = ()
                 try:
-                    await self._committer.revert(Transaction(record, (), ()))
+                    await self._committer.revert(CommittedPlan(record, (), ()))
                 except RollbackConflict as conflict:
                     left.append(str(conflict))
                     kept = conflict.names
@@ -118,7 +118,7 @@ class Restorer:
         await asyncio.to_thread(self._remove_done)
         return names, left
 
-    async def _revert_after(self, error: Exception, done: Sequence[Transaction]) -> None:
+    async def _revert_after(self, error: Exception, done: Sequence[CommittedPlan]) -> None:
         try:
             for committed in reversed(done):
                 await self._committer.revert(committed)

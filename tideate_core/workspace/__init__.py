@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.rollback_planner import plan_rollback
     from tideate_core.workspace.rollback_state import RollbackPlan
     from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, WritePlan
-    from tideate_core.workspace.transaction import Committer, Transaction
+    from tideate_core.workspace.transaction import CommittedPlan, Committer
     from tideate_core.workspace.workspace import MAX_BYTES, Source, Workspace
 
 __all__ = [
@@ -82,7 +82,7 @@ __all__ = [
     "Snapshot",
     "SnapshotManager",
     "Source",
-    "Transaction",
+    "CommittedPlan",
     "Workspace",
     "WritePlan",
     "apply_hunks",
@@ -194,7 +194,7 @@ if not TYPE_CHECKING:
             ),
             "transaction": (
                 "Committer",
-                "Transaction",
+                "CommittedPlan",
             ),
             "workspace": (
                 "MAX_BYTES",

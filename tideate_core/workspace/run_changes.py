@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback import RollbackResult
     from tideate_core.workspace.staging import WritePlan
-    from tideate_core.workspace.transaction import Transaction
+    from tideate_core.workspace.transaction import CommittedPlan
 
 __all__ = ["AppliedChanges", "RunChanges"]
 
@@ -39,12 +39,12 @@ class AppliedChanges:
     """Changed paths, in the order they were given; a moved file's is its new one."""
     rebased: tuple[str, ...] = ()
     """Of these, files and buffers that a person had changed elsewhere meanwhile."""
-    transaction: Transaction | None = None
+    committed: CommittedPlan | None = None
     """None if there was nothing to write."""
 
 
 class RunChanges:
-    """All or nothing, journalled first; `Workspace` says what each of these promises.
+    """Applies changes and rolls them back, journalled first; `Workspace` documents each method.
 
     :param private: gives the directory in which the journal is kept, made if it is missing.
     :param step: of the run, that writes.
@@ -64,16 +64,16 @@ class RunChanges:
             return AppliedChanges(execution_id, ())
         committer = self._committer()
         writing = self._commit(committer, plan, changes, execution_id)
-        transaction = await run_uncancelled(writing, revert=committer.revert)
+        committed = await run_uncancelled(writing, revert=committer.revert)
         wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
         paths = tuple(change.move_to or change.path for change in wanted)
-        rebased = [done.change.path for done in transaction.buffers if done.before != done.change.before]
-        rebased += transaction.rebased
-        return AppliedChanges(execution_id, paths, tuple(rebased), transaction)
+        rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
+        rebased += committed.rebased
+        return AppliedChanges(execution_id, paths, tuple(rebased), committed)
 
     async def _commit(
         self, committer: Committer, plan: WritePlan, changes: Sequence[FileChange], execution_id: str
-    ) -> Transaction:
+    ) -> CommittedPlan:
         """Write, again for what is saved in between."""
         for _ in range(MAX_REBASES):
             try:
@@ -93,9 +93,9 @@ class RunChanges:
         return [self._root.relative(path) for path in paths]
 
     async def revert(self, applied: AppliedChanges) -> None:
-        if applied.transaction is None:
+        if applied.committed is None:
             return
-        await run_uncancelled(self._committer().revert(applied.transaction))
+        await run_uncancelled(self._committer().revert(applied.committed))
 
     async def rollback(self, execution_id: str) -> RollbackResult:
         rollback = Rollback(self._root, self._buffers, Journal(self._private()))

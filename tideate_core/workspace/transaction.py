@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.staging import BufferOperation, FileOperation, WritePlan
 
-__all__ = ["Transaction", "Committer"]
+__all__ = ["CommittedPlan", "Committer"]
 
 _ODD = "surrogatepass"
 _OWN = 0o300
@@ -45,7 +45,7 @@ MAX_REBASES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class CommittedPlan:
     """A plan that was committed, as far as it takes to revert it."""
 
     record: Record
@@ -77,64 +77,64 @@ class Committer:
         self._step = step
         self._merges = merges
 
-    async def commit(self, plan: WritePlan, run: str) -> Transaction:
+    async def commit(self, plan: WritePlan, run: str) -> CommittedPlan:
         """Write everything, or raise and leave everything as it was.
 
         :raises EditConflict: a file or buffer changed where an edit goes.
         :raises WorkspaceError: a file cannot be written.
         """
-        transaction = await self._change_buffers(plan, run)
+        committed = await self._change_buffers(plan, run)
         begun: set[Path] = set()
         try:
             await asyncio.to_thread(_write, plan, begun)
             await self._notify_editor(plan.moves, [operation.path for operation in plan.files])
         except (OSError, TideateError) as error:
             untouched = {operation.path for operation in plan.files} - begun
-            await self._revert_after(error, transaction, untouched)
+            await self._revert_after(error, committed, untouched)
             raise
-        return transaction
+        return committed
 
-    async def revert(self, transaction: Transaction, untouched: Collection[Path] = ()) -> None:
-        """Revert a transaction, keeping what a person typed elsewhere in its buffers.
+    async def revert(self, committed: CommittedPlan, untouched: Collection[Path] = ()) -> None:
+        """Revert a committed plan, keeping what a person typed elsewhere in its buffers.
 
         :param untouched: files that were not written yet.
         :raises RollbackConflict: something was changed where it was written; the rest is reverted.
         """
         never_written = {self._root.relative(path) for path in untouched}
-        left = await self._revert_buffers(transaction)
-        conflicts = await self._revert_files(transaction.record, never_written)
+        left = await self._revert_buffers(committed)
+        conflicts = await self._revert_files(committed.record, never_written)
         left += [name for name in conflicts if name not in never_written]
         if left:
             raise RollbackConflict(
                 f"changed since they were written, so they were left as they are: {', '.join(left)}",
                 left,
             )
-        await asyncio.to_thread(self._journal.drop, transaction.record)
+        await asyncio.to_thread(self._journal.drop, committed.record)
 
     async def _revert_after(
-        self, error: Exception, transaction: Transaction, untouched: Collection[Path]
+        self, error: Exception, committed: CommittedPlan, untouched: Collection[Path]
     ) -> None:
         try:
-            await self.revert(transaction, untouched)
+            await self.revert(committed, untouched)
         except (OSError, TideateError) as failure:
-            run = transaction.record.directory.parent.name
+            run = committed.record.directory.parent.name
             raise WorkspaceError(
                 f"{error}. Not everything could be rolled back ({failure}); "
                 f"`tideate rollback {run}` tries again"
             ) from error
 
-    async def _change_buffers(self, plan: WritePlan, run: str) -> Transaction:
+    async def _change_buffers(self, plan: WritePlan, run: str) -> CommittedPlan:
         """Journal the plan and change its buffers, again for what a person typed in between."""
         for _ in range(MAX_REBASES + 1):
             record = await asyncio.to_thread(self._record, plan, run)
             rebased = tuple(file.name for file in plan.files if file.rebased)
-            transaction = Transaction(record, tuple(plan.buffers), tuple(plan.moves), rebased)
+            committed = CommittedPlan(record, tuple(plan.buffers), tuple(plan.moves), rebased)
             if self._buffers is None or not plan.buffers:
-                return transaction
+                return committed
             try:
                 changed = await self._buffers.replace([operation.edit for operation in plan.buffers])
                 if not changed:
-                    return transaction
+                    return committed
                 now = {buffer.number: buffer for buffer in changed}
                 plan.buffers = [
                     buffer_operation(operation.change, now[operation.edit.number], operation.disk)
@@ -206,10 +206,10 @@ class Committer:
         if paths:
             await self._buffers.changed_on_disk(paths)
 
-    async def _revert_buffers(self, transaction: Transaction) -> list[str]:
+    async def _revert_buffers(self, committed: CommittedPlan) -> list[str]:
         return [
             operation.change.path or f"buffer {operation.edit.number}"
-            for operation in transaction.buffers
+            for operation in committed.buffers
             if not await self._revert_buffer(operation)
         ]
 
