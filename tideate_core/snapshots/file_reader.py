@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.packs import Frame, PackWriter
 
-__all__ = ["Progress", "Reader", "ReadCancelled"]
+__all__ = ["Progress", "ReadCancelled", "Reader"]
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Is called with the bytes that were read and those that are to be read."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-__all__ = ["run_in_thread", "is_locked", "hold_lock"]
+__all__ = ["hold_lock", "is_locked", "run_in_thread"]
 
 _T = TypeVar("_T")
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Frame", "Pack", "PackWriter", "Packs", "BlobPlace", "compressed", "digest"]
+__all__ = ["BlobPlace", "Frame", "Pack", "PackWriter", "Packs", "compressed", "digest"]
 
 SUFFIX: Final = ".pack"
 MAGIC: Final = b"tideate pack 1\n\0"

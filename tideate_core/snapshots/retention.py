@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
-    """Note in a snapshot who needs it. The caller has the lock.
+    """Note in a snapshot the run that needs it. The caller has the lock.
 
     :raises SnapshotNotFound: there is none with this id.
     :raises WorkspaceError: it is damaged.
@@ -40,7 +40,7 @@ def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
 
 
 def release_pins(directory: Path, by: str) -> None:
-    """Take a name out of all snapshots that note it. The caller has the lock.
+    """Remove a run from the pins of all snapshots. The caller has the lock.
 
     :raises WorkspaceError: one is damaged.
     :raises OSError: one cannot be written.
@@ -139,31 +139,31 @@ def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
 
 
 def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
-    """Write what a snapshot consists of to `.tideate/snapshots/ID.json`; blocking.
+    """Copy the manifest of a snapshot to `.tideate/snapshots/ID.json`; blocking.
 
     Where that cannot be done the snapshot is made all the same.
 
     :param directory: where snapshots are kept.
     """
-    if directory == _place(root):
+    if directory == _copies_directory(root):
         return
     try:
-        write_document(root, _name(snapshot_id), find(directory, snapshot_id).read_bytes())
+        write_document(root, _copy_name(snapshot_id), find(directory, snapshot_id).read_bytes())
     except (UnusableFile, OSError) as error:
         log.warning("the snapshot %s has no record in the project: %s", snapshot_id, error)
 
 
 def remove_copies(root: Path, directory: Path, snapshot_ids: Iterable[str]) -> None:
-    """Remove the records of snapshots that are not kept any more; blocking."""
-    if directory == _place(root):
+    """Remove the copies of snapshots that are not kept any more; blocking."""
+    if directory == _copies_directory(root):
         return
     for snapshot_id in snapshot_ids:
-        remove_document(root, _name(snapshot_id))
+        remove_document(root, _copy_name(snapshot_id))
 
 
-def _place(root: Path) -> Path:
+def _copies_directory(root: Path) -> Path:
     return root / ".tideate" / "snapshots"
 
 
-def _name(snapshot_id: str) -> str:
+def _copy_name(snapshot_id: str) -> str:
     return f".tideate/snapshots/{snapshot_id}.json"

@@ -28,7 +28,7 @@ SAFE_GIT: Final = (
 EXCLUDE_PRIVATE: Final = ("-x", ".tideate")
 """For `ls-files`, which then does not look in there: a pipe called `.gitignore` would hold it up for ever."""
 
-_SET: Final = {
+_OVERRIDES: Final = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     # a repository of which a part is missing must not fetch it, nor start what fetches: not every git knows
@@ -38,7 +38,7 @@ _SET: Final = {
     "LC_ALL": "C",
 }
 
-PATIENCE: Final = 60.0
+_TIMEOUT: Final = 60.0
 """Seconds that git gets for each of its three steps."""
 _MODES: Final = {"file": "100644", "link": "120000"}
 _DIFF: Final = (
@@ -48,9 +48,9 @@ _DIFF: Final = (
 
 
 def git_environment() -> dict[str, str]:
-    """Return what git gets of our git_environment: no variable of ours leads it elsewhere."""
+    """Return the environment for git: no variable of ours leads it elsewhere."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-    return kept | _SET
+    return kept | _OVERRIDES
 
 
 def read_images(root: Path, paths: Iterable[str]) -> dict[str, FileImage]:
@@ -86,13 +86,13 @@ def _git(place: Path, *arguments: str, given: bytes = b"") -> bytes:
             env={**git_environment(), **own, "GIT_DIR": str(place)},
             input=given,
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=_TIMEOUT,
             check=False,
         )
     except FileNotFoundError as error:
         raise WorkspaceError("no patch can be made of the edits without git; install it") from error
     except subprocess.TimeoutExpired as error:
-        raise WorkspaceError(f"git made no patch of the edits within {PATIENCE:.0f} s") from error
+        raise WorkspaceError(f"git made no patch of the edits within {_TIMEOUT:.0f} s") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise WorkspaceError(f"no patch could be made of the edits; git {arguments[0]}: {said}")

@@ -19,12 +19,12 @@ __all__ = [
     "Root",
     "holds_repository",
     "journal_directory",
+    "new_name_problem",
     "plain_name",
     "plain_path",
+    "refuse_bad_new_name",
     "refuse_in_repositories",
     "refuse_new_repositories",
-    "refuse_bad_new_name",
-    "new_name_problem",
 ]
 
 PROTECTED = frozenset({".git", ".tideate"})

@@ -27,8 +27,8 @@ __all__ = [
     "DirectoryOperation",
     "FileOperation",
     "ModeOperation",
-    "WritePlan",
     "Stager",
+    "WritePlan",
     "buffer_operation",
     "current_image",
 ]
