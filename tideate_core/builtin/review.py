@@ -12,7 +12,7 @@ from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Declined
-from tideate_core.workspace import apply_hunks, executed_in, language_of, text_digest
+from tideate_core.workspace import apply_hunks, executable_changes, language_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[F
 
 async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
     message = _question(wanted)
-    executed = await executed_in(step.workspace, wanted)
+    executed = await executable_changes(step.workspace, wanted)
     for _ in range(MOST_ASKED):
         decision = await step.confirm(
             "review",
@@ -97,7 +97,7 @@ async def _override(step: StepContext, problems: list[str]) -> None:
 
 async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
     """Apply, and take it back where the run is cancelled meanwhile; tell which files other tools run."""
-    executed = await executed_in(step.workspace, changes)
+    executed = await executable_changes(step.workspace, changes)
     writing = asyncio.ensure_future(step.workspace.apply(changes, execution_id=step.execution_id))
     try:
         await asyncio.shield(writing)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.resuming import Past
     from tideate_core.store import Definition, RunLog, RunRow, Store
     from tideate_core.workflows import Decision
-    from tideate_core.workspace import TakenBack, Workspace
+    from tideate_core.workspace import RollbackResult, Workspace
 
 __all__ = ["GivenUp", "PutBack", "end_adopted", "give_up", "put_back"]
 
@@ -53,7 +53,7 @@ class GivenUp:
     kept: frozenset[str] = frozenset()
     """Steps that had not ended and must not be done twice: what they did may be done for good, and what they
     wrote, a receipt perhaps, is all that tells of it. It stays until the person takes it back."""
-    back: TakenBack | None = None
+    back: RollbackResult | None = None
     """What came of taking it back as a whole, of a run that is all or nothing."""
 
 
@@ -122,7 +122,7 @@ async def end_adopted(
 
 async def _take_back(
     workspace: Workspace, log: RunLog, recorder: Recorder, past: Past, run: RunRow, snapshot: str | None
-) -> TakenBack:
+) -> RollbackResult:
     """Take back a run that is all or nothing.
 
     :param snapshot: that was made before it wrote.
@@ -153,7 +153,7 @@ async def put_back(workspace: Workspace, given_up: dict[str, GivenUp]) -> PutBac
         if ended.back is not None:
             done.restored.extend([*ended.back.restored, *ended.back.merged])
             continue
-        done.restored.extend(await workspace.put_back_unfinished(run, ended.finished | ended.kept))
+        done.restored.extend(await workspace.rollback_unfinished_steps(run, ended.finished | ended.kept))
         done.kept.extend(await workspace.written_by(run, ended.kept))
     return done
 

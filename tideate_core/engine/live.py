@@ -14,12 +14,13 @@ from tideate_core.engine.ending import conclude, end_as_before, ending_of, leave
 from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.executor import TaskExecutor
 from tideate_core.engine.memory import Memory
-from tideate_core.engine.opening import let_go, new_run, outlast
+from tideate_core.engine.opening import let_go, new_run
 from tideate_core.engine.performing import Performer
 from tideate_core.engine.recording import Recorder
 from tideate_core.engine.step import StepRun, no_tools
 from tideate_core.errors import RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
+from tideate_core.util.uncancelled import wait_uncancelled
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class LiveRun:
         """
         beginning = asyncio.create_task(store.begin(new_run(self.execution, definition, self.parent)))
         # a run that is in the store belongs to somebody
-        cancelled = await outlast(beginning)
+        cancelled = await wait_uncancelled(beginning)
         self.attach(beginning.result(), store)
         if cancelled:
             raise asyncio.CancelledError

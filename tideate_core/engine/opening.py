@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tideate_core.engine.recording import now_ms
 from tideate_core.errors import RunLost, StoreError
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import PromptLibrary
     from tideate_core.workspace import Workspace
 
-__all__ = ["LazyStore", "Tools", "inherited", "let_go", "new_run", "outlast"]
+__all__ = ["LazyStore", "Tools", "inherited", "let_go", "new_run"]
 
 
 logger = logging.getLogger(__name__)
@@ -83,22 +83,6 @@ class LazyStore:
     def _open_anew(self, gone: Store) -> Store:
         gone.close()
         return self._open()
-
-
-async def outlast(task: asyncio.Task[Any], cancel: Callable[[], None] | None = None) -> bool:
-    """Wait for a task's end, however often the caller is cancelled; returns whether it was.
-
-    :param cancel: called as often as the caller is cancelled.
-    """
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-            if cancel is not None:
-                cancel()
-    return cancelled
 
 
 def inherited(request: RunRequest, parent: RunRequest) -> RunRequest:

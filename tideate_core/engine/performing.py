@@ -176,7 +176,7 @@ class Performer:
         assert self._past is not None  # noqa: S101 it was interrupted in an earlier process
         left: list[str] = []
         workspace = self._context_of(work, 1).workspace
-        await workspace.put_back_unfinished(
+        await workspace.rollback_unfinished_steps(
             self._execution.id, self._past.finished, only=work.step, on_left=left.append
         )
         for name in left:

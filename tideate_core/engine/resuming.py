@@ -141,7 +141,7 @@ async def put_back(
     left: list[str] = []
     steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
     asked = {step.id for step in steps if not step.idempotent}
-    await workspace.put_back_unfinished(run_id, past.finished | asked, on_left=left.append)
+    await workspace.rollback_unfinished_steps(run_id, past.finished | asked, on_left=left.append)
     return left
 
 

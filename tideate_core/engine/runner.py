@@ -15,7 +15,7 @@ from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.execution import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.live import LiveRun
-from tideate_core.engine.opening import LazyStore, Tools, let_go, outlast
+from tideate_core.engine.opening import LazyStore, Tools, let_go
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
 from tideate_core.engine.slow import Slow
@@ -23,6 +23,7 @@ from tideate_core.engine.steps.services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.tools.offering import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -220,13 +221,13 @@ class WorkflowRunner:
         execution.begin(task)
         execution.on_cancel = slow = Slow(live, self._front)
         self._running[execution.id] = live
-        cancelled = await outlast(task, live.cancel_with_caller)
+        cancelled = await wait_uncancelled(task, live.cancel_with_caller)
         try:
             await execution.close()
         finally:
             del self._running[execution.id]
             ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
-            cancelled = await outlast(ending) or cancelled
+            cancelled = await wait_uncancelled(ending) or cancelled
             slow.over()
         if cancelled:
             raise asyncio.CancelledError

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
     from tideate_core.workflows import DecisionKind, PromptLibrary, StepContext, WorkflowStep
-    from tideate_core.workspace import Executed, Workspace
+    from tideate_core.workspace import ExecutableFile, Workspace
 
     Offer = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model."""
@@ -205,7 +205,7 @@ class StepRun:
         *,
         details: str = "",
         payload: Any = None,
-        executed: Sequence[Executed] = (),
+        executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
         request = ConfirmationRequest(
             self.execution_id,
@@ -237,7 +237,7 @@ class StepRun:
     def gate(self, name: str, issues: list[str]) -> None:
         self._emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
 
-    def changed(self, paths: list[str], executed: Sequence[Executed] = ()) -> None:
+    def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
         for files in (self._execution.files, self.files):
             files += [path for path in paths if path not in files]
         for one in executed:

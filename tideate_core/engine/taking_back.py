@@ -12,7 +12,7 @@ from tideate_core.engine.events import Event, EventName
 from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
 from tideate_core.errors import TideateError, WorkspaceError
 from tideate_core.machines import WorkflowState
-from tideate_core.workspace import TakenBack
+from tideate_core.workspace import RollbackResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,14 +82,14 @@ class TakingBack:
             rollback_performed=not done.left,
         )
 
-    async def _restored(self, snapshot: str | None) -> tuple[TakenBack, str]:
+    async def _restored(self, snapshot: str | None) -> tuple[RollbackResult, str]:
         """Return what came of it, and why it could not be done, else empty."""
         run = self._execution.id
         try:
             return await take_back(self._workspace, run, self._execution.files, snapshot), ""
         except Exception as error:  # an editor that is gone, too: whatever it is, the run has to end
             log.exception("what run %s wrote could not be taken back", run)
-            return TakenBack([], [], []), words_of(error)["error"]
+            return RollbackResult([], [], []), words_of(error)["error"]
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be taken back."""
@@ -117,7 +117,9 @@ class TakingBack:
         return Event(EventName.WORKFLOW_FAILED, self._execution.id, data), failed
 
 
-async def take_back(workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None) -> TakenBack:
+async def take_back(
+    workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None
+) -> RollbackResult:
     """Take back what a run wrote.
 
     :param files: that it wrote, as its steps say.
@@ -128,10 +130,10 @@ async def take_back(workspace: Workspace, run: str, files: Sequence[str], snapsh
             f"the journal of what it wrote is gone, and {', '.join(files)} may be as it left them; "
             f"`tideate snapshot diff {snapshot}` shows what differs from before"
         )
-    return await workspace.take_back(run)
+    return await workspace.rollback_best_effort(run)
 
 
-def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str, Any]:
+def rolled_back(done: RollbackResult, snapshot: str | None, failure: str) -> dict[str, Any]:
     """Return what the event says of it."""
     return {
         "restored": done.restored,
@@ -143,7 +145,7 @@ def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str
 
 
 async def tell_strays(
-    recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: TakenBack
+    recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: RollbackResult
 ) -> None:
     """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
 

@@ -13,7 +13,8 @@ from tideate_core.engine.abandoned import end_adopted
 from tideate_core.engine.opening import let_go
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
-from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, to_the_end, unwind
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, plan_rollback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store import RunRow, Store
-    from tideate_core.workspace import Buffers, TakenBack, Unwound
+    from tideate_core.workspace import Buffers, RollbackPlan, RollbackResult
 
 __all__ = [
     "RolledBack",
@@ -112,24 +113,21 @@ class Undoing:
         self._private = private
         self._buffers = buffers
 
-    def look_ahead(self, members: Sequence[str]) -> Unwound:
+    def look_ahead(self, members: Sequence[str]) -> RollbackPlan:
         """Return what taking runs back would restore on disk, and what stands in its way; blocking.
 
         :raises WorkspaceError: the journal is damaged, or something cannot be read.
         """
-        return unwind(self._root, FamilyJournal(self._private, members).records(""), None)
+        return plan_rollback(self._root, FamilyJournal(self._private, members).records(""), None)
 
-    async def take_back(self, members: Sequence[str]) -> TakenBack:
+    async def take_back(self, members: Sequence[str]) -> RollbackResult:
         """Restore all that runs wrote, or nothing; returns what was restored.
 
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
-        done, cancelled = await to_the_end(rollback.run(members[0]))
-        if cancelled:
-            raise asyncio.CancelledError
-        return done
+        return await run_uncancelled(rollback.rollback_all(members[0]))
 
     async def roll_back(
         self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
@@ -157,7 +155,7 @@ class Undoing:
         return _told(done, cancelled=True)
 
 
-def _told(done: TakenBack, *, cancelled: bool) -> RolledBack:
+def _told(done: RollbackResult, *, cancelled: bool) -> RolledBack:
     return RolledBack([*done.restored, *done.merged], cancelled, done.merged)
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.workflows.definitions import WorkflowStep
-    from tideate_core.workspace import Executed, Workspace
+    from tideate_core.workspace import ExecutableFile, Workspace
 
 __all__ = [
     "MISSING",
@@ -221,7 +221,7 @@ class StepContext(Protocol):
         *,
         details: str = "",
         payload: Any = None,
-        executed: Sequence[Executed] = (),
+        executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
         """Ask the person; a refusal is the caller's to handle.
 
@@ -237,7 +237,7 @@ class StepContext(Protocol):
         """Report a check: passed without issues."""
         ...
 
-    def changed(self, paths: list[str], executed: Sequence[Executed] = ()) -> None:
+    def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
         """Record which files and buffers the run changed, and tell which of them other tools run."""
         ...
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.project import project_state
-from tideate_core.workspace import Workspace, verbatim
+from tideate_core.workspace import Workspace, file_writer
 
 if TYPE_CHECKING:
     from tests.mcp.filesystem.conftest import Field
@@ -209,7 +209,7 @@ async def test_what_cannot_be_moved_back_is_not_moved(field: Field, monkeypatch:
     field.write("repo/sub/.git/config", "")
     for name in ("bare/HEAD", "bare/objects/x", "bare/refs/x", "many/1", "many/2"):
         field.write(name)
-    monkeypatch.setattr(verbatim, "MOVED_FILES", 1)
+    monkeypatch.setattr(file_writer, "MOVED_FILES", 1)
     before = field.all()
     async with field.client() as call:
         for source, destination, why in [

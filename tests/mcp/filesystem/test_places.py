@@ -15,8 +15,8 @@ from tideate_core.mcp.servers.filesystem import walking, words
 from tideate_core.mcp.servers.filesystem.ground import Ground
 from tideate_core.mcp.servers.filesystem.turn import Turn
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.commit import Committer
 from tideate_core.workspace.paths import Root
+from tideate_core.workspace.transaction import Committer
 
 if TYPE_CHECKING:
     from pathlib import Path

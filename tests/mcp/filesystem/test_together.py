@@ -19,7 +19,7 @@ from tideate_core.mcp.servers.filesystem.ground import Ground
 from tideate_core.mcp.servers.filesystem.turn import Turn
 from tideate_core.project import project_state
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.commit import Committer
+from tideate_core.workspace.transaction import Committer
 
 if TYPE_CHECKING:
     from tests.mcp.filesystem.conftest import Field
@@ -154,10 +154,10 @@ import asyncio, os, sys
 from pathlib import Path
 from tideate_core.mcp.servers.filesystem import remembering
 from tideate_core.project import make_project_state
-from tideate_core.workspace import commit, verbatim
+from tideate_core.workspace import file_writer, transaction
 
 root, run, left = Path(sys.argv[1]), sys.argv[2], [12]
-real = commit.put
+real = transaction.write_image
 
 def put(*arguments, **more):
     left[0] -= 1
@@ -165,10 +165,10 @@ def put(*arguments, **more):
         os._exit(9)
     real(*arguments, **more)
 
-commit.put = put
+transaction.write_image = put
 (make_project_state(root) / "mcp/filesystem").mkdir(parents=True)
 with remembering.under_way(root, run):
-    asyncio.run(verbatim.Verbatim(root).move("many", "moved", execution_id=run))
+    asyncio.run(file_writer.FileWriter(root).move("many", "moved", execution_id=run))
 """
 
 

@@ -17,7 +17,7 @@ from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from tideate_core.builtin.task.bench import Bench
-    from tideate_core.snapshots import Since
+    from tideate_core.snapshots import ChangesSince
     from tideate_core.workflows import StepContext
 
 __all__ = ["Bystanders"]
@@ -65,16 +65,18 @@ class Bystanders:
 
         :raises WorkspaceError: what differs cannot be read or written down.
         """
-        since = await self._manager.since(self._snapshot)
+        since = await self._manager.changes_since(self._snapshot)
         adopted: list[str] = []
         if since and await self._were_checks(since):
-            adopted = await self._step.workspace.adopt(since, execution_id=self._step.execution_id)
+            adopted = await self._step.workspace.record_outside_changes(
+                since, execution_id=self._step.execution_id
+            )
             self._step.changed(adopted)
         with suppress(SnapshotNotFound):  # the person was faster
             await self._manager.delete(self._snapshot)
         return adopted
 
-    async def _were_checks(self, since: Since) -> bool:
+    async def _were_checks(self, since: ChangesSince) -> bool:
         names = sorted({*since.files, *since.modes, *(f"{path}/" for path in (*since.made, *since.removed))})
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         listed = f"{', '.join(names[:MOST_NAMED])}{more}"
@@ -93,7 +95,7 @@ class Bystanders:
         return False
 
 
-def _details(since: Since) -> str:
+def _details(since: ChangesSince) -> str:
     parts: list[str] = []
     size = 0
     for diff in since.diffs:

@@ -10,7 +10,7 @@ from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import plan_issues
 from tideate_core.machines import WorkflowEvent
 from tideate_core.workflows import Declined
-from tideate_core.workspace import executed_paths
+from tideate_core.workspace import executable_paths
 
 if TYPE_CHECKING:
     from tideate_core.builtin.task.bench import Bench
@@ -61,7 +61,7 @@ async def _confirmed(step: StepContext, plan: ExecutionPlan, audit: AuditReport)
     while True:
         payload = {"text": text, "filetype": "markdown", "title": "Plan", "problems": problems}
         question = "\n".join([*(f"{problem}." for problem in problems), "Carry out this plan?"])
-        executed = executed_paths(step.workspace, named_files(plan))
+        executed = executable_paths(step.workspace, named_files(plan))
         decision = await step.confirm("document", question, payload=payload, executed=executed)
         if not decision.accepted:
             raise Declined(decision.reason)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
     from rich.table import Table
 
-    from tideate_core.mentions import ContextItem, ContextResolver, Described
+    from tideate_core.mentions import ContextItem, ContextResolver, MentionDescription
 
 __all__ = ["app"]
 
@@ -100,7 +100,7 @@ def show(
     return _print_omissions(items)
 
 
-async def _described(root: str | None, file: str | None) -> list[Described]:
+async def _described(root: str | None, file: str | None) -> list[MentionDescription]:
     resolver = await _resolver(root, file)
     return await resolver.describe()
 
@@ -131,7 +131,7 @@ async def _resolver(
     )
 
 
-def _table(found: list[Described]) -> Table:
+def _table(found: list[MentionDescription]) -> Table:
     made = table("mention", "stands for", "type", "")
     for one in found:
         state = Text(visible(one.note), style="yellow" if one.exists else "red")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
     from rich.console import Console
 
-    from tideate_core.snapshots import FileDiff, Restored, Snapshot, SnapshotManager
+    from tideate_core.snapshots import FileDiff, RestoreResult, Snapshot, SnapshotManager
 
 __all__ = ["app"]
 
@@ -234,7 +234,7 @@ async def _confirmed(chosen: str, found: list[FileDiff], policy: bool | None, *,
     return await confirmed_at_terminal("restore", f"Restore snapshot {short_id(chosen)}?")
 
 
-def _print_restored(done: Restored) -> None:
+def _print_restored(done: RestoreResult) -> None:
     _print_each("restored", map(label, done.written))
     _print_each("deleted", map(label, done.deleted))
     _print_each("left, made since", map(label, done.added))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.cli.views.project import Project
     from tideate_core.engine import RolledBack, Undoing
     from tideate_core.store import RunRow
-    from tideate_core.workspace import Unwound
+    from tideate_core.workspace import RollbackPlan
 
 __all__ = ["RunChanges", "choose_run", "list_changes", "look_ahead", "roll_back"]
 
@@ -80,7 +80,7 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
     raise without_changes(Reader(project.private), wanted)
 
 
-def look_ahead(project: Project, members: list[str]) -> Unwound:
+def look_ahead(project: Project, members: list[str]) -> RollbackPlan:
     """Return what a rollback would restore, and what is in its way."""
     return _undoing(project).look_ahead(members)
 
@@ -116,13 +116,13 @@ def _undoing(project: Project) -> Undoing:
 
 
 def _change_of(project: Project, run: str, members: list[str], served: frozenset[str]) -> RunChanges:
-    from tideate_core.workspace import journal_of
+    from tideate_core.workspace import journal_directory
 
     outlook = _outlook(project, members)
     try:
         row = Reader(project.private).run(run)
     except (RunNotFound, StoreError):
-        at = max(_written_at(journal_of(project.private, member)) for member in members)
+        at = max(_written_at(journal_directory(project.private, member)) for member in members)
         return RunChanges(run, None, SERVER if run in served else FORGOTTEN, at, outlook)
     return RunChanges(run, row, row.name, row.started_at, outlook)
 

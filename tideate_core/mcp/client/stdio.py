@@ -32,6 +32,7 @@ from tideate_core.process import (
     make_environment,
     not_started,
 )
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -111,7 +112,10 @@ async def stdio_transport(spec: ServerSpec, words: LastWords) -> AsyncIterator[T
         for stream in (incoming, outgoing, told, to_send):
             stream.close()
         ending = asyncio.create_task(_end(process, guarding, tasks, words), name=f"end {spec.name}")
-        await _outlast(ending)
+        cancelled = await wait_uncancelled(ending)
+        ending.result()
+        if cancelled:
+            raise asyncio.CancelledError
 
 
 async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
@@ -215,16 +219,3 @@ async def _ended(process: Process) -> bool:
 def _signal(process: Process, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-
-
-async def _outlast(task: asyncio.Task[None]) -> None:
-    """Wait for a bounded task even if this one is cancelled meanwhile."""
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    task.result()
-    if cancelled:
-        raise asyncio.CancelledError

@@ -42,9 +42,9 @@ class Changes:
         name = self._ground.resolve(path)
 
         async def work(run: str) -> str:
-            from tideate_core.workspace import Verbatim
+            from tideate_core.workspace import FileWriter
 
-            return await Verbatim(self._ground.root).write(name, content.encode(), execution_id=run)
+            return await FileWriter(self._ground.root).write(name, content.encode(), execution_id=run)
 
         return await self._change(path, name, work)
 
@@ -78,9 +78,9 @@ class Changes:
         name = self._ground.resolve(path)
 
         async def work(run: str) -> str:
-            from tideate_core.workspace import Verbatim
+            from tideate_core.workspace import FileWriter
 
-            if name == "." or not await Verbatim(self._ground.root).make_directory(name, execution_id=run):
+            if name == "." or not await FileWriter(self._ground.root).make_directory(name, execution_id=run):
                 return "unchanged"
             return "made"
 
@@ -91,9 +91,9 @@ class Changes:
         start, end = self._ground.entry(source), self._ground.entry(destination)
 
         async def work(run: str) -> str:
-            from tideate_core.workspace import Verbatim
+            from tideate_core.workspace import FileWriter
 
-            await Verbatim(self._ground.root).move(start, end, execution_id=run)
+            await FileWriter(self._ground.root).move(start, end, execution_id=run)
             return "moved"
 
         return await self._change(source, end, work)
@@ -130,7 +130,7 @@ class Changes:
         if run is not None:
             from tideate_core.workspace import Workspace
 
-            done = await Workspace(self._ground.root).take_back(run)
+            done = await Workspace(self._ground.root).rollback_best_effort(run)
             await asyncio.to_thread(forget, make_project_state(self._ground.root), run)
             log.warning("the change %s was cut off; put back: %s", run, ", ".join(done.restored) or "nothing")
 

@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from tideate_core.mcp.servers.git.errors import failure
 from tideate_core.mcp.servers.git.program import ask
 from tideate_core.project import real
-from tideate_core.workspace import SAFE, environment
+from tideate_core.workspace import SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["HARD", "Settings", "SettingsReader", "base_environment"]
 
 HARD: Final = (
-    *SAFE[1:],
+    *SAFE_GIT[1:],
     *("-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false", "-c", "core.editor=:"),
     *(
         "-c",
@@ -170,7 +170,7 @@ class SettingsReader:
 def base_environment(place: Place) -> dict[str, str]:
     """Return git's environment: the repository is the one that was found, and no other above it."""
     return {
-        **environment(),
+        **git_environment(),
         **{name: os.environ[name] for name in _WHO if name in os.environ},
         "GIT_CEILING_DIRECTORIES": str(place.top.parent),
         "GIT_WORK_TREE": str(place.top),

@@ -14,7 +14,7 @@ from tideate_core.mcp.servers.git.place import check_links
 from tideate_core.mcp.servers.git.shapes import FileShape, StagedShape
 from tideate_core.mcp.servers.git.trusting import look
 from tideate_core.mcp.servers.git.writing import listed, write
-from tideate_core.snapshots import is_ours
+from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,7 +43,7 @@ async def changes(
         raise ToolError("there are too many changes to look at them all: name fewer files")
     status = porcelain.status(answer.out)
     # a write that was killed left it
-    status.entries = [one for one in status.entries if not is_ours(one.path.rpartition("/")[2])]
+    status.entries = [one for one in status.entries if not is_temporary(one.path.rpartition("/")[2])]
     return status
 
 
