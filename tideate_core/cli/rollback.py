@@ -18,7 +18,7 @@ from tideate_core.cli.wiring import open_project
 from tideate_core.cli.wishes import opened
 from tideate_core.engine import Undoing, families, members_of, runs_with_changes, without_changes
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError, WorkspaceError
-from tideate_core.mcp import remembered
+from tideate_core.mcp.servers import recorded_changes
 from tideate_core.store import Reader
 from tideate_core.workspace import journal_of
 
@@ -181,7 +181,7 @@ def _written_at(journal: Path) -> int:
 
 
 def _list(project: Project, *, as_json: bool) -> int:
-    served = remembered(project.private)
+    served = recorded_changes(project.private)
     runs = _of_the_store(project, families).items()
     found = [_change(project, run, members, served) for run, members in runs]
     found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]

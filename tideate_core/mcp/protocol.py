@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from mcp.shared.message import SessionMessage
 
-__all__ = ["Conversation", "NotTheProtocol"]
+__all__ = ["Conversation", "ProtocolViolation"]
 
 Side: TypeAlias = Literal["client", "server"]
 Direction: TypeAlias = Literal["sent", "received"]
@@ -43,7 +43,7 @@ ODD_RESULTS: Final = {"resources/subscribe": "EmptyResult", "resources/unsubscri
 """Results that are not named like their request."""
 
 
-class NotTheProtocol(ValueError):
+class ProtocolViolation(ValueError):
     """A message does not fit the protocol; the text has the JSON pointer of the field that is wrong."""
 
 
@@ -65,25 +65,25 @@ class Conversation:
         """Check the next message.
 
         :param direction: `sent` or `received`.
-        :raises NotTheProtocol: it does not fit.
+        :raises ProtocolViolation: it does not fit.
         """
         self.check_json(message.message.model_dump(mode="json", by_alias=True, exclude_unset=True), direction)
 
     def check_json(self, message: Any, direction: str) -> None:
         """As `check`, for a message as it stands on the wire.
 
-        :raises NotTheProtocol: it does not fit.
+        :raises ProtocolViolation: it does not fit.
         """
         sender = self._side if direction == "sent" else self._other
         if not isinstance(message, dict):
-            raise NotTheProtocol(f"{direction}: a message is a JSON object")
+            raise ProtocolViolation(f"{direction}: a message is a JSON object")
         try:
             if "method" in message:
                 self._check_call(message, sender)
             else:
                 self._check_answer(message, sender)
-        except NotTheProtocol as error:
-            raise NotTheProtocol(f"{direction}, MCP {self._version}: {error}") from None
+        except ProtocolViolation as error:
+            raise ProtocolViolation(f"{direction}, MCP {self._version}: {error}") from None
 
     def _check_call(self, message: dict[str, Any], sender: Side) -> None:
         """A request or a notification."""
@@ -94,14 +94,16 @@ class Conversation:
         known = _methods(_schema(version), sender, kind)
         method = message["method"]
         if method not in known:
-            raise NotTheProtocol(
+            raise ProtocolViolation(
                 f"/method: {_short(method)} is no {kind.lower()} of a {sender}{_nearest(method, known)}"
             )
         _hold_against(message, version, known[method])
         cancelled: Any = (message.get("params") or {}).get("requestId")
         if kind == "Request":
             if (sender, message["id"]) in self._asked:
-                raise NotTheProtocol(f"/id: {_short(message['id'])} is the id of another request under way")
+                raise ProtocolViolation(
+                    f"/id: {_short(message['id'])} is the id of another request under way"
+                )
             self._asked[sender, message["id"]] = (method, version)
         elif method == CANCELLED and self._asked.pop((sender, cancelled), None):
             self._cancelled.append((sender, cancelled))
@@ -120,7 +122,7 @@ class Conversation:
         if (asker, number) in self._cancelled:
             return
         if (asker, number) not in self._asked:
-            raise NotTheProtocol(f"/id: {_short(number)} answers no request that is under way")
+            raise ProtocolViolation(f"/id: {_short(number)} answers no request that is under way")
         method, version = self._asked.pop((asker, number))
         if not failed:
             _hold_against(message, version, _answer_to(_schema(version), method))
@@ -181,13 +183,13 @@ def _validator(schema: str, name: str) -> Draft202012Validator:
 
 
 def _hold_against(message: Mapping[str, Any], version: str, name: str) -> None:
-    """:raises NotTheProtocol: the message, or its result where that is what is defined, does not fit."""
+    """:raises ProtocolViolation: the message, or its result where that is what is defined, does not fit."""
     alone = name.endswith("Result")
     errors = list(_validator(_schema(version), name).iter_errors(message["result"] if alone else message))
     if errors:
         error = _precise(errors)
         pointer = "".join(f"/{_escaped(part)}" for part in error.absolute_path)
-        raise NotTheProtocol(
+        raise ProtocolViolation(
             f"{'/result' if alone else ''}{pointer or ('' if alone else '/')}: {_words(error)}"
         )
 

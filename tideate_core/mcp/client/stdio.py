@@ -21,8 +21,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, message_of
-from tideate_core.mcp.client.words import short_line
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, message_of
+from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD,
     check_argv,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Outgoing = MemoryObjectReceiveStream[SessionMessage]
     Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
-__all__ = ["LastWords", "stdio_transport"]
+__all__ = ["ErrorOutput", "stdio_transport"]
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ PER_SECOND: Final = 50
 """Lines of it that the log has."""
 
 
-class LastWords:
+class ErrorOutput:
     """The last lines of a server's standard error; they go to the log, too."""
 
     def __init__(self, name: str) -> None:
@@ -81,18 +81,18 @@ class LastWords:
             self._since, self._logged = now, 0
         self._logged += 1
         if self._logged <= PER_SECOND:
-            log.info("MCP server %s: %s", self._name, _words(line))
+            log.info("MCP server %s: %s", self._name, _decoded(line))
 
     def lines(self, count: int) -> list[str]:
-        return [_words(line) for line in list(self._lines)[-count:]]
+        return [_decoded(line) for line in list(self._lines)[-count:]]
 
 
-def _words(line: bytes) -> str:
+def _decoded(line: bytes) -> str:
     return short_line(line.decode("utf-8", "replace"), LONGEST_WORDS)
 
 
 @asynccontextmanager
-async def stdio_transport(spec: ServerSpec, words: LastWords) -> AsyncIterator[TransportStreams]:
+async def stdio_transport(spec: ServerSpec, stderr: ErrorOutput) -> AsyncIterator[TransportStreams]:
     """Start a server and give the streams to speak with it; afterwards nothing of it is left.
 
     :raises CommandError: its program is missing, or the system does not run it.
@@ -103,14 +103,14 @@ async def stdio_transport(spec: ServerSpec, words: LastWords) -> AsyncIterator[T
     tasks = [
         asyncio.create_task(_read(process, told), name=f"read from {spec.name}"),
         asyncio.create_task(_write(process, to_send, told), name=f"write to {spec.name}"),
-        asyncio.create_task(_listen(process, words), name=f"log of {spec.name}"),
+        asyncio.create_task(_listen(process, stderr), name=f"log of {spec.name}"),
     ]
     try:
         yield incoming, outgoing
     finally:
         for stream in (incoming, outgoing, told, to_send):
             stream.close()
-        ending = asyncio.create_task(_end(process, guarding, tasks, words), name=f"end {spec.name}")
+        ending = asyncio.create_task(_end(process, guarding, tasks, stderr), name=f"end {spec.name}")
         await _outlast(ending)
 
 
@@ -165,7 +165,7 @@ async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:
             told.close()  # the session is to see the end, instead of waiting for an answer
 
 
-async def _listen(process: Process, words: LastWords) -> None:
+async def _listen(process: Process, stderr: ErrorOutput) -> None:
     assert process.stderr is not None  # noqa: S101 it was asked for
     while True:
         try:
@@ -174,11 +174,11 @@ async def _listen(process: Process, words: LastWords) -> None:
             continue  # a line over the limit is dropped
         if not line:
             return
-        words.take(line)
+        stderr.take(line)
 
 
 async def _end(
-    process: Process, guarding: socket.socket, tasks: list[asyncio.Task[None]], words: LastWords
+    process: Process, guarding: socket.socket, tasks: list[asyncio.Task[None]], stderr: ErrorOutput
 ) -> None:
     """End the program and all that it started, within a bound: by its input's end, else by signals."""
     try:
@@ -196,7 +196,7 @@ async def _end(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if number := heard(guarding)[0]:
-            words.take(f"it cannot be run: {os.strerror(number)}".encode())
+            stderr.take(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
         # a process that left the group may hold the pipes open for ever
         process._transport.close()  # type: ignore[attr-defined]

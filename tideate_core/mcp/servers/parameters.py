@@ -1,4 +1,4 @@
-"""Types of the tools' parameters: what can be told of a value alone is told before anything is done."""
+"""Parameter types that the tools share; values are refused before a tool runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,30 @@ from typing import Annotated, Final, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from tideate_core.mcp.careful import without_control_characters
+__all__ = ["MAX_TEXT", "SHOWN", "Line", "RelativePath", "Text", "short_repr", "without_control_characters"]
 
-__all__ = ["Line", "RelativePath", "Text"]
-
+SHOWN: Final = 60
+"""Characters of a client's own word that an error message repeats."""
 MAX_LINE: Final = 4_096
 MAX_TEXT: Final = 4 << 20
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that end a line, turn its direction, or are not seen at all."""
+
+
+def short_repr(word: str) -> str:
+    """Quote a client's word for a message: bounded, on one line, nothing that steers a terminal."""
+    return repr(word if len(word) <= SHOWN else word[:SHOWN] + "…")
+
+
+def without_control_characters(text: str) -> str:
+    """Return the text.
+
+    :raises ValueError: it holds a control character other than tab and line ends.
+    """
+    for character in text:
+        if (character < " " and character not in "\t\n\r") or "\x7f" <= character <= "\x9f":
+            raise ValueError(f"the control character U+{ord(character):04X} is not allowed")
+    return text
 
 
 def _line(text: str) -> str:

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.git.errors import failure
-from tideate_core.mcp.servers.git.program import ask
+from tideate_core.mcp.servers.git.program import failure, query
 from tideate_core.project import real
 from tideate_core.workspace import SAFE, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tideate_core.mcp.servers.git.place import Place
+    from tideate_core.mcp.servers.git.layout import RepositoryLayout
 
-__all__ = ["HARD", "Settings", "SettingsReader", "base_environment"]
+__all__ = ["HARDENED", "Settings", "SettingsReader", "base_environment"]
 
-HARD: Final = (
+HARDENED: Final = (
     *SAFE[1:],
     *("-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false", "-c", "core.editor=:"),
     *(
@@ -87,7 +86,7 @@ class Settings:
         """Tell whether a boolean is true."""
         return (self.value(key) or "").lower() in ("true", "yes", "on", "1")
 
-    def emptied(self) -> dict[str, str]:
+    def neutralized_filters(self) -> dict[str, str]:
         """Return the settings that make every filter of the repository's own what the person has for it."""
         found: dict[str, str] = {}
         for key in self.local:
@@ -144,36 +143,36 @@ class SettingsReader:
         self._root = root
         self._known: dict[Path, tuple[object, Settings]] = {}
 
-    async def read(self, place: Place) -> Settings:
+    async def read(self, layout: RepositoryLayout) -> Settings:
         """Return the configuration.
 
         :raises ToolError: it cannot be read, or says that the repository's files are elsewhere.
         """
-        state = _state(place)
-        known = self._known.get(place.directory)
+        state = _state(layout)
+        known = self._known.get(layout.git_dir)
         if known is not None and known[0] == state:
             return known[1]
-        settings = await self._ask(place)
-        _refuse_other_worktree(settings, place)
+        settings = await self._query(layout)
+        _refuse_other_worktree(settings, layout)
         if settings.cacheable:
-            self._known[place.directory] = (state, settings)
+            self._known[layout.git_dir] = (state, settings)
         return settings
 
-    async def _ask(self, place: Place) -> Settings:
-        argv = [self._git, *HARD, "config", "--list", "--show-scope", "-z"]
-        answer = await ask(argv, cwd=place.top, environment=base_environment(place))
+    async def _query(self, layout: RepositoryLayout) -> Settings:
+        argv = [self._git, *HARDENED, "config", "--list", "--show-scope", "-z"]
+        answer = await query(argv, cwd=layout.top, environment=base_environment(layout))
         if answer.status or not answer.whole:
             raise failure("config", answer.said, answer.status, self._root)
         return _parse(answer.out)
 
 
-def base_environment(place: Place) -> dict[str, str]:
+def base_environment(layout: RepositoryLayout) -> dict[str, str]:
     """Return git's environment: the repository is the one that was found, and no other above it."""
     return {
         **environment(),
         **{name: os.environ[name] for name in _WHO if name in os.environ},
-        "GIT_CEILING_DIRECTORIES": str(place.top.parent),
-        "GIT_WORK_TREE": str(place.top),
+        "GIT_CEILING_DIRECTORIES": str(layout.top.parent),
+        "GIT_WORK_TREE": str(layout.top),
         "GIT_EDITOR": ":",
         "GIT_SEQUENCE_EDITOR": ":",
         "GIT_PAGER": "cat",
@@ -191,8 +190,8 @@ def with_settings(environment: dict[str, str], settings: Mapping[str, str]) -> d
     return found
 
 
-def _state(place: Place) -> object:
-    own = (place.common / "config", place.directory / "config.worktree")
+def _state(layout: RepositoryLayout) -> object:
+    own = (layout.common_dir / "config", layout.git_dir / "config.worktree")
     return tuple(_look(path) for path in (*own, *_of_person()))
 
 
@@ -210,8 +209,8 @@ def _look(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _parse(listed: bytes) -> Settings:
-    fields = os.fsdecode(listed).split("\0")
+def _parse(pathspec_file: bytes) -> Settings:
+    fields = os.fsdecode(pathspec_file).split("\0")
     local: dict[str, list[str]] = {}
     person: dict[str, list[str]] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
@@ -234,9 +233,9 @@ def _filter_key(key: str) -> tuple[str, str] | None:
     return name, variable
 
 
-def _refuse_other_worktree(settings: Settings, place: Place) -> None:
+def _refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
     for worktree in settings.local.get("core.worktree", ()):
-        if real(place.directory / worktree) != place.top:
+        if real(layout.git_dir / worktree) != layout.top:
             raise ToolError(
                 "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
                 "`git config --unset core.worktree` makes them the ones at its top"

@@ -1,0 +1,81 @@
+"""Answers over stdio for what is no message; over HTTP the SDK answers it, here it would drop it silently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Self
+
+import anyio
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError
+from pydantic import ValidationError
+
+if TYPE_CHECKING:
+    from contextvars import Context
+
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+
+__all__ = ["MAX_MESSAGE", "ValidMessages"]
+
+MAX_MESSAGE: Final = 4 * 1024 * 1024
+"""Bytes of the longest message to a server, over any transport."""
+UNREADABLE: Final = ErrorData(
+    code=PARSE_ERROR,
+    message=f"Parse error: a message is one line of JSON in UTF-8, of at most {MAX_MESSAGE} bytes",
+)
+NO_MESSAGE: Final = ErrorData(
+    code=INVALID_REQUEST, message="Invalid request: this is JSON, but no JSON-RPC 2.0 message"
+)
+
+
+class ValidMessages:
+    """The messages of a stream. What is none is answered with an error of JSON-RPC and left out."""
+
+    def __init__(
+        self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]
+    ) -> None:
+        self._read = read
+        self._write = write
+
+    @property
+    def last_context(self) -> Context | None:
+        """What the SDK looks for beside each message."""
+        context: Context | None = getattr(self._read, "last_context", None)
+        return context
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Wait for the next message.
+
+        :raises anyio.EndOfStream: there are no more.
+        """
+        while isinstance(item := await self._read.receive(), Exception):
+            # the id is null, for whatever was sent as one cannot be relied on
+            refusal = JSONRPCError(jsonrpc="2.0", id=None, error=_what_is_wrong(item))
+            await self._write.send(SessionMessage(refusal))
+        return item
+
+    async def aclose(self) -> None:
+        await self._read.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+
+def _what_is_wrong(error: Exception) -> ErrorData:
+    if (
+        isinstance(error, ValidationError)
+        and error.errors(include_url=False, include_input=False)[0]["type"] != "json_invalid"
+    ):
+        return NO_MESSAGE
+    return UNREADABLE
