@@ -1,4 +1,4 @@
-"""Checks messages against the protocol's own JSON Schemas, in both directions of a connection.
+"""Validate messages against the protocol's own JSON Schemas, in both directions of a connection.
 
 For `strict` connections and tests: the SDK is more lenient in what it takes, and jsonschema takes its time.
 Versions before 2025-11-25 are held against that one, which only added to them.

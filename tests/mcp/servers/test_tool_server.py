@@ -6,7 +6,7 @@ import pytest
 from mcp import Client
 
 from tests.mcp.walker import call, text
-from tideate_core.mcp.servers.parameters import SHOWN
+from tideate_core.mcp.servers.schemas import SHOWN
 from tideate_core.mcp.servers.tool_server import ToolServer
 
 LONG = "turn_the_ship_around_in_the_basin_behind_the_second_lock_gate"[:SHOWN]

@@ -25,8 +25,7 @@ from tests.mcp.walker import at, call, structured, walk
 from tideate_core.errors import ServerUnavailable
 from tideate_core.mcp.transport import websocket
 from tideate_core.mcp.transport.invalid_messages import MAX_MESSAGE
-from tideate_core.mcp.transport.websocket import websocket_client
-from tideate_core.mcp.transport.websocket_server import MAX_CONNECTIONS
+from tideate_core.mcp.transport.websocket import MAX_CONNECTIONS, websocket_client
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

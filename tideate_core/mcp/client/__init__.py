@@ -1,4 +1,4 @@
-"""Client of MCP servers: those of the configuration, started when they are needed, and calls of their tools.
+"""Client of MCP servers: connections on demand to the configured servers, and calls of their tools.
 
 Nothing here imports the SDK before a server is connected to.
 """

@@ -1,4 +1,4 @@
-"""Bounds on what a server may send, whatever the transport."""
+"""Bounds on messages from a server: length, number of values, rate, lines that are no messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All servers of a project, by their names."""
+"""MCP client: a project's servers by name, connected on demand; tool listing and tool calls."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class MCPClient:
         """
         for fresh in (False, True):  # a server need not say that it has new ones
             known = await self._tools(server, fresh=fresh)
-            # document 4 writes `git/commit`
+            # `git/commit` stands for `git_commit`
             found = known.get(name) or known.get(name.replace("/", "_"))
             if found is not None:
                 return found

@@ -1,4 +1,4 @@
-"""One connection to one server, in a task of its own."""
+"""One connection to one server, held open by a task of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's words as they can be shown, written to a log and given to a model."""
+"""Escape and shorten a server's text for a terminal, a log or a model."""
 
 from __future__ import annotations
 

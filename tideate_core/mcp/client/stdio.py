@@ -1,4 +1,4 @@
-"""A server as a program: in a group of its own, spoken to on its standard streams, ended with all of it.
+"""Stdio transport: run a server in a process group of its own and end it with all that it started.
 
 The SDK's own transport is not used: what a server started survives there when the server was killed, its
 standard error goes to a file, and it lives on when this process is killed.

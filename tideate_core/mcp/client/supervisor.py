@@ -1,4 +1,4 @@
-"""Keeps one server: connected when it is wanted, again after it died, and not for ever."""
+"""Supervise one server: connect on demand, reconnect after it died, with a growing delay and a limit."""
 
 from __future__ import annotations
 

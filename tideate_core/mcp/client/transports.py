@@ -1,4 +1,4 @@
-"""The ways to a server, and what is watched on them: their end, and with `strict` each message."""
+"""Open a server's transport (stdio, HTTP, WebSocket) and monitor its messages and its end."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from tideate_core.errors import CommandError, ConfigError
 from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
-from tideate_core.mcp.servers.results import NEXT, ResultModel
+from tideate_core.mcp.servers.schemas import NEXT, ResultModel
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The servers for a project, by name; each is imported when it is served."""
+"""The servers of a project by name, each imported when it is served, and the check of their root."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from tideate_core import __version__
 from tideate_core.errors import did_you_mean
-from tideate_core.mcp.servers.parameters import SHOWN, short_repr
+from tideate_core.mcp.servers.schemas import SHOWN, short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.mcp.transport.stdio import serve_stdio
     from tideate_core.mcp.transport.streamable_http import http_app, serve_app, serve_http
-    from tideate_core.mcp.transport.websocket import websocket_client
-    from tideate_core.mcp.transport.websocket_server import serve_websocket
+    from tideate_core.mcp.transport.websocket import serve_websocket, websocket_client
 
 __all__ = [
     "TOKEN_VARIABLE",
@@ -46,7 +45,6 @@ if not TYPE_CHECKING:
             ),
             "stdio": ("serve_stdio",),
             "streamable_http": ("http_app", "serve_app", "serve_http"),
-            "websocket": ("websocket_client",),
-            "websocket_server": ("serve_websocket",),
+            "websocket": ("serve_websocket", "websocket_client"),
         },
     )

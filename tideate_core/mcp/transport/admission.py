@@ -1,4 +1,4 @@
-"""Who may use a server that has an address: who knows its token, and asks it by its own name.
+"""Admission control for a server at an address: loopback socket, bearer token, host and origin.
 
 The same for HTTP and WebSocket, and independent of both. A token is kept in memory, and never logged.
 """

@@ -1,4 +1,4 @@
-"""Answers over stdio for what is no message; over HTTP the SDK answers it, here it would drop it silently."""
+"""Error replies to input that is no message; over HTTP the SDK replies, here it would drop it silently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a server is told to end."""
+"""Stop a server on SIGINT, SIGTERM or SIGHUP."""
 
 from __future__ import annotations
 

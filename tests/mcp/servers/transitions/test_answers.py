@@ -1,4 +1,4 @@
-"""The text format of document 3, letter by letter."""
+"""The text format of answers, letter by letter."""
 
 from __future__ import annotations
 

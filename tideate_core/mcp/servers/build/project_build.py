@@ -10,7 +10,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from tideate_core.mcp.servers.commands import PAGE, Printed, choose, locked_for_command, report_while, require
-from tideate_core.mcp.servers.results import ResultModel, page
+from tideate_core.mcp.servers.schemas import ResultModel, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

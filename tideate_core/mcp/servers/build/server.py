@@ -1,4 +1,4 @@
-"""The build server: how a project is built, and building it."""
+"""Tools of the build server: detect, run, clean, output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tideate_core.mcp.servers.build.project_build import (
     build_text,
 )
 from tideate_core.mcp.servers.commands import PAGE, RUNNING, Cursor, Timeout
-from tideate_core.mcp.servers.results import page, tool_result
+from tideate_core.mcp.servers.schemas import page, tool_result
 from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Which changes were made, so that the oldest can be forgotten, and which one is under way.
+"""Record of the changes in a root: retention of the newest, the one in progress, recovery after a kill.
 
 The journal keeps copies of files. A change that is still under way when nobody makes it any more is one whose
 server was killed.

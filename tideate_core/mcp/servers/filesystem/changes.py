@@ -17,7 +17,7 @@ from tideate_core.mcp.servers.filesystem.change_log import (
     record_change,
 )
 from tideate_core.mcp.servers.locking import locked_root
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.project import make_project_state
 from tideate_core.workspace import (
     FileChange,

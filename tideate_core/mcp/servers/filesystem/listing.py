@@ -1,4 +1,4 @@
-"""Lists directories and tells about files."""
+"""List directories and report file information."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.filesystem.served_root import is_private, printable
-from tideate_core.mcp.servers.parameters import short_repr
-from tideate_core.mcp.servers.results import page
+from tideate_core.mcp.servers.schemas import page, short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

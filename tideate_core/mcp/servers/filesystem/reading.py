@@ -1,4 +1,4 @@
-"""Reads files: a page at a time, whatever their size."""
+"""Read files in pages, of any size: texts, several at once, media."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

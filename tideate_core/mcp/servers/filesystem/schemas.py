@@ -8,8 +8,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
-from tideate_core.mcp.servers.parameters import MAX_TEXT, Line
-from tideate_core.mcp.servers.results import NEXT, ResultModel
+from tideate_core.mcp.servers.schemas import MAX_TEXT, NEXT, Line, ResultModel
 from tideate_core.workspace import PROTECTED
 
 __all__ = [

@@ -16,7 +16,7 @@ from tideate_core.mcp.servers.filesystem.walk import (
     glob_filter,
     resumed_path,
 )
-from tideate_core.mcp.servers.results import with_cursor
+from tideate_core.mcp.servers.schemas import with_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The root that is served: what a path names in it, and opening that without following any link.
+"""The served root: resolve paths within it and open them without following links.
 
 A path is resolved first, and each directory on the resolved way is opened from the one above it: a link that
 somebody puts there in between is not followed.
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.project import open_way
 from tideate_core.workspace import PROTECTED, Root
 

@@ -1,4 +1,4 @@
-"""The filesystem server: its tools that read."""
+"""Tools of the filesystem server that read: files, media, listings, searches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tideate_core.mcp.servers.filesystem.schemas import (
 from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 from tideate_core.mcp.servers.filesystem.walk import in_cancellable_thread
 from tideate_core.mcp.servers.filesystem.write_tools import add_write_tools
-from tideate_core.mcp.servers.results import tool_result, with_cursor
+from tideate_core.mcp.servers.schemas import tool_result, with_cursor
 from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The tools of the filesystem server that write."""
+"""Tools of the filesystem server that write: write, edit, create, move."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import Field
 
 from tideate_core.mcp.servers.filesystem.schemas import ChangeShape, Content, Edit, Path
-from tideate_core.mcp.servers.results import tool_result
+from tideate_core.mcp.servers.schemas import tool_result
 
 if TYPE_CHECKING:
     from tideate_core.mcp.servers.filesystem.changes import Changes

@@ -1,4 +1,4 @@
-"""Makes branches and goes to one that exists."""
+"""Create a branch and switch to an existing one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tideate_core.mcp.servers.git.schemas import MovedShape
 from tideate_core.mcp.servers.git.staging import refuse_under_way
 from tideate_core.mcp.servers.git.trust import SWITCH_HOOKS, inspect_programs
 from tideate_core.mcp.servers.git.writes import scratch_directory, write
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 
 if TYPE_CHECKING:
     from tideate_core.mcp.servers.git.repository import Repository
@@ -96,6 +96,6 @@ async def _refuse_filtered(
     for path, name in zip(fields[::3], fields[2::3], strict=False):
         if name not in ("unspecified", "unset", "set", ""):
             raise ToolError(
-                f"{short_repr(path)} is another in that branch and has the filter {short_repr(name)}, which is "
-                f"not run: {programs.why}, or let a person check the branch out"
+                f"{short_repr(path)} is another in that branch and has the filter {short_repr(name)}, which "
+                f"is not run: {programs.why}, or let a person check the branch out"
             )

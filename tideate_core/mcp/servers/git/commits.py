@@ -26,7 +26,7 @@ from tideate_core.mcp.servers.git.staging import (
 )
 from tideate_core.mcp.servers.git.trust import COMMIT_HOOKS, inspect_programs
 from tideate_core.mcp.servers.git.writes import COMMIT_INFO, pathspec_file, scratch_directory, write
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.project import Documents
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Where the repository is, and that all of it is inside the root."""
+"""Find a repository's directories and check that all of them are inside the root."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.project import real
 from tideate_core.workspace import Root
 

@@ -1,4 +1,4 @@
-"""Reads what git prints for programs: fields between NULs, so that no name can look like two."""
+"""Parse git's machine-readable output, in which NUL ends each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools that only look do: one process of git each, where the first page says all."""
+"""Status, diff, log, show and branches: read-only queries, paged, one git process each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tideate_core.mcp.servers.git.schemas import (
     StatusShape,
     now,
 )
-from tideate_core.mcp.servers.results import page
+from tideate_core.mcp.servers.schemas import page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Asks git about one repository; nothing is written."""
+"""One repository: its directories and settings, and git commands that change nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tideate_core.mcp.servers.git.settings import (
     base_environment,
     with_settings,
 )
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.workspace import Root
 
 if TYPE_CHECKING:

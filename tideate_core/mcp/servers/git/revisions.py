@@ -1,4 +1,4 @@
-"""Names of branches and commits, and times, as they may become arguments of git."""
+"""Validate names of branches and commits, and times, before they become arguments of git."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 
 __all__ = ["checked_branch", "checked_revision", "commit_id", "parse_log_cursor", "parse_time"]
 
@@ -58,8 +58,8 @@ def checked_revision(name: str) -> str:
         or (not base and name[0] != "@")
     ):
         raise ToolError(
-            f"{short_repr(name)} is not the name of a commit: give a branch, a tag, an id or HEAD, with ~N, ^N "
-            "or @{N} behind it if you like"
+            f"{short_repr(name)} is not the name of a commit: give a branch, a tag, an id or HEAD, with ~N, "
+            "^N or @{N} behind it if you like"
         )
     return name
 

@@ -7,8 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from tideate_core.mcp.servers.parameters import Line, RelativePath
-from tideate_core.mcp.servers.results import NEXT, ResultModel
+from tideate_core.mcp.servers.schemas import NEXT, Line, RelativePath, ResultModel
 
 __all__ = [
     "Agent",
@@ -198,7 +197,7 @@ class MovedShape(ResultModel):
 
 
 class CommitResult(ResultModel):
-    """A commit that was made: document 4's MCPCommitResult, and what was not run for it."""
+    """A commit that was made: with what was not run for it."""
 
     commit_hash: str
     branch: str = Field(description="HEAD where it is on no branch.")

@@ -1,4 +1,4 @@
-"""The git server: its tools, and what each one asks of the repository."""
+"""Tools of the git server that read: status, diffs, log, show, branches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tideate_core.mcp.servers.git.schemas import (
     Where,
 )
 from tideate_core.mcp.servers.git.write_tools import add_write_tools
-from tideate_core.mcp.servers.results import tool_result
+from tideate_core.mcp.servers.schemas import tool_result
 from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a repository's own configuration could make git run, and the settings that keep it from that.
+"""A repository's own configuration, and the settings that keep git from running what it names.
 
 The person's configuration, of the user and of the system, is theirs and stays as it is; what comes with the
 repository (`.git/config`, that of a worktree, and what either includes) may come from anybody.
@@ -24,37 +24,23 @@ if TYPE_CHECKING:
 
 __all__ = ["HARDENED", "Settings", "SettingsReader", "base_environment"]
 
+def _options(*settings: str) -> tuple[str, ...]:
+    return tuple(option for setting in settings for option in ("-c", setting))
+
+
 HARDENED: Final = (
     *SAFE[1:],
-    *("-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false", "-c", "core.editor=:"),
-    *(
-        "-c",
-        "sequence.editor=:",
-        "-c",
-        "core.pager=cat",
-        "-c",
-        "credential.helper=",
-        "-c",
-        "core.sshCommand=:",
-    ),
-    *(
-        "-c",
-        "core.alternateRefsCommand=:",
-        "-c",
-        "log.showSignature=false",
-        "-c",
-        "log.showRoot=true",
-        "-c",
-        "diff.orderFile=/dev/null",
-    ),
-    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "status.submoduleSummary=false"),
-    *("-c", "i18n.commitEncoding=UTF-8", "-c", "i18n.logOutputEncoding=UTF-8"),
-    *("-c", "user.useConfigOnly=true", "-c", "core.quotePath=false"),
-    *("-c", "advice.addEmbeddedRepo=false", "-c", "core.preferSymlinkRefs=false", "-c", "color.ui=false"),
+    *_options("safe.bareRepository=explicit", "submodule.recurse=false", "core.editor=:"),
+    *_options("sequence.editor=:", "core.pager=cat", "credential.helper=", "core.sshCommand=:"),
+    *_options("core.alternateRefsCommand=:", "log.showSignature=false", "log.showRoot=true"),
+    *_options("diff.orderFile=/dev/null", "gc.auto=0", "maintenance.auto=false"),
+    *_options("status.submoduleSummary=false", "i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8"),
+    *_options("user.useConfigOnly=true", "core.quotePath=false", "advice.addEmbeddedRepo=false"),
+    *_options("core.preferSymlinkRefs=false", "color.ui=false"),
 )
-"""What stands behind the program's name in every command."""
+"""Options behind the program's name in every command."""
 
-UNSIGNED: Final = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "gpg.program=false")
+UNSIGNED: Final = _options("commit.gpgSign=false", "tag.gpgSign=false", "gpg.program=false")
 
 _WHO: Final = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")

@@ -1,4 +1,4 @@
-"""Puts files into the index and takes them out of it; the files themselves stay as they are."""
+"""Stage and unstage files; refuse conflicts, foreign filters and unknown files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tideate_core.mcp.servers.git.program import GitFailed
 from tideate_core.mcp.servers.git.schemas import FileShape, StagedShape
 from tideate_core.mcp.servers.git.trust import inspect_programs
 from tideate_core.mcp.servers.git.writes import pathspec_file, write
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.snapshots import is_ours
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ async def refuse_filters(repository: Repository, paths: Iterable[str], programs:
             )
         if name not in foreign and name not in known:
             raise ToolError(
-                f"{path} has the filter {short_repr(name)}, which is not set up, so git would keep the file "
-                "as something else than is meant; install it (for LFS `git lfs install`), or leave this file to "
+                f"{path} has the filter {short_repr(name)}, which is not set up, so git would keep the "
+                "file as something else than is meant; install it (for LFS `git lfs install`), or leave this file to "
                 "a person"
             )
 

@@ -1,4 +1,4 @@
-"""Trust in what a repository brings that runs: its hooks, its filters, and what signs its commits.
+"""Trust in programs that a repository brings: hooks, filters, commit signing.
 
 A person trusts these as they are: every file of the hooks' directory, every setting that signing uses and
 every filter. A change of any of them asks again.

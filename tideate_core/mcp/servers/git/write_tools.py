@@ -1,4 +1,4 @@
-"""The tools of the git server that write."""
+"""Tools of the git server that write: commit, stage, unstage, create a branch, check out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tideate_core.mcp.servers.git.schemas import (
     StagedShape,
 )
 from tideate_core.mcp.servers.git.writes import WriteQueue
-from tideate_core.mcp.servers.results import tool_result
+from tideate_core.mcp.servers.schemas import tool_result
 
 if TYPE_CHECKING:
     from tideate_core.mcp.servers.git.repository import Repositories

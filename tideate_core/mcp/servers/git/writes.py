@@ -1,4 +1,4 @@
-"""Run git commands that write: retries while git is locked, pathspec files, private scratch directory."""
+"""Run git commands that write: one at a time, with retries while another git has the lock."""
 
 from __future__ import annotations
 

@@ -17,8 +17,7 @@ from tideate_core.mcp.servers.commands import (
     report_while,
     require,
 )
-from tideate_core.mcp.servers.parameters import short_repr
-from tideate_core.mcp.servers.results import NEXT, ResultModel, page
+from tideate_core.mcp.servers.schemas import NEXT, ResultModel, page, short_repr
 from tideate_core.toolchain import TestResults
 from tideate_core.workspace import Root
 

@@ -1,4 +1,4 @@
-"""The test server: which tests a project has, and running them."""
+"""Tools of the test server: list, run, output."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from tideate_core.mcp.servers.commands import PAGE, RUNNING, Cursor, Timeout
-from tideate_core.mcp.servers.parameters import Line, RelativePath
-from tideate_core.mcp.servers.results import page, tool_result
+from tideate_core.mcp.servers.schemas import Line, RelativePath, page, tool_result
 from tideate_core.mcp.servers.test.project_tests import (
     REPORT_PATH,
     ListShape,

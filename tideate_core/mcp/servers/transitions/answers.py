@@ -1,4 +1,4 @@
-"""What the transitions server answers: structured, and as the text that the language's document prescribes.
+"""Result schemas of the transitions server, and the text format of its answers.
 
 ::
 

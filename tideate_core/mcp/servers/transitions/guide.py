@@ -12,7 +12,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from tideate_core.errors import did_you_mean
 from tideate_core.machines.language import BOUNDARY, Failure
-from tideate_core.mcp.servers.parameters import short_repr
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.mcp.servers.transitions.answers import (
     Answer,
     MoveShape,

@@ -1,4 +1,4 @@
-"""The server that walks a client through a `.workflow` machine, and lets it make no other move."""
+"""Tools, resources and prompt of the transitions server: valid moves through one workflow machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import AfterValidator, Field
 
 from tideate_core.machines.language import BOUNDARY, Workflow, write_definition
-from tideate_core.mcp.servers.parameters import without_control_characters
+from tideate_core.mcp.servers.schemas import without_control_characters
 from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 from tideate_core.mcp.servers.transitions.answers import Answer, PathShape, StatesShape
 from tideate_core.mcp.servers.transitions.guide import Guide, Sessions
