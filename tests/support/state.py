@@ -44,4 +44,4 @@ def trust_repository(root: Path) -> list[str]:
     if brought is None:
         return []
     trust_programs(brought)
-    return brought.words()
+    return brought.labels()

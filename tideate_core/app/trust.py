@@ -218,8 +218,8 @@ def _repository(root: Path) -> list[TrustItem]:
     brought = repository_programs(root)
     if brought is None:
         return []
-    effects = tuple(f"run the {words}" for words in brought.words())
-    content = brought.shown().encode("utf-8", "surrogateescape")
+    effects = tuple(f"run the {words}" for words in brought.labels())
+    content = brought.contents().encode("utf-8", "surrogateescape")
     changes = _changes("git", Trust(root).kept("git"), content)
     return [
         TrustItem("repository", "git", effects, brought.trusted, changes, content=content, brought=brought)

@@ -31,10 +31,10 @@ Direction: TypeAlias = Literal["sent", "received"]
 HANDSHAKE: Final = "2025-11-25"
 NEWEST: Final = "2026-07-28"
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-"""Where a request of the newest protocol says its version."""
+"""Key of the version in a request of the newest protocol."""
 CANCELLED: Final = "notifications/cancelled"
 REMEMBERED: Final = 1_000
-"""How many cancelled requests are remembered: an answer may have been under way."""
+"""Cancelled requests that are remembered: an answer may have been under way."""
 SHOWN: Final = 60
 ODD_RESULTS: Final = {"resources/subscribe": "EmptyResult", "resources/unsubscribe": "EmptyResult"} | {
     "logging/setLevel": "EmptyResult",
@@ -58,7 +58,7 @@ class Conversation:
         self._other: Side = "server" if side == "client" else "client"
         self._version = HANDSHAKE
         self._asked: dict[tuple[Side, str | int], tuple[str, str]] = {}
-        """Who asked under which id; the method and the version."""
+        """Requests under way by side and id: the method and the version."""
         self._cancelled: deque[tuple[Side, str | int]] = deque(maxlen=REMEMBERED)
 
     def check(self, message: SessionMessage, direction: str) -> None:
@@ -97,7 +97,7 @@ class Conversation:
             raise ProtocolViolation(
                 f"/method: {_short(method)} is no {kind.lower()} of a {sender}{_nearest(method, known)}"
             )
-        _hold_against(message, version, known[method])
+        _validate(message, version, known[method])
         cancelled: Any = (message.get("params") or {}).get("requestId")
         if kind == "Request":
             if (sender, message["id"]) in self._asked:
@@ -115,7 +115,7 @@ class Conversation:
         if failed and number is None:
             # JSON-RPC 2.0, 5: of what could not be read; the schema would have it left out
             message = {key: value for key, value in message.items() if key != "id"}
-        _hold_against(message, self._version, "JSONRPCErrorResponse" if failed else "JSONRPCResultResponse")
+        _validate(message, self._version, "JSONRPCErrorResponse" if failed else "JSONRPCResultResponse")
         if number is None:
             return
         asker = self._other if sender == self._side else self._side
@@ -125,7 +125,7 @@ class Conversation:
             raise ProtocolViolation(f"/id: {_short(number)} answers no request that is under way")
         method, version = self._asked.pop((asker, number))
         if not failed:
-            _hold_against(message, version, _answer_to(_schema(version), method))
+            _validate(message, version, _answer_to(_schema(version), method))
             if method == "initialize":
                 self._version = message["result"]["protocolVersion"]
 
@@ -182,7 +182,7 @@ def _validator(schema: str, name: str) -> Draft202012Validator:
     return Draft202012Validator(definition)
 
 
-def _hold_against(message: Mapping[str, Any], version: str, name: str) -> None:
+def _validate(message: Mapping[str, Any], version: str, name: str) -> None:
     """:raises ProtocolViolation: the message, or its result where that is what is defined, does not fit."""
     alone = name.endswith("Result")
     errors = list(_validator(_schema(version), name).iter_errors(message["result"] if alone else message))
@@ -190,7 +190,7 @@ def _hold_against(message: Mapping[str, Any], version: str, name: str) -> None:
         error = _precise(errors)
         pointer = "".join(f"/{_escaped(part)}" for part in error.absolute_path)
         raise ProtocolViolation(
-            f"{'/result' if alone else ''}{pointer or ('' if alone else '/')}: {_words(error)}"
+            f"{'/result' if alone else ''}{pointer or ('' if alone else '/')}: {_explanation(error)}"
         )
 
 
@@ -216,7 +216,7 @@ def _distance(causes: list[ValidationError]) -> tuple[bool, bool, int]:
     )
 
 
-def _words(error: ValidationError) -> str:
+def _explanation(error: ValidationError) -> str:
     """Say what is wrong; what was sent is repeated in short only."""
     value = error.instance
     match error.validator:

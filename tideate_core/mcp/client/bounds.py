@@ -22,7 +22,7 @@ __all__ = [
     "Unreadable",
     "bounded_stream",
     "is_usable",
-    "message_of",
+    "parse_message",
 ]
 
 log = logging.getLogger(__name__)
@@ -52,12 +52,12 @@ class Unreadable(ValueError):
         self.start = line[:200]
 
 
-def message_of(data: bytes) -> SessionMessage | Exception:
+def parse_message(data: bytes) -> SessionMessage | Exception:
     """Return the message of a line or frame, or why there is none."""
     try:
-        bound = Bound()
+        bound = MessageBound()
         for start in range(0, len(data), PIECE):
-            bound.take(data[start : start + PIECE])
+            bound.count(data[start : start + PIECE])
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(data, by_name=False))
     except InvalidAnswer as error:
         return error
@@ -65,7 +65,7 @@ def message_of(data: bytes) -> SessionMessage | Exception:
         return Unreadable(data)
 
 
-class Bound:
+class MessageBound:
     """The length of one message and the number of values in it, as its bytes come in."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Bound:
         self._rest = b""
         """Half of an escape sequence."""
 
-    def take(self, chunk: bytes) -> None:
+    def count(self, chunk: bytes) -> None:
         """Count some more bytes.
 
         :raises InvalidAnswer: the message is too long, or has too many values.
@@ -100,16 +100,16 @@ async def bounded_stream(chunks: AsyncIterable[bytes], *, events: bool) -> Async
     :param events: it is a stream of events, each of which counts by itself.
     :raises InvalidAnswer: a message is too long, or has too many values.
     """
-    bound = Bound()
+    bound = MessageBound()
     async for chunk in chunks:
         if events and any(end in chunk for end in (b"\n\n", b"\r\n\r\n", b"\r\r")):
-            bound = Bound()
-        bound.take(chunk)
+            bound = MessageBound()
+        bound.count(chunk)
         yield chunk
 
 
 class MessagePace:
-    """What one server sent so far that was not asked for."""
+    """Counts of messages from one server that nobody asked for; limits and delays them."""
 
     def __init__(self) -> None:
         self._unreadable = 0
@@ -153,7 +153,7 @@ class MessagePace:
             self._asked -= 1
 
 
-class FewRecords(logging.Filter):
+class LogRateLimit(logging.Filter):
     """Of the SDK's records so many in a second: it writes one for every wrong notification."""
 
     def __init__(self) -> None:
@@ -170,7 +170,7 @@ class FewRecords(logging.Filter):
 
 
 # the name under which the SDK's sessions log
-logging.getLogger("client").addFilter(FewRecords())
+logging.getLogger("client").addFilter(LogRateLimit())
 
 
 def is_usable(item: SessionMessage) -> bool:

@@ -47,7 +47,7 @@ class ConnectedServer:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How one server stands."""
+    """State of one server."""
 
     name: str
     state: ServerState

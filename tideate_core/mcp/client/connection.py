@@ -82,7 +82,7 @@ class Connection:
         :raises TideateError: its program or token is missing.
         """
         self._ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run(self._ready), name=f"MCP server {self.spec.name}")
+        self._task = asyncio.create_task(self._hold_open(self._ready), name=f"MCP server {self.spec.name}")
         try:
             async with asyncio.timeout(START):
                 await asyncio.shield(self._ready)
@@ -123,7 +123,7 @@ class Connection:
         :raises ToolError: they cannot be listed.
         """
         if self._tools is None or fresh:
-            self._tools = await self._listed()
+            self._tools = await self._list_in_time()
         return self._tools
 
     async def call(
@@ -149,7 +149,7 @@ class Connection:
 
         try:
             async with asyncio.timeout(timeout):
-                client = self._connected()
+                client = self._require_client()
                 answer = await self._translating(
                     client.call_tool(
                         tool.name, dict(arguments), progress_callback=tell if on_progress else None
@@ -162,7 +162,7 @@ class Connection:
             ) from None
         return result_of(tool, answer)
 
-    async def _run(self, ready: asyncio.Future[None]) -> None:
+    async def _hold_open(self, ready: asyncio.Future[None]) -> None:
         """Hold the connection: the SDK's scopes have to be entered and left by the same task."""
         try:
             transport = open_transport(self.spec, self._stderr, self._monitor)
@@ -172,7 +172,7 @@ class Connection:
             ) as client:
                 self._client, self.version = client, client.protocol_version
                 # the SDK holds results against a server's schemas without a bound; `result_of` does it
-                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+                client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
                 listening = asyncio.create_task(
                     self._follow_tool_changes(client), name=f"changes of {self.spec.name}"
                 )
@@ -215,7 +215,7 @@ class Connection:
         except Exception as error:  # noqa: BLE001 translated, or ours and raised
             log.info("MCP server %s: %s", self.spec.name, translate(error, self.spec.name))
 
-    async def _listed(self) -> dict[str, Tool]:
+    async def _list_in_time(self) -> dict[str, Tool]:
         """:raises ToolError: they cannot be listed."""
         try:
             async with asyncio.timeout(LIST):
@@ -227,7 +227,7 @@ class Connection:
         return found
 
     async def _list(self) -> dict[str, Tool]:
-        client = self._connected()
+        client = self._require_client()
         found: dict[str, Tool] = {}
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -250,7 +250,7 @@ class Connection:
         else:
             found[listed.name] = tool_of(self.spec, listed)
 
-    def _connected(self) -> Client:
+    def _require_client(self) -> Client:
         if self._client is None:
             raise self._interrupted()
         return self._client
@@ -290,7 +290,7 @@ class Connection:
         return f"; it wrote: {' | '.join(lines)}" if lines else ""
 
 
-async def _unchecked(name: str, result: types.CallToolResult) -> None:
+async def _accept_result(name: str, result: types.CallToolResult) -> None:
     pass
 
 

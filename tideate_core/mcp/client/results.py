@@ -161,7 +161,7 @@ PLAIN: Final[Mapping[type[ToolError], str]] = {
     ToolInterrupted: "the connection ended before the answer came",
     ToolTimedOut: "no answer came in time",
 }
-"""What is said where the error itself has no words for a person."""
+"""Messages for errors that have none for a person."""
 
 
 def translate(error: BaseException, server: str) -> TideateError:

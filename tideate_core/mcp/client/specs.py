@@ -39,7 +39,7 @@ TOKEN_TIMEOUT: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """How a server is reached: by a command or by an address."""
+    """Specification of a server: a command or an address."""
 
     name: str
     cwd: Path
@@ -62,12 +62,12 @@ class ServerSpec:
 
     @property
     def shown(self) -> str:
-        """What a person is told that it is."""
+        """Description for a person."""
         return "tideate's own" if self.own else (shlex.join(self.command) or self.url)
 
     @property
     def identity(self) -> str:
-        """What a permission is bound to: the same server, wherever this one's interpreter lies."""
+        """Identity that a permission is bound to: the same server, wherever this one's interpreter lies."""
         if self.own:
             return f"tideate:{self.name}"
         more = json.dumps([sorted(self.environment.items()), sorted(self.inherit)])
@@ -149,7 +149,7 @@ class ServerReadiness:
     name: str
     ready: bool
     message: str
-    """What it is, or what it lacks and what to do."""
+    """Its description, or the missing part and the remedy."""
 
 
 def server_readiness(root: Path | None, loaded: LoadedConfig) -> Iterator[ServerReadiness]:

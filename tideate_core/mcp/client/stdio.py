@@ -21,7 +21,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, message_of
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, parse_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD,
@@ -51,9 +51,9 @@ log = logging.getLogger(__name__)
 
 GRACE: Final = 2.0
 """Seconds for a server to end by itself when its input ends, and again when it is asked to."""
-WORDS: Final = 20
+KEPT_LINES: Final = 20
 """Lines of a server's standard error that are kept."""
-LONGEST_WORDS: Final = 500
+LONGEST_LINE: Final = 500
 """Bytes of such a line."""
 PER_SECOND: Final = 50
 """Lines of it that the log has."""
@@ -64,14 +64,14 @@ class ErrorOutput:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lines: deque[bytes] = deque(maxlen=WORDS)
+        self._lines: deque[bytes] = deque(maxlen=KEPT_LINES)
         self._since = 0.0
         self._logged = 0
 
-    def take(self, line: bytes) -> None:
+    def add_line(self, line: bytes) -> None:
         if line.strip():
             # escaped when it is shown: of a flood most is not
-            self._lines.append(line[:LONGEST_WORDS])
+            self._lines.append(line[:LONGEST_LINE])
             self._log(self._lines[-1])
 
     def _log(self, line: bytes) -> None:
@@ -88,7 +88,7 @@ class ErrorOutput:
 
 
 def _decoded(line: bytes) -> str:
-    return short_line(line.decode("utf-8", "replace"), LONGEST_WORDS)
+    return short_line(line.decode("utf-8", "replace"), LONGEST_LINE)
 
 
 @asynccontextmanager
@@ -101,9 +101,9 @@ async def stdio_transport(spec: ServerSpec, stderr: ErrorOutput) -> AsyncIterato
     told, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
-        asyncio.create_task(_read(process, told), name=f"read from {spec.name}"),
-        asyncio.create_task(_write(process, to_send, told), name=f"write to {spec.name}"),
-        asyncio.create_task(_listen(process, stderr), name=f"log of {spec.name}"),
+        asyncio.create_task(_read_stdout(process, told), name=f"read from {spec.name}"),
+        asyncio.create_task(_write_stdin(process, to_send, told), name=f"write to {spec.name}"),
+        asyncio.create_task(_read_stderr(process, stderr), name=f"log of {spec.name}"),
     ]
     try:
         yield incoming, outgoing
@@ -111,7 +111,7 @@ async def stdio_transport(spec: ServerSpec, stderr: ErrorOutput) -> AsyncIterato
         for stream in (incoming, outgoing, told, to_send):
             stream.close()
         ending = asyncio.create_task(_end(process, guarding, tasks, stderr), name=f"end {spec.name}")
-        await _outlast(ending)
+        await _finish(ending)
 
 
 async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
@@ -140,19 +140,19 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
     return process, ours
 
 
-async def _read(process: Process, told: Incoming) -> None:
+async def _read_stdout(process: Process, told: Incoming) -> None:
     assert process.stdout is not None  # noqa: S101 it was asked for
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with told:
             try:
                 while line := await process.stdout.readline():
                     if line.strip():
-                        await told.send(message_of(line))
+                        await told.send(parse_message(line))
             except ValueError:  # asyncio's word for a line over the limit
                 await told.send(InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB"))
 
 
-async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:
+async def _write_stdin(process: Process, to_send: Outgoing, told: Incoming) -> None:
     assert process.stdin is not None  # noqa: S101 it was asked for
     async with to_send:
         try:
@@ -165,7 +165,7 @@ async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:
             told.close()  # the session is to see the end, instead of waiting for an answer
 
 
-async def _listen(process: Process, stderr: ErrorOutput) -> None:
+async def _read_stderr(process: Process, stderr: ErrorOutput) -> None:
     assert process.stderr is not None  # noqa: S101 it was asked for
     while True:
         try:
@@ -174,7 +174,7 @@ async def _listen(process: Process, stderr: ErrorOutput) -> None:
             continue  # a line over the limit is dropped
         if not line:
             return
-        stderr.take(line)
+        stderr.add_line(line)
 
 
 async def _end(
@@ -184,9 +184,9 @@ async def _end(
     try:
         if process.stdin is not None:
             process.stdin.close()
-        if not await _ended(process):
+        if not await _has_ended(process):
             _signal(process, signal.SIGTERM)
-            await _ended(process)
+            await _has_ended(process)
     finally:
         if process.returncode is None:
             kill_descendants(process.pid)  # those that left the group, too
@@ -196,13 +196,13 @@ async def _end(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if number := heard(guarding)[0]:
-            stderr.take(f"it cannot be run: {os.strerror(number)}".encode())
+            stderr.add_line(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
         # a process that left the group may hold the pipes open for ever
         process._transport.close()  # type: ignore[attr-defined]
 
 
-async def _ended(process: Process) -> bool:
+async def _has_ended(process: Process) -> bool:
     # not `process.wait()`: it waits for the end of the pipes as well, which others may hold
     deadline = asyncio.get_running_loop().time() + GRACE
     while process.returncode is None:
@@ -217,7 +217,7 @@ def _signal(process: Process, number: int) -> None:
         os.killpg(process.pid, number)
 
 
-async def _outlast(task: asyncio.Task[None]) -> None:
+async def _finish(task: asyncio.Task[None]) -> None:
     """Wait for a bounded task even if this one is cancelled meanwhile."""
     cancelled = False
     while not task.done():

@@ -54,7 +54,7 @@ class Supervisor:
 
     @property
     def error(self) -> str:
-        """Why it could not be started, empty if it could."""
+        """The reason why it could not be started, empty if it could."""
         return str(self._failure or "")
 
     async def connection(self) -> Connection:

@@ -80,7 +80,7 @@ class Tool:
 
     @cached_property
     def digest(self) -> str:
-        """What a permission is bound to: the server, and all that the tool says of itself."""
+        """Digest that a permission is bound to: of the server, and all that the tool says of itself."""
         said = [
             *(self.identity, self.name, self.title, self.description, self.input_schema, self.output_schema),
             *(self.read_only, self.destructive, self.idempotent, self.open_world),
@@ -104,7 +104,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave."""
+    """Result of a call."""
 
     value: Any
     """JSON: the structured content where there is any, else the text, else the list of its parts."""
@@ -185,7 +185,7 @@ def _mistake_text(mistake: ValidationError) -> str:
 
 
 class ToolPermissions:
-    """What a person allowed in a project, for ever.
+    """Permissions that a person gave in a project, for ever.
 
     Allowed is a tool as it is: its server's command or address and all that it says of itself. When a server
     describes it otherwise, it is another tool, and asks again. Kept with the person, not with the project.
@@ -203,7 +203,7 @@ class ToolPermissions:
         return (tool.own and tool.read_only) or self._trust.allows(_meaning(tool))
 
     def allow(self, tool: Tool) -> None:
-        """Allow a tool in this project from now on; `tideate trust --revoke` takes it back.
+        """Allow a tool in this project from now on; `tideate trust --revoke` revokes it.
 
         :raises ConfigError: what is allowed cannot be read or written.
         """

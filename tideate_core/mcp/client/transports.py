@@ -19,7 +19,7 @@ from tideate_core.mcp.client.bounds import (
     Unreadable,
     bounded_stream,
     is_usable,
-    message_of,
+    parse_message,
 )
 from tideate_core.mcp.client.specs import token_of
 from tideate_core.mcp.client.stdio import stdio_transport
@@ -49,14 +49,14 @@ SILENCE: Final = 3600.0
 
 @dataclass(slots=True)
 class ConnectionMonitor:
-    """What is known of a connection from its streams."""
+    """State of a connection, from its streams."""
 
     check: Check | None = None
     """Sees each message."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Nothing more will come."""
     failure: InvalidAnswer | None = None
-    """Why nothing more is taken from it."""
+    """The reason to take nothing more from it."""
     pace: MessagePace = field(default_factory=MessagePace)
 
 
@@ -67,7 +67,7 @@ async def open_transport(
     """Connect to a server.
 
     :raises TideateError: its program or its token is missing.
-    :raises Exception: what `translation.BY_KIND` knows.
+    :raises Exception: what `results.BY_KIND` knows.
     """
     opening = {"stdio": _stdio, "http": _http, "websocket": _websocket}[spec.transport]
     async with opening(spec, stderr, monitor) as (incoming, outgoing):
@@ -88,22 +88,22 @@ async def _http(
     timeout = httpx2.Timeout(CONNECT, read=SILENCE)
     async with (
         create_mcp_http_client(headers=headers, timeout=timeout) as client,
-        _listening(client, stderr, monitor),
+        _bounded_responses(client, stderr, monitor),
         streamable_http_client(spec.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
     ):
         yield streams
 
 
 @asynccontextmanager
-async def _listening(
+async def _bounded_responses(
     client: httpx2.AsyncClient, stderr: ErrorOutput, monitor: ConnectionMonitor
 ) -> AsyncIterator[None]:
     """Keep what a server refuses with, for the SDK says only that it did; bound what it answers."""
 
-    async def note(response: httpx2.Response) -> None:
+    async def check_response(response: httpx2.Response) -> None:
         if response.status_code in REFUSALS:
             hint = "; it wants a token: `token_env` or `token_command`"
-            stderr.take(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
+            stderr.add_line(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             monitor.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
             raise monitor.failure
@@ -111,7 +111,7 @@ async def _listening(
             return
         response.stream = _Body(response, response.stream, monitor)
 
-    client.event_hooks = {"response": [note]}
+    client.event_hooks = {"response": [check_response]}
     yield
 
 
@@ -145,7 +145,7 @@ async def _websocket(
     from tideate_core.mcp.transport import websocket_client
 
     def parse(data: str) -> SessionMessage | Exception:
-        return message_of(data.encode("utf-8", "surrogatepass"))
+        return parse_message(data.encode("utf-8", "surrogatepass"))
 
     async with websocket_client(spec.url, token=await token_of(spec), parse=parse) as streams:
         yield streams

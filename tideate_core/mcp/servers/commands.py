@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 __all__ = [
     "PAGE",
     "RUNNING",
-    "Chosen",
+    "ChosenCommand",
     "Cursor",
-    "Printed",
+    "OutputPage",
     "Timeout",
-    "choose",
+    "choose_command",
     "locked_for_command",
     "refusal",
     "report_while",
-    "require",
+    "require_command",
 ]
 
 PAGE: Final = 20_000
@@ -71,7 +71,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Printed(ResultModel):
+class OutputPage(ResultModel):
     """A page of what the last command printed."""
 
     output: str
@@ -79,7 +79,7 @@ class Printed(ResultModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenCommand:
     """The command of one of a project's checks, and its environment."""
 
     check: Check
@@ -98,7 +98,7 @@ class Chosen:
         return self.timeout_ms if seconds is None else round(seconds * 1000)
 
 
-async def choose(root: Path, check: Literal["tests", "build"]) -> Chosen:
+async def choose_command(root: Path, check: Literal["tests", "build"]) -> ChosenCommand:
     """Return the command of a check: the configured one, else the one detected.
 
     Asked anew for every call: the project, its configuration, and what is trusted may change meanwhile.
@@ -106,12 +106,12 @@ async def choose(root: Path, check: Literal["tests", "build"]) -> Chosen:
     :raises ToolError: the configuration, or what is trusted, cannot be read.
     """
     try:
-        return await asyncio.to_thread(_choose, root, check)
+        return await asyncio.to_thread(_choose_command, root, check)
     except ConfigError as error:
         raise refusal(error, root) from error
 
 
-def _choose(root: Path, name: str) -> Chosen:
+def _choose_command(root: Path, name: str) -> ChosenCommand:
     from tideate_core.config import load
     from tideate_core.toolchain import (
         Check,
@@ -128,7 +128,7 @@ def _choose(root: Path, name: str) -> Chosen:
     tool = tools.get(check)
     trust: ProjectTrust = ProjectTrust(root)
     configured = getattr(config, check.value) is not None
-    return Chosen(
+    return ChosenCommand(
         check=check,
         tool=tool,
         off=check in tools and tool is None,
@@ -140,7 +140,7 @@ def _choose(root: Path, name: str) -> Chosen:
     )
 
 
-def require(chosen: Chosen) -> Tool:
+def require_command(chosen: ChosenCommand) -> Tool:
     """Return the command, if it may run.
 
     :raises ToolError: there is none, or the person has not said that it may run.

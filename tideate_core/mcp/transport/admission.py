@@ -51,11 +51,11 @@ def listen_on_loopback(port: int) -> socket.socket:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What a client has to know."""
+    """A bearer token."""
 
     secret: str = field(repr=False)
     generated: bool = False
-    """It was made here, so that a person has to be told."""
+    """It was generated here, so that a person has to be told."""
 
     def fits(self, authorization: str | None) -> bool:
         """Compare with the header of a request, in a time that tells nothing of the token."""

@@ -38,7 +38,7 @@ class ValidMessages:
 
     @property
     def last_context(self) -> Context | None:
-        """What the SDK looks for beside each message."""
+        """Context of the last message, for the SDK."""
         context: Context | None = getattr(self._read, "last_context", None)
         return context
 

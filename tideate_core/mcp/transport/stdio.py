@@ -35,7 +35,7 @@ STDOUT: Final = 1
 STDERR: Final = 2
 CHUNK: Final = 65_536
 WAITING: Final = 64
-"""How many lines may wait before the reader does."""
+"""Lines that may wait before the reader does."""
 
 
 def serve_stdio(server: MCPServer[Any]) -> int:
@@ -199,4 +199,4 @@ class OutputWriter:
             self._loop.remove_writer(self._descriptor)
 
     async def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: all is written already."""

@@ -47,7 +47,7 @@ def transport_security(policy: AdmissionPolicy) -> TransportSecuritySettings:
 
 
 class AdmissionMiddleware:
-    """Refuses requests that the door does, before they can do anything."""
+    """Middleware that refuses requests by the admission policy, before they can do anything."""
 
     def __init__(self, app: ASGIApp, policy: AdmissionPolicy) -> None:
         self._app = app
@@ -78,7 +78,7 @@ def _as_admitted(scope: Scope) -> Scope:
 
 
 class SessionEviction:
-    """Ends the session that has been idle the longest when there is no room for a new one.
+    """Middleware that evicts the session idle the longest when there is no room for a new one.
 
     A client that goes without a word leaves its session behind; without this the next one would wait
     for the idle timeout. A session with a request or a stream open is not idle.
@@ -101,13 +101,13 @@ class SessionEviction:
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         session = headers.get(MCP_SESSION_ID_HEADER)
         if session is not None and (session in self._idle or session in self._busy):
-            await self._visit(session, scope, receive, send)
-        elif session is None and self._opens(scope, headers):
-            await self._open(scope, receive, send)
+            await self._continue_session(session, scope, receive, send)
+        elif session is None and self._opens_session(scope, headers):
+            await self._open_session(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
-    def _opens(self, scope: Scope, headers: Headers) -> bool:
+    def _opens_session(self, scope: Scope, headers: Headers) -> bool:
         version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
         return (
             scope["type"] == "http"
@@ -115,16 +115,16 @@ class SessionEviction:
             and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
         )
 
-    async def _visit(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
-        self._enter(session)
+    async def _continue_session(self, session: str, scope: Scope, receive: Receive, send: Send) -> None:
+        self._mark_busy(session)
         try:
             await self._app(scope, receive, send)
         finally:
-            self._leave(session)
+            self._mark_idle(session)
 
-    async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with self._policy:
-            await self._make_room(scope)
+            await self._evict_idle(scope)
             self._opening += 1
         answered = False
         session: str | None = None
@@ -138,7 +138,7 @@ class SessionEviction:
                 if message["status"] < 400:
                     session = Headers(raw=message["headers"]).get(MCP_SESSION_ID_HEADER)
                 if session is not None:
-                    self._enter(session)
+                    self._mark_busy(session)
             await send(message)
 
         try:
@@ -146,25 +146,25 @@ class SessionEviction:
         finally:
             self._opening -= not answered
             if session is not None:
-                self._leave(session)
+                self._mark_idle(session)
 
-    def _enter(self, session: str) -> None:
+    def _mark_busy(self, session: str) -> None:
         self._idle.pop(session, None)
         self._busy[session] += 1
 
-    def _leave(self, session: str) -> None:
+    def _mark_idle(self, session: str) -> None:
         self._busy[session] -= 1
         if not self._busy[session]:
             del self._busy[session]
             self._idle[session] = None
 
-    async def _make_room(self, scope: Scope) -> None:
+    async def _evict_idle(self, scope: Scope) -> None:
         while self._idle and len(self._idle) + len(self._busy) + self._opening >= self._most:
             session = next(iter(self._idle))
             del self._idle[session]
-            await self._end(session, scope)
+            await self._end_session(session, scope)
 
-    async def _end(self, session: str, scope: Scope) -> None:
+    async def _end_session(self, session: str, scope: Scope) -> None:
         """End it as its client would; where it has ended already, that is answered and does no harm."""
         kept = [(name, value) for name, value in scope["headers"] if name in (b"host", b"origin")]
         named = (MCP_SESSION_ID_HEADER.lower().encode(), session.encode())
@@ -182,7 +182,7 @@ class SessionEviction:
 
 
 MAX_SESSIONS = 64
-"""How many HTTP sessions may be open at once; one ends after 30 idle minutes, or to make room."""
+"""HTTP sessions open at once; one ends after 30 idle minutes, or is evicted for a new one."""
 
 GRACE = 0
 """Seconds that open streams have to end when the server is told to: left alone, they never do."""
@@ -242,7 +242,7 @@ async def _over_http(web: uvicorn.Server, listening: socket.socket) -> int:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Leaves the signals to us: its own way raises them again after an orderly end."""
+    """Server without uvicorn's own signal handlers, which raise them again after an orderly end."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

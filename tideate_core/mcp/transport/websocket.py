@@ -190,7 +190,7 @@ def _message(data: str) -> SessionMessage | Exception:
 
 
 MAX_CONNECTIONS: Final = 64
-"""How many clients may be connected at once; one that has gone without a word is noticed by pings."""
+"""Clients connected at once; one that has gone without a word is noticed by pings."""
 
 
 def serve_websocket(
@@ -202,17 +202,19 @@ def serve_websocket(
     """
     with listening:
         return asyncio.run(
-            _Serving(server, AdmissionPolicy(token, listening.getsockname()[1])).run(listening, announce)
+            _WebSocketServer(server, AdmissionPolicy(token, listening.getsockname()[1])).serve_until_stopped(
+                listening, announce
+            )
         )
 
 
-class _Serving:
+class _WebSocketServer:
     def __init__(self, server: MCPServer[Any], policy: AdmissionPolicy) -> None:
         self._lowlevel = server._lowlevel_server
         self._policy = policy
         self._open = 0
 
-    async def run(self, listening: socket.socket, announce: Callable[[str], None]) -> int:
+    async def serve_until_stopped(self, listening: socket.socket, announce: Callable[[str], None]) -> int:
         stop = asyncio.Event()
         with StopSignals(stop.set) as signals:
             async with serve(

@@ -57,7 +57,7 @@ def test_a_shared_walk_is_everybodys() -> None:
 def test_the_number_of_remembered_moves_is_bounded() -> None:
     walk = Walk()
     for number in range(MAX_MOVES + 7):
-        walk.add(Move(str(number), str(number + 1), {}))
+        walk.record(Move(str(number), str(number + 1), {}))
     assert len(walk.moves) == MAX_MOVES
     assert walk.forgotten == 7
     assert walk.moves[0].source == "7"
@@ -67,7 +67,7 @@ def test_the_number_of_remembered_moves_is_bounded() -> None:
 def test_the_size_of_the_remembered_moves_is_bounded() -> None:
     walk = Walk()
     for _ in range(50):
-        walk.add(Move("a", "a", {"project_data": "x" * 8_000}))
+        walk.record(Move("a", "a", {"project_data": "x" * 8_000}))
     assert sum(move.size for move in walk.moves) <= MAX_PATH_CHARACTERS
     assert len(walk.moves) == 50 - walk.forgotten == MAX_PATH_CHARACTERS // 8_014
 
@@ -75,8 +75,8 @@ def test_the_size_of_the_remembered_moves_is_bounded() -> None:
 def test_a_move_from_elsewhere_begins_a_path_of_its_own() -> None:
     walk = Walk()
     for number in range(MAX_MOVES + 7):
-        walk.add(Move(str(number), str(number + 1), {}))
-    walk.add(Move("*", "a", {"project_data": "x" * (MAX_PATH_CHARACTERS - 50)}))
-    walk.add(Move("a", "b", {}))
+        walk.record(Move(str(number), str(number + 1), {}))
+    walk.record(Move("*", "a", {"project_data": "x" * (MAX_PATH_CHARACTERS - 50)}))
+    walk.record(Move("a", "b", {}))
     assert [(move.source, move.target) for move in walk.moves] == [("*", "a"), ("a", "b")]
     assert (walk.position, walk.forgotten) == ("b", 0)

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from tideate_core.mcp.servers.commands import PAGE, Printed, choose, locked_for_command, report_while, require
+from tideate_core.mcp.servers.commands import (
+    PAGE,
+    OutputPage,
+    choose_command,
+    locked_for_command,
+    report_while,
+    require_command,
+)
 from tideate_core.mcp.servers.schemas import ResultModel, page
 
 if TYPE_CHECKING:
@@ -18,11 +25,19 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from tideate_core.mcp.servers.commands import Chosen
+    from tideate_core.mcp.servers.commands import ChosenCommand
     from tideate_core.process import CommandResult, Line
     from tideate_core.toolchain import Tool
 
-__all__ = ["BuildShape", "Builds", "CommandShape", "DetectShape", "OutputShape", "ProblemShape", "build_text"]
+__all__ = [
+    "BuildShape",
+    "CommandShape",
+    "DetectShape",
+    "OutputShape",
+    "ProblemShape",
+    "ProjectBuild",
+    "build_text",
+]
 
 SHOWN = 20
 """Problems in the text beside an answer."""
@@ -39,7 +54,7 @@ class CommandShape(ResultModel):
 
 
 class DetectShape(ResultModel):
-    """How the project is built."""
+    """The project's build commands."""
 
     build: CommandShape | None = Field(description="null where nothing in the project says how.")
     clean: CommandShape | None = Field(
@@ -49,7 +64,7 @@ class DetectShape(ResultModel):
 
 
 class ProblemShape(ResultModel):
-    """Where something is wrong, and what."""
+    """A problem and its position."""
 
     severity: Literal["error", "warning", "note"]
     file: str = Field(description="Relative to the root, absolute if it is outside; empty if none was named.")
@@ -60,7 +75,7 @@ class ProblemShape(ResultModel):
 
 
 class BuildShape(ResultModel):
-    """How a build ended, and the beginning of what it printed."""
+    """Result of a build, and the beginning of its output."""
 
     status: Literal["passed", "failed", "timed_out"] = Field(
         description="`passed`: the command ended by itself, in time, with status 0."
@@ -80,7 +95,7 @@ class BuildShape(ResultModel):
     )
 
 
-class OutputShape(Printed):
+class OutputShape(OutputPage):
     """A page of what the last command printed."""
 
 
@@ -107,7 +122,7 @@ class _Built:
     output: str
 
 
-class Builds:
+class ProjectBuild:
     """A project's build."""
 
     def __init__(self, root: Path) -> None:
@@ -121,8 +136,8 @@ class Builds:
 
         :raises ToolError: the configuration cannot be read.
         """
-        build = await choose(self._root, "build")
-        clean = await self._clean(build)
+        build = await choose_command(self._root, "build")
+        clean = await self._clean_command(build)
         shapes = [_command(chosen) for chosen in (build, clean)]
         known = [one for one in shapes if one is not None]
         advice = ""
@@ -132,29 +147,29 @@ class Builds:
             advice = "a person has to look at the project and run `tideate trust` or `:Workflow trust`"
         return DetectShape(build=shapes[0], clean=shapes[1], advice=advice)
 
-    async def run(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
+    async def run_build(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
         """Build the project.
 
         :raises ToolError: it cannot be built, or is being built.
         """
-        chosen = await choose(self._root, "build")
-        return await self._run(context, chosen, require(chosen), seconds)
+        chosen = await choose_command(self._root, "build")
+        return await self._run_command(context, chosen, require_command(chosen), seconds)
 
-    async def clean(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
+    async def run_clean(self, context: Context[Any, Any], seconds: float | None) -> BuildShape:
         """Remove what builds made.
 
         :raises ToolError: there is no command for it, or it may not run now.
         """
-        chosen = await self._clean(await choose(self._root, "build"))
+        chosen = await self._clean_command(await choose_command(self._root, "build"))
         if chosen.tool is None:
             raise ToolError(_NO_CLEAN)
-        return await self._run(context, chosen, require(chosen), seconds)
+        return await self._run_command(context, chosen, require_command(chosen), seconds)
 
-    async def _clean(self, build: Chosen) -> Chosen:
+    async def _clean_command(self, build: ChosenCommand) -> ChosenCommand:
         return await asyncio.to_thread(_clean_of, self._root, build)
 
-    async def _run(
-        self, context: Context[Any, Any], chosen: Chosen, tool: Tool, seconds: float | None
+    async def _run_command(
+        self, context: Context[Any, Any], chosen: ChosenCommand, tool: Tool, seconds: float | None
     ) -> BuildShape:
         from tideate_core.process import Limits, run
 
@@ -175,7 +190,7 @@ class Builds:
         return built.shape
 
 
-def _clean_of(root: Path, build: Chosen) -> Chosen:
+def _clean_of(root: Path, build: ChosenCommand) -> ChosenCommand:
     from tideate_core.toolchain import CommandTrust, detect_clean
 
     tool = detect_clean(root, build.environment)
@@ -183,7 +198,7 @@ def _clean_of(root: Path, build: Chosen) -> Chosen:
     return replace(build, tool=tool, off=False, configured=False, trusted=trusted)
 
 
-def _command(chosen: Chosen) -> CommandShape | None:
+def _command(chosen: ChosenCommand) -> CommandShape | None:
     if chosen.tool is None:
         return None
     return CommandShape(

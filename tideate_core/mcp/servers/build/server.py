@@ -9,10 +9,10 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult
 
 from tideate_core.mcp.servers.build.project_build import (
-    Builds,
     BuildShape,
     DetectShape,
     OutputShape,
+    ProjectBuild,
     build_text,
 )
 from tideate_core.mcp.servers.commands import PAGE, RUNNING, Cursor, Timeout
@@ -43,7 +43,7 @@ def build_server(root: Path) -> MCPServer[Any]:
 
     :param root: an existing absolute directory, without links.
     """
-    builds = Builds(root)
+    builds = ProjectBuild(root)
     server = ToolServer(
         "tideate-build",
         title="tideate: build",
@@ -56,10 +56,10 @@ def build_server(root: Path) -> MCPServer[Any]:
     return server
 
 
-def _add_looking(server: ToolServer, builds: Builds) -> None:
+def _add_looking(server: ToolServer, builds: ProjectBuild) -> None:
     async def build_detect() -> Detected:
         shape = await builds.detect()
-        return tool_result(shape, _told(shape))
+        return tool_result(shape, _detection_text(shape))
 
     async def build_output(cursor: Cursor = "") -> Printed:
         if builds.output is None:
@@ -83,13 +83,13 @@ def _add_looking(server: ToolServer, builds: Builds) -> None:
     )
 
 
-def _add_running(server: ToolServer, builds: Builds) -> None:
+def _add_running(server: ToolServer, builds: ProjectBuild) -> None:
     async def build_run(context: Call, timeout: Timeout = None) -> Built:  # noqa: ASYNC109 of the program
-        shape = await builds.run(context, timeout)
+        shape = await builds.run_build(context, timeout)
         return tool_result(shape, build_text(shape))
 
     async def build_clean(context: Call, timeout: Timeout = None) -> Built:  # noqa: ASYNC109
-        shape = await builds.clean(context, timeout)
+        shape = await builds.run_clean(context, timeout)
         return tool_result(shape, build_text(shape))
 
     server.add_tool(
@@ -107,7 +107,7 @@ def _add_running(server: ToolServer, builds: Builds) -> None:
     )
 
 
-def _add_resource(server: ToolServer, builds: Builds) -> None:
+def _add_resource(server: ToolServer, builds: ProjectBuild) -> None:
     @server.resource(
         "tideate://build/report",
         title="The last build",
@@ -120,7 +120,7 @@ def _add_resource(server: ToolServer, builds: Builds) -> None:
         return builds.last.model_dump_json(by_alias=True, indent=2)
 
 
-def _told(shape: DetectShape) -> str:
+def _detection_text(shape: DetectShape) -> str:
     lines = []
     for what, one in (("build", shape.build), ("clean", shape.clean)):
         if one is None:

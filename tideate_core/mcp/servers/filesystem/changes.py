@@ -178,13 +178,13 @@ def apply_edits(source: Source, edits: Sequence[Edit]) -> tuple[FileChange, str,
     """
     text, notes = source.text, list[str]()
     for number, edit in enumerate(edits, 1):
-        text, note = _one(text, edit, f"edit {number}", language_of(source.path))
+        text, note = _apply_edit(text, edit, f"edit {number}", language_of(source.path))
         notes.append(note)
     change = FileChange(source.path, "modify", source.text, text)
     return change, unified_diff(change), notes
 
 
-def _one(text: str, edit: Edit, name: str, language: str) -> tuple[str, str]:
+def _apply_edit(text: str, edit: Edit, name: str, language: str) -> tuple[str, str]:
     old, new = _plain(edit.old_text), _plain(edit.new_text)
     # the last line's end is no part of the text, and may be in what is searched
     whole = f"{text}\n"

@@ -21,7 +21,7 @@ __all__ = ["file_info", "kind_of", "list_directory", "list_sizes"]
 
 ENTRIES: Final = 1_000
 CHARACTERS: Final = 30_000
-"""How much of a directory one answer has."""
+"""Characters of names in one answer."""
 
 
 def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, Any], str]:

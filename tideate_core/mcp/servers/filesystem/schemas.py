@@ -166,7 +166,7 @@ class FilesShape(ResultModel):
 
 
 class EntryShape(ResultModel):
-    """What stands in a directory."""
+    """Entry of a directory."""
 
     name: str
     type: Kind
@@ -241,7 +241,7 @@ class WordsShape(ResultModel):
 
 
 class InfoShape(ResultModel):
-    """What is known of a file or a directory."""
+    """Information about a file or a directory."""
 
     path: str
     type: Kind
@@ -260,7 +260,7 @@ class DirectoriesShape(ResultModel):
 
 
 class ChangeShape(ResultModel):
-    """What was changed, or with `dry_run` would be."""
+    """A change that was made, or with `dry_run` would be."""
 
     path: str = Field(description="Relative to the root; of what was moved, the new one.")
     action: Literal["created", "replaced", "edited", "made", "moved", "unchanged"]

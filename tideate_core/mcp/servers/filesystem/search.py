@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
-__all__ = ["Question", "search_paths", "search_text", "tree"]
+__all__ = ["TextQuery", "search_paths", "search_text", "tree"]
 
 PATHS: Final = 1_000
 NODES: Final = 500
@@ -42,7 +42,7 @@ LARGEST_FILE: Final = 2 << 20
 SEARCHED_BYTES: Final = 64 << 20
 """Bytes that one call reads, about."""
 FILES_LEFT_OUT: Final = 50
-"""How many files an answer names that were not searched."""
+"""Files an answer names that were not searched."""
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -101,15 +101,15 @@ class _Outline:
     def visit(self, path: str, entry: os.DirEntry[str], _directory: int) -> bool:
         above, _, name = path.rpartition("/")
         kind = kind_of(entry)
-        self._add(above, printable(name), kind, path)
+        self._add_node(above, printable(name), kind, path)
         self._left -= _cost(name) + _NODE
         return self._left <= 0 or len(self.lines) >= NODES
 
-    def _add(self, above: str, name: str, kind: str, path: str) -> None:
+    def _add_node(self, above: str, name: str, kind: str, path: str) -> None:
         children = self._children.get(above)
         if children is None:  # a page before has it
             higher, _, last = above.rpartition("/")
-            self._add(higher, printable(last), "directory", above)
+            self._add_node(higher, printable(last), "directory", above)
             children = self._children[above]
         indent = "  " * path.count("/")
         if kind == "directory":
@@ -140,8 +140,8 @@ def _with_unread(text: str, unread: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """What is searched for, and where."""
+class TextQuery:
+    """A text to search for, and the files to search."""
 
     text: str
     path: str
@@ -150,14 +150,14 @@ class Question:
 
 
 def search_text(
-    served: ServedRoot, question: Question, cursor: str, stopped: Event
+    served: ServedRoot, query: TextQuery, cursor: str, stopped: Event
 ) -> tuple[dict[str, Any], str]:
     """Return a page of the lines that hold a text, and as text."""
-    search = _Search(question.text.encode(), glob_filter(question.pattern))
-    walk = Walk(search.visit, exclusion_filter(question.exclude), stopped)
-    search.prefix = "" if (name := served.resolve(question.path)) == "." else f"{name}/"
-    walk.below(served, question.path, resumed_path(cursor, question))
-    following = cursor_of(walk, question)
+    search = _Search(query.text.encode(), glob_filter(query.pattern))
+    walk = Walk(search.visit, exclusion_filter(query.exclude), stopped)
+    search.prefix = "" if (name := served.resolve(query.path)) == "." else f"{name}/"
+    walk.below(served, query.path, resumed_path(cursor, query))
+    following = cursor_of(walk, query)
     content = {
         "matches": search.matches,
         "cut": search.cut,

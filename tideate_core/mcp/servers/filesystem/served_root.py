@@ -131,7 +131,7 @@ class ServedRoot:
 
 
 def is_private(name: str) -> bool:
-    """Whether a directory's entry is neither shown nor read."""
+    """Tell if an entry of a directory is neither shown nor read."""
     return name[0] == "." and name.casefold() in PROTECTED
 
 

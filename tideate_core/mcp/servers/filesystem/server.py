@@ -264,10 +264,8 @@ def _add_text_search(server: ToolServer, served: ServedRoot) -> None:
         exclude_patterns: Exclude = [],  # noqa: B006
         cursor: Cursor = "",
     ) -> WordsAnswer:
-        question = search.Question(text, path, pattern, tuple(exclude_patterns))
-        return tool_result(
-            *await in_cancellable_thread(partial(search.search_text, served, question, cursor))
-        )
+        query = search.TextQuery(text, path, pattern, tuple(exclude_patterns))
+        return tool_result(*await in_cancellable_thread(partial(search.search_text, served, query, cursor)))
 
     server.add_tool(
         search_text,

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 LOOKED_AT: Final = 200_000
-"""How many entries one call looks at, about."""
+"""Entries that one call looks at, about."""
 DEEPEST: Final = 100
 
 T = TypeVar("T")

@@ -35,7 +35,7 @@ ChangeAnswer: TypeAlias = Annotated[CallToolResult, ChangeShape]
 
 
 class _LazyChanges:
-    """Makes what changes files when it is first needed: it imports what who only reads does without."""
+    """`Changes`, made on first use: reading tools do without its imports."""
 
     def __init__(self, served: ServedRoot) -> None:
         self._served = served

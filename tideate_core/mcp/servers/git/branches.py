@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -15,7 +13,7 @@ from tideate_core.mcp.servers.git.queries import read_status
 from tideate_core.mcp.servers.git.schemas import MovedShape
 from tideate_core.mcp.servers.git.staging import refuse_under_way
 from tideate_core.mcp.servers.git.trust import SWITCH_HOOKS, inspect_programs
-from tideate_core.mcp.servers.git.writes import scratch_directory, write
+from tideate_core.mcp.servers.git.writes import git_write, temporary_index
 from tideate_core.mcp.servers.schemas import short_repr
 
 if TYPE_CHECKING:
@@ -33,7 +31,7 @@ async def create_branch(repository: Repository, name: str, base: str) -> MovedSh
     check_links(repository.layout, repository.root, name)
     start = await repository.commit_of(base)
     try:
-        await write(repository, "branch", "--no-track", "--end-of-options", name, start)
+        await git_write(repository, "branch", "--no-track", "--end-of-options", name, start)
     except GitFailed as error:
         if "already exists" in error.said:
             raise ToolError(f"the branch {short_repr(name)} exists; `git_checkout` goes to it") from error
@@ -60,7 +58,7 @@ async def switch_branch(repository: Repository, name: str) -> MovedShape:
         )
     programs = inspect_programs(repository)
     await _refuse_filtered(repository, before.commit, target, programs)
-    await write(
+    await git_write(
         repository,
         *("switch", "--quiet", "--no-guess", "--no-recurse-submodules", "--no-overwrite-ignore"),
         *("--no-progress", name),
@@ -85,10 +83,8 @@ async def _refuse_filtered(
     )
     if not changed.out:
         return
-    with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_directory(repository.root)) as directory:
-        index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
-        # attributes count as they are in the branch that is gone to
-        await repository.query("read-tree", target, environment=index)
+    # attributes count as they are in the branch that is gone to
+    async with temporary_index(repository, target) as index:
         answer = await repository.query(
             *("check-attr", "--cached", "-z", "--stdin", "filter"), given=changed.out, environment=index
         )

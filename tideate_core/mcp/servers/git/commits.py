@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -25,12 +23,19 @@ from tideate_core.mcp.servers.git.staging import (
     refuse_unknown,
 )
 from tideate_core.mcp.servers.git.trust import COMMIT_HOOKS, inspect_programs
-from tideate_core.mcp.servers.git.writes import COMMIT_INFO, pathspec_file, scratch_directory, write
+from tideate_core.mcp.servers.git.writes import (
+    COMMIT_INFO,
+    git_write,
+    pathspec_file,
+    scratch_directory,
+    temporary_index,
+)
 from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.project import Documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from tideate_core.mcp.servers.git.porcelain import Entry, Status
     from tideate_core.mcp.servers.git.repository import Repository
@@ -47,6 +52,7 @@ __all__ = [
 ]
 
 NOTHING: Final = "nothing to commit: {why}. `git_status` shows what is changed; an empty commit is not made"
+_OTHER_BRANCH: Final = "a commit on a branch that is not checked out"
 _MADE: Final = re.compile(r"^\[[^\n]*? ([0-9a-f]{40}(?:[0-9a-f]{24})?)\] ", re.MULTILINE)
 
 
@@ -175,13 +181,13 @@ async def _commit_files(
     new = [entry.path for entry in found.entries if entry.index == "?"]
     if new:
         with pathspec_file(repository, new) as options:
-            await write(repository, "add", "--intent-to-add", *options)
+            await git_write(repository, "add", "--intent-to-add", *options)
     try:
         with pathspec_file(repository, paths) as options:
             made = await _commit(repository, request, programs, "--only", *options)
             if programs.trusted and programs.hooks_report(COMMIT_HOOKS) != "none":
                 # a hook may have staged them as it made them, in an index of that commit's own
-                await write(repository, "reset", "--quiet", *options)
+                await git_write(repository, "reset", "--quiet", *options)
     except BaseException:
         if new:
             await _remove_intent_to_add(repository, new)
@@ -192,13 +198,13 @@ async def _commit_files(
 async def _remove_intent_to_add(repository: Repository, paths: Sequence[str]) -> None:
     """Leave files unknown to git, as they were; they stay where they are."""
     with pathspec_file(repository, paths) as options:
-        await write(repository, "rm", "--cached", "--quiet", "--force", "--ignore-unmatch", *options)
+        await git_write(repository, "rm", "--cached", "--quiet", "--force", "--ignore-unmatch", *options)
 
 
 async def _commit(
     repository: Repository, request: CommitRequest, programs: RepositoryPrograms, *options: str
 ) -> str:
-    said = await write(
+    said = await git_write(
         repository,
         *("commit", f"--message={request.message}", "--cleanup=whitespace", "--no-edit"),
         # where it finds nothing git would show a status, for which it runs what submodules configure
@@ -213,22 +219,16 @@ async def _commit(
 
 
 async def _refuse_empty(repository: Repository, made: str) -> None:
-    """Take a commit back that changes nothing.
+    """Remove a commit that changes nothing.
 
     :raises ToolError: it was one.
     """
     answer = await repository.query("show", "--no-patch", "--format=%T%x00%P", "--end-of-options", made)
     tree, parent = porcelain.text_of(answer.out).rstrip("\n").split("\0")
-    if not parent:
-        same = tree == await repository.empty_tree()
-    else:
-        same = (
-            tree == porcelain.text_of((await repository.query("rev-parse", f"{parent}^{{tree}}")).out).strip()
-        )
-    if not same:
+    if tree != (await repository.tree_of(parent) if parent else await repository.empty_tree()):
         return
     # only while it is still the last one
-    await write(repository, "update-ref", *(("HEAD", parent, made) if parent else ("-d", "HEAD", made)))
+    await git_write(repository, "update-ref", *(("HEAD", parent, made) if parent else ("-d", "HEAD", made)))
     raise ToolError(NOTHING.format(why="these files are as in the last commit"))
 
 
@@ -237,14 +237,8 @@ async def commit_result(
 ) -> CommitResult:
     answer = await repository.query(
         *("show", "--format=%H%x00%cI%x00%B%x00", "--name-only", "-z", "--no-renames", "--no-color"),
-        *(
-            "--no-notes",
-            "--no-show-signature",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--diff-merges=first-parent",
-        ),
-        *("--end-of-options", made, "--"),
+        *("--no-notes", "--no-show-signature", "--no-ext-diff", "--no-textconv"),
+        *("--diff-merges=first-parent", "--end-of-options", made, "--"),
     )
     commit_hash, moment, message, *files = porcelain.text_of(answer.out).split("\0")
     return CommitResult(
@@ -256,9 +250,6 @@ async def commit_result(
         hooks=programs.hooks_report(COMMIT_HOOKS),
         signing=programs.signing_report(),
     )
-
-
-_ASIDE = "a commit on a branch that is not checked out"
 
 
 async def commit_on_new_branch(repository: Repository, request: CommitRequest, branch: str) -> CommitResult:
@@ -285,9 +276,9 @@ async def commit_on_new_branch(repository: Repository, request: CommitRequest, b
         raise ToolError(f"the branch {short_repr(branch)} cannot be made: {error}") from error
     result = await commit_result(repository, made, branch, programs)
     if programs.hooks_report(COMMIT_HOOKS) != "none":
-        result.hooks = f"not run: {_ASIDE}"
+        result.hooks = f"not run: {_OTHER_BRANCH}"
     if programs.signing_report() != "none":
-        result.signing = f"not signed: {_ASIDE}"
+        result.signing = f"not signed: {_OTHER_BRANCH}"
     write_commit_info(repository, result)
     return result
 
@@ -296,15 +287,13 @@ async def _commit_tree(
     repository: Repository, request: CommitRequest, base: str, paths: Sequence[str]
 ) -> str:
     """Return the id of the commit, which no branch has yet."""
-    with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_directory(repository.root)) as directory:
-        index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
-        await repository.query("read-tree", base, environment=index)
+    async with temporary_index(repository, base) as index:
         names = b"".join(os.fsencode(path) + b"\0" for path in paths)
         await repository.query(
             *("update-index", "--add", "--remove", "-z", "--stdin"), given=names, environment=index
         )
         tree = porcelain.text_of((await repository.query("write-tree", environment=index)).out).strip()
-    if tree == porcelain.text_of((await repository.query("rev-parse", f"{base}^{{tree}}")).out).strip():
+    if tree == await repository.tree_of(base):
         raise ToolError(NOTHING.format(why="these files are as in the last commit"))
     answer = await repository.query("commit-tree", tree, "-p", base, given=request.message.encode())
     return porcelain.text_of(answer.out).strip()

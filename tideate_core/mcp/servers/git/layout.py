@@ -41,9 +41,9 @@ class RepositoryLayout:
     top: Path
     """Its files."""
     git_dir: Path
-    """What belongs to this worktree: HEAD and the index."""
+    """The directory of this worktree: HEAD and the index."""
     common_dir: Path
-    """What all its worktrees have in common: objects, branches, config."""
+    """The directory that all worktrees share: objects, branches, config."""
 
 
 def find_layout(root: Path, repo_path: str = "") -> RepositoryLayout:
@@ -125,10 +125,10 @@ def _common(directory: Path, root: Path) -> Path:
 
 
 def _pointer(file: Path) -> str:
-    return _words(file, _POINTER).rstrip("\r\n")
+    return _read_small(file, _POINTER).rstrip("\r\n")
 
 
-def _words(file: Path, limit: int) -> str:
+def _read_small(file: Path, limit: int) -> str:
     try:
         if not file.is_file():  # a pipe would block
             raise ToolError(_NONE.format(where="there that git could read"))
@@ -158,7 +158,7 @@ def _refuse_alternates(objects: Path, root: Path, depth: int) -> None:
     file = objects / "info" / "alternates"
     if not os.path.lexists(file):
         return
-    for line in _words(file, _LONG).split("\n"):
+    for line in _read_small(file, _LONG).split("\n"):
         if not line or line.startswith("#"):
             continue
         other = real(objects / line)

@@ -52,7 +52,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Status:
-    """What `git status --porcelain=v2 --branch -z` says."""
+    """Output of `git status --porcelain=v2 --branch -z`."""
 
     commit: str | None = None
     branch: str | None = None

@@ -27,7 +27,7 @@ LARGEST: Final = 16 << 20
 """Bytes of an answer that are read; git is ended after them."""
 _CHUNK: Final = 1 << 16
 _POLLS: Final = 50
-"""How often is looked whether a program that closed its output has ended; then a thread waits for it."""
+"""Polls for the end of a program that closed its output; then a thread waits for it."""
 _SAID: Final = 1 << 16
 """Bytes of the errors that are kept."""
 LONGEST: Final = 600
@@ -69,12 +69,12 @@ class GitFailed(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class GitOutput:
-    """How git ended."""
+    """Exit status and output of git."""
 
     status: int
     out: bytes
     said: str
-    """What stood on its standard error."""
+    """Its standard error."""
     whole: bool
     """False where it had more to say than is read."""
 
@@ -152,7 +152,7 @@ def _start(
 
 
 class _Reader:
-    """Takes what comes on both streams, in the event loop: a thread would cost as much as git's start."""
+    """Reader of both output streams, in the event loop: a thread would cost as much as git's start."""
 
     def __init__(self, process: subprocess.Popen[bytes], largest: int) -> None:
         self.out = bytearray()

@@ -21,7 +21,7 @@ from tideate_core.mcp.servers.git.schemas import (
     StatusShape,
     now,
 )
-from tideate_core.mcp.servers.schemas import page
+from tideate_core.mcp.servers.schemas import page, with_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ __all__ = ["LogQuery", "Untracked", "branches", "diff", "file_shape", "log", "re
 FILES: Final = 500
 BRANCHES: Final = 500
 CHARACTERS: Final = 60_000
-"""How much of a list or a text one answer has."""
+"""Characters of a list or a text in one answer."""
 MESSAGE: Final = 4_000
 """Characters of a commit's message in a list."""
 
@@ -124,6 +124,7 @@ async def diff(
 
     :param target: what the files are compared with; only where the side is `head`.
     """
+    paths = [repository.path(path) for path in paths]
     options = (*_PATCH, f"--unified={context}", *(("--cached",) if side == "staged" else ()))
     if side == "head":
         answer = await _against(repository, options, target, paths)
@@ -134,7 +135,7 @@ async def diff(
     shape = DiffShape(
         diff=shown, has_changes=bool(text), whole=answer.whole, next_cursor=following, timestamp=now()
     )
-    return shape, _with_cursor(shown or "no changes", following)
+    return shape, with_cursor(shown or "no changes", following)
 
 
 async def _against(
@@ -152,7 +153,7 @@ async def _against(
 
 @dataclass(frozen=True, slots=True)
 class LogQuery:
-    """Which commits are wanted."""
+    """Selection of commits."""
 
     revision: str = "HEAD"
     count: int = 10
@@ -172,7 +173,7 @@ async def log(repository: Repository, query: LogQuery, cursor: str) -> tuple[Log
         following = f"{await _anchor(repository, query, start, found)}+{skip + query.count}"
     shapes = [_commit_shape(commit, MESSAGE) for commit in found[: query.count]]
     text = "\n\n".join(_commit_text(shape) for shape in shapes) or "no commits"
-    return LogShape(commits=shapes, next_cursor=following), _with_cursor(text, following)
+    return LogShape(commits=shapes, next_cursor=following), with_cursor(text, following)
 
 
 async def _anchor(repository: Repository, query: LogQuery, start: str, found: list[Commit]) -> str:
@@ -215,6 +216,7 @@ async def show(
     repository: Repository, name: str, paths: Sequence[str], context: int, cursor: str
 ) -> tuple[ShowShape, str]:
     """Return a commit with what it changed."""
+    paths = [repository.path(path) for path in paths]
     options = (*_PATCH, f"--unified={context}", "--diff-merges=first-parent")
     try:
         answer = await repository.query(
@@ -231,7 +233,7 @@ async def show(
     shown, following = page(porcelain.text_of(rest.lstrip(b"\n")), cursor, CHARACTERS)
     head = _commit_shape(commit, CHARACTERS)
     shape = ShowShape(**head.model_dump(), diff=shown, whole=answer.whole, next_cursor=following)
-    return shape, _with_cursor(f"{_commit_text(head)}\n\n{shown}", following)
+    return shape, with_cursor(f"{_commit_text(head)}\n\n{shown}", following)
 
 
 async def branches(
@@ -293,8 +295,4 @@ def _commit_text(shape: CommitShape) -> str:
 
 
 def _with_rest(lines: list[str], left: int, cursor: str | None) -> str:
-    return _with_cursor("\n".join(lines) + (f"\n… {left} more" if left > 0 else ""), cursor)
-
-
-def _with_cursor(text: str, cursor: str | None) -> str:
-    return f"{text}\n[there is more: cursor {cursor}]" if cursor else text
+    return with_cursor("\n".join(lines) + (f"\n… {left} more" if left > 0 else ""), cursor)

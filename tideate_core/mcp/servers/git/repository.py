@@ -119,6 +119,11 @@ class Repository:
             raise unknown_commit(name) from None
         return answer.out.decode().strip()
 
+    async def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree."""
+        answer = await self.query("rev-parse", f"{commit}^{{tree}}")
+        return answer.out.decode().strip()
+
     async def empty_tree(self) -> str:
         """Return the id of the empty tree, with which all is compared before the first commit."""
         answer = await self.query("hash-object", "-t", "tree", os.devnull)

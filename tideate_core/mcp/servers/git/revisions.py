@@ -19,7 +19,7 @@ LONGEST: Final = 240
 _FORBIDDEN: Final = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|^[-/.]|[/.]\Z|^@\Z|^HEAD\Z"
 )
-"""What `git check-ref-format --branch` refuses."""
+"""The names that `git check-ref-format --branch` refuses."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
 """Categories of characters that a person does not see, so that two names look the same."""
 _SUFFIXES: Final = re.compile(r"(?:~\d{0,9}|\^\d{0,9}|@\{(?:\d{1,9}|u|upstream|push)\})*\Z")

@@ -105,7 +105,7 @@ class FileShape(ResultModel):
 
 
 class StatusShape(ResultModel):
-    """How the worktree stands."""
+    """State of the worktree."""
 
     branch: str | None = Field(description="null where HEAD is on no branch.")
     commit: str | None = Field(description="The last commit; null before the first.")
@@ -176,7 +176,7 @@ class BranchesShape(ResultModel):
 
 
 class StagedShape(ResultModel):
-    """What is staged now."""
+    """The staged files."""
 
     staged: list[FileShape]
     total: int = Field(description="How many files are staged; no more than 1,000 are listed.")
@@ -188,7 +188,7 @@ class StagedShape(ResultModel):
 
 
 class MovedShape(ResultModel):
-    """Where a branch stands."""
+    """Position of a branch."""
 
     branch: str
     commit: str

@@ -82,6 +82,9 @@ def git_server(root: Path) -> MCPServer[Any]:
 
 
 def _add_changes(server: ToolServer, repositories: Repositories) -> None:
+    async def diff(repo_path: str, side: queries.Side, *query: Any) -> CallToolResult:
+        return tool_result(*await queries.diff(await repositories.find(repo_path), side, *query))
+
     async def git_status(
         repo_path: RepoPath = "", untracked: Untracked = "normal", cursor: Cursor = ""
     ) -> StatusAnswer:
@@ -95,11 +98,7 @@ def _add_changes(server: ToolServer, repositories: Repositories) -> None:
         context_lines: Context = 3,
         cursor: Cursor = "",
     ) -> DiffAnswer:
-        repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return tool_result(
-            *await queries.diff(repository, "head", checked_revision(target), places, context_lines, cursor)
-        )
+        return await diff(repo_path, "head", checked_revision(target), paths, context_lines, cursor)
 
     async def git_diff_unstaged(
         repo_path: RepoPath = "",
@@ -107,9 +106,7 @@ def _add_changes(server: ToolServer, repositories: Repositories) -> None:
         context_lines: Context = 3,
         cursor: Cursor = "",
     ) -> DiffAnswer:
-        repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return tool_result(*await queries.diff(repository, "unstaged", "", places, context_lines, cursor))
+        return await diff(repo_path, "unstaged", "", paths, context_lines, cursor)
 
     async def git_diff_staged(
         repo_path: RepoPath = "",
@@ -117,9 +114,7 @@ def _add_changes(server: ToolServer, repositories: Repositories) -> None:
         context_lines: Context = 3,
         cursor: Cursor = "",
     ) -> DiffAnswer:
-        repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return tool_result(*await queries.diff(repository, "staged", "", places, context_lines, cursor))
+        return await diff(repo_path, "staged", "", paths, context_lines, cursor)
 
     server.add_tool(
         git_status,
@@ -178,9 +173,8 @@ def _add_history(server: ToolServer, repositories: Repositories) -> None:
         cursor: Cursor = "",
     ) -> ShowAnswer:
         repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
         return tool_result(
-            *await queries.show(repository, checked_revision(revision), places, context_lines, cursor)
+            *await queries.show(repository, checked_revision(revision), paths, context_lines, cursor)
         )
 
     async def git_branch(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HARDENED", "Settings", "SettingsReader", "base_environment"]
 
+
 def _options(*settings: str) -> tuple[str, ...]:
     return tuple(option for setting in settings for option in ("-c", setting))
 
@@ -45,7 +46,7 @@ UNSIGNED: Final = _options("commit.gpgSign=false", "tag.gpgSign=false", "gpg.pro
 _WHO: Final = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
 )
-"""Who commits, as CI and containers say it; none of them leads git elsewhere."""
+"""Author and committer, as CI and containers set them; none of them leads git elsewhere."""
 _LOCAL: Final = frozenset({"local", "worktree"})
 _SIGNING: Final = ("commit.gpgsign", "user.signingkey", "gpg.")
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
@@ -58,7 +59,7 @@ class Settings:
     """A repository's configuration, read once."""
 
     local: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """What comes with the repository, by key; sections and variables in lower case."""
+    """Settings that come with the repository, by key; sections and variables in lower case."""
     person: Mapping[str, tuple[str, ...]] = field(repr=False)
     cacheable: bool
     """Nothing is included, so that two files say all."""
@@ -119,7 +120,7 @@ class Settings:
 
 
 class SettingsReader:
-    """Reads a repository's configuration, and again only when its files have changed.
+    """Reader of repositories' configurations, cached until their files change.
 
     :param git: absolute path of the program.
     """
@@ -134,7 +135,7 @@ class SettingsReader:
 
         :raises ToolError: it cannot be read, or says that the repository's files are elsewhere.
         """
-        state = _state(layout)
+        state = _files_state(layout)
         known = self._known.get(layout.git_dir)
         if known is not None and known[0] == state:
             return known[1]
@@ -176,9 +177,9 @@ def with_settings(environment: dict[str, str], settings: Mapping[str, str]) -> d
     return found
 
 
-def _state(layout: RepositoryLayout) -> object:
+def _files_state(layout: RepositoryLayout) -> object:
     own = (layout.common_dir / "config", layout.git_dir / "config.worktree")
-    return tuple(_look(path) for path in (*own, *_of_person()))
+    return tuple(_file_state(path) for path in (*own, *_of_person()))
 
 
 def _of_person() -> tuple[Path, ...]:
@@ -187,7 +188,7 @@ def _of_person() -> tuple[Path, ...]:
     return home / ".gitconfig", Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
 
 
-def _look(path: Path) -> tuple[int, ...] | None:
+def _file_state(path: Path) -> tuple[int, ...] | None:
     try:
         found = path.stat()
     except OSError:

@@ -12,7 +12,7 @@ from tideate_core.mcp.servers.git.layout import check_links
 from tideate_core.mcp.servers.git.program import GitFailed
 from tideate_core.mcp.servers.git.schemas import FileShape, StagedShape
 from tideate_core.mcp.servers.git.trust import inspect_programs
-from tideate_core.mcp.servers.git.writes import pathspec_file, write
+from tideate_core.mcp.servers.git.writes import git_write, pathspec_file
 from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.snapshots import is_ours
 
@@ -75,7 +75,7 @@ async def stage_files(repository: Repository, files: Sequence[str]) -> StagedSha
     before = await _tree(repository) if any(entry.staged for entry in touched) else None
     if paths:
         with pathspec_file(repository, paths) as options:
-            await write(repository, "add", *options, programs=_without_hooks(programs))
+            await git_write(repository, "add", *options, programs=_without_hooks(programs))
     return await staged_result(repository, before)
 
 
@@ -115,9 +115,9 @@ async def unstage_files(repository: Repository, files: Sequence[str]) -> StagedS
     before = await _tree(repository) if any(entry.staged for entry in found.entries) else None
     if files:
         with pathspec_file(repository, files) as options:
-            await write(repository, "reset", "--quiet", *options)
+            await git_write(repository, "reset", "--quiet", *options)
     else:
-        await write(repository, "reset", "--quiet")
+        await git_write(repository, "reset", "--quiet")
     return await staged_result(repository, before)
 
 
@@ -155,9 +155,9 @@ async def refuse_filters(repository: Repository, paths: Iterable[str], programs:
             )
         if name not in foreign and name not in known:
             raise ToolError(
-                f"{path} has the filter {short_repr(name)}, which is not set up, so git would keep the "
-                "file as something else than is meant; install it (for LFS `git lfs install`), or leave this file to "
-                "a person"
+                f"{path} has the filter {short_repr(name)}, which is not set up, so git would "
+                "keep the file as something else than is meant; install it (for LFS `git lfs install`), or "
+                "leave this file to a person"
             )
 
 

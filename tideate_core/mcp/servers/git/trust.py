@@ -47,12 +47,12 @@ LARGEST: Final = 1 << 20
 
 
 class _Unclear(Exception):
-    """What would run cannot be told in full."""
+    """The programs that would run cannot be listed in full."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryPrograms:
-    """What a repository brings that could run."""
+    """Programs that a repository brings: hooks, filters, signing."""
 
     hooks: tuple[str, ...]
     top: Path
@@ -63,11 +63,11 @@ class RepositoryPrograms:
     trusted: bool
     """The person trusts exactly this."""
     meaning: str
-    """What is trusted; empty where it cannot be told."""
+    """The text that trust is bound to; empty where it cannot be told."""
     why: str
-    """Why it is not run; empty where it is trusted."""
+    """The reason not to run them; empty where they are trusted."""
 
-    def words(self) -> list[str]:
+    def labels(self) -> list[str]:
         """Say one by one what it is."""
         return [
             *(f"git hook {name}" for name in self.hooks),
@@ -75,7 +75,7 @@ class RepositoryPrograms:
             *(f"git {line}" for line in self.filters),
         ]
 
-    def shown(self) -> str:
+    def contents(self) -> str:
         """Return the texts of the hooks' files, each under its path, and the settings that run something."""
         parts = [f"# {line}\n" for line in self.filters]
         if self.hooks:
@@ -135,7 +135,7 @@ def repository_programs(root: Path) -> RepositoryPrograms | None:
     except ToolError:
         return None  # where no tool works none could run it
     programs = inspect_programs(repository)
-    return programs if programs.words() and programs.meaning else None
+    return programs if programs.labels() and programs.meaning else None
 
 
 def trust_programs(programs: RepositoryPrograms) -> None:
@@ -143,7 +143,7 @@ def trust_programs(programs: RepositoryPrograms) -> None:
 
     :raises ConfigError: what is trusted cannot be read or written.
     """
-    Trust(programs.top).allow(programs.meaning, ", ".join(programs.words()))
+    Trust(programs.top).allow(programs.meaning, ", ".join(programs.labels()))
 
 
 def _folder(repository: Repository) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -18,12 +18,12 @@ from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
 from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 
     from tideate_core.mcp.servers.git.repository import Repository
     from tideate_core.mcp.servers.git.trust import RepositoryPrograms
 
-__all__ = ["COMMIT_INFO", "WriteQueue", "pathspec_file", "scratch_directory", "write"]
+__all__ = ["COMMIT_INFO", "WriteQueue", "git_write", "pathspec_file", "scratch_directory", "temporary_index"]
 
 COMMIT_INFO: Final = "mcp/git/commit_info.json"
 """Below `.tideate/`."""
@@ -67,7 +67,7 @@ def _refusal(error: ConfigError) -> ToolError:
     return ToolError(f"nothing was written: {error}")
 
 
-async def write(
+async def git_write(
     repository: Repository, command: str, *arguments: str, programs: RepositoryPrograms | None = None
 ) -> str:
     """Run a command of git that writes; returns what it printed.
@@ -80,7 +80,7 @@ async def write(
     """
     for wait in (*WAITS, None):
         try:
-            return await _once(repository, command, arguments, programs)
+            return await _write_once(repository, command, arguments, programs)
         except GitFailed as error:
             if wait is None or _LOCKED not in error.said:
                 raise
@@ -88,7 +88,7 @@ async def write(
     raise AssertionError("the last try returns or raises")
 
 
-async def _once(
+async def _write_once(
     repository: Repository, command: str, arguments: Sequence[str], programs: RepositoryPrograms | None
 ) -> str:
     from tideate_core.process import Limits, run  # only who writes needs it
@@ -120,6 +120,15 @@ def pathspec_file(repository: Repository, paths: Sequence[str]) -> Iterator[tupl
         file = Path(directory, "paths")
         file.write_bytes(b"".join(os.fsencode(path) + b"\0" for path in paths))
         yield (f"--pathspec-from-file={file}", "--pathspec-file-nul")
+
+
+@asynccontextmanager
+async def temporary_index(repository: Repository, tree: str) -> AsyncIterator[dict[str, str]]:
+    """Give the environment of an index of its own that holds a tree, or that of a commit."""
+    with tempfile.TemporaryDirectory(prefix="index-", dir=scratch_directory(repository.root)) as directory:
+        index = {"GIT_INDEX_FILE": str(Path(directory, "index"))}
+        await repository.query("read-tree", tree, environment=index)
+        yield index
 
 
 def scratch_directory(root: Path) -> Path:

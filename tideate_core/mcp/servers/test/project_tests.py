@@ -10,12 +10,12 @@ from pydantic import Field
 
 from tideate_core.errors import ConfigError, UnusableFile, WorkspaceError
 from tideate_core.mcp.servers.commands import (
-    Printed,
-    choose,
+    OutputPage,
+    choose_command,
     locked_for_command,
     refusal,
     report_while,
-    require,
+    require_command,
 )
 from tideate_core.mcp.servers.schemas import NEXT, ResultModel, page, short_repr
 from tideate_core.toolchain import TestResults
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain import Ran
 
-__all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "RunShape", "Tests", "run_text"]
+__all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "ProjectTests", "RunShape", "run_text"]
 
 SHOWN = 20
 LAST = 20
@@ -59,7 +59,7 @@ class ListShape(ResultModel):
 
 
 class RunShape(TestResults):
-    """How a run ended, and the beginning of what it printed."""
+    """Result of a run, and the beginning of its output."""
 
     output: str = Field(description="The first page of what it printed.")
     next_cursor: str | None = Field(
@@ -68,7 +68,7 @@ class RunShape(TestResults):
     report: str = Field(description="The file with this result, relative to the root.")
 
 
-class OutputShape(Printed):
+class OutputShape(OutputPage):
     """A page of what the last run printed."""
 
 
@@ -100,7 +100,7 @@ LISTED: Final = 500
 _LARGEST_REPORT: Final = 4 << 20
 
 
-class Tests:
+class ProjectTests:
     """A project's tests."""
 
     __test__ = False  # no test of pytest's
@@ -118,7 +118,7 @@ class Tests:
         """
         from tideate_core.toolchain import runner_of
 
-        chosen = await choose(self._root, "tests")
+        chosen = await choose_command(self._root, "tests")
         runner = runner_of(chosen.tool, configured=chosen.configured) if chosen.tool else None
         named = [self._file(file, folders=True) for file in files]
         found = await asyncio.to_thread(self._found, runner or "", named, kind)
@@ -142,7 +142,7 @@ class Tests:
             return [(file, None, "") for file in files]
         return [(one.file, one.line, one.name) for one in list_tests(self._root, files)]
 
-    async def run(
+    async def run_selected(
         self,
         context: Context[Any, Any],
         files: Sequence[str],
@@ -165,8 +165,8 @@ class Tests:
             takes_folders,
         )
 
-        chosen = await choose(self._root, "tests")
-        tool = require(chosen)
+        chosen = await choose_command(self._root, "tests")
+        tool = require_command(chosen)
         folders = takes_folders(runner_of(tool, configured=chosen.configured))
         # the same file twice would be run twice
         names = dict.fromkeys(self._file(file, folders=folders) for file in files)

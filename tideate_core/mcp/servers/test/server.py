@@ -16,8 +16,8 @@ from tideate_core.mcp.servers.test.project_tests import (
     REPORT_PATH,
     ListShape,
     OutputShape,
+    ProjectTests,
     RunShape,
-    Tests,
     run_text,
 )
 from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
@@ -65,7 +65,7 @@ def test_server(root: Path) -> MCPServer[Any]:
 
     :param root: an existing absolute directory, without links.
     """
-    tests = Tests(root)
+    tests = ProjectTests(root)
     server = ToolServer(
         "tideate-test",
         title="tideate: tests",
@@ -81,7 +81,7 @@ def test_server(root: Path) -> MCPServer[Any]:
 test_server.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
 
 
-def _add_list(server: ToolServer, tests: Tests) -> None:
+def _add_list(server: ToolServer, tests: ProjectTests) -> None:
     async def test_list(
         files: Files = [],  # noqa: B006 the SDK copies it
         kind: Kind = "tests",
@@ -103,7 +103,7 @@ def _add_list(server: ToolServer, tests: Tests) -> None:
     )
 
 
-def _add_run(server: ToolServer, tests: Tests) -> None:
+def _add_run(server: ToolServer, tests: ProjectTests) -> None:
     async def test_run(
         context: Call,
         files: Files = [],  # noqa: B006
@@ -111,7 +111,7 @@ def _add_run(server: ToolServer, tests: Tests) -> None:
         or_all: OrAll = False,
         timeout: Timeout = None,  # noqa: ASYNC109 of the program that is run
     ) -> Run:
-        ran = await tests.run(context, files, pattern, timeout, or_all=or_all)
+        ran = await tests.run_selected(context, files, pattern, timeout, or_all=or_all)
         output, following = page(ran.output, "", PAGE)
         shape = RunShape(**ran.results.model_dump(), output=output, next_cursor=following, report=REPORT_PATH)
         return tool_result(shape, run_text(ran.results, ran.output))
@@ -138,7 +138,7 @@ def _add_run(server: ToolServer, tests: Tests) -> None:
     )
 
 
-def _add_resource(server: ToolServer, tests: Tests) -> None:
+def _add_resource(server: ToolServer, tests: ProjectTests) -> None:
     @server.resource(
         "tideate://test/report",
         title="The last test report",

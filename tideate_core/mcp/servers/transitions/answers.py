@@ -39,7 +39,7 @@ class ActionShape(BaseModel):
 
 
 class Answer(BaseModel):
-    """Where the walk stands and what may come next."""
+    """Position of the walk and the moves that are valid next."""
 
     status: Literal["success", "error"]
     current_state: str = Field(

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 __all__ = ["MAX_MOVES", "MAX_PATH_CHARACTERS", "Guide", "Move", "Sessions", "Walk"]
 
 MAX_MOVES = 500
-"""How many of its last moves a session remembers."""
+"""Last moves that a session remembers."""
 
 MAX_PATH_CHARACTERS = 65_536
-"""How many characters the remembered moves hold together; the oldest go first."""
+"""Characters of the remembered moves together; the oldest go first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Walk:
     """The state it stands at, `*` after the exit, None before the first move."""
     moves: deque[Move] = field(default_factory=deque)
     forgotten: int = 0
-    """How many of the oldest moves were dropped to stay within the bounds."""
+    """Oldest moves that were dropped to stay within the bounds."""
     _size: int = 0
 
-    def add(self, move: Move) -> None:
+    def record(self, move: Move) -> None:
         """Remember a move and stand at its target; one from elsewhere begins a path of its own."""
         if self.position not in (None, move.source):
             self.moves.clear()
@@ -102,7 +102,7 @@ class Sessions:
 
 PAGE = 200
 LISTED = 40
-"""How many names an error message lists."""
+"""Names that an error message lists."""
 SEARCHED = 2_000
 """Among how many names the nearest is looked for: those whose length is nearest."""
 
@@ -136,7 +136,7 @@ class Guide:
         if isinstance(result, Failure):
             return self._error(walk, current, result.message)
         if walk is not None:
-            walk.add(Move(current, target, notes))
+            walk.record(Move(current, target, notes))
         return Answer(
             status="success",
             current_state=result.next_state,
@@ -146,7 +146,7 @@ class Guide:
             position_remembered=walk is not None,
         )
 
-    def look(self, context: Context[Any, Any], state: str) -> Answer:
+    def describe_state(self, context: Context[Any, Any], state: str) -> Answer:
         """Tell about a state, by default the one where the session stands."""
         walk = self._walk(context)
         if not state and walk is None:

@@ -127,7 +127,7 @@ def _add_tools(server: ToolServer, guide: Guide) -> None:
             Name, Field(description="A state, or `*` for the beginning; left out: where you stand.")
         ] = "",
     ) -> Answered:
-        return guide.look(context, state).result()
+        return guide.describe_state(context, state).result()
 
     async def list_states(
         offset: Annotated[Offset, Field(description="How many states to skip: a page has 200.")] = 0,
