@@ -15,7 +15,7 @@ from tests.mcp.conftest import HARBOUR
 from tests.mcp.served import HANDSHAKE
 from tests.mcp.walker import structured, walk
 from tideate_core.machines.language import Workflow
-from tideate_core.mcp.transport.invalid_messages import MAX_MESSAGE
+from tideate_core.mcp.transport.message_streams import MAX_MESSAGE
 
 if TYPE_CHECKING:
     from tests.mcp.conftest import Home

@@ -24,7 +24,7 @@ from tests.mcp.served import HANDSHAKE
 from tests.mcp.walker import at, call, structured, walk
 from tideate_core.errors import ServerUnavailable
 from tideate_core.mcp.transport import websocket
-from tideate_core.mcp.transport.invalid_messages import MAX_MESSAGE
+from tideate_core.mcp.transport.message_streams import MAX_MESSAGE
 from tideate_core.mcp.transport.websocket import MAX_CONNECTIONS, websocket_client
 
 if TYPE_CHECKING:

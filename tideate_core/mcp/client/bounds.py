@@ -115,7 +115,7 @@ class MessagePace:
         self._unreadable = 0
         self._unreadable_bytes = 0
         self._since = 0.0
-        self._on_message = 0
+        self._in_this_second = 0
         self._asked = 0
 
     def unreadable(self, line: Unreadable) -> None:
@@ -142,9 +142,9 @@ class MessagePace:
                 raise InvalidAnswer("it asks for something without end and does not read the answers")
         now = time.monotonic()
         if now - self._since >= 1:
-            self._since, self._on_message = now, 0
-        self._on_message += 1
-        if self._on_message > PER_SECOND:
+            self._since, self._in_this_second = now, 0
+        self._in_this_second += 1
+        if self._in_this_second > PER_SECOND:
             await asyncio.sleep(self._since + 1 - now)
 
     def sent(self, item: SessionMessage) -> None:

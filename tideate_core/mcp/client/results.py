@@ -42,6 +42,43 @@ LARGEST_SCHEMAS: Final = 256 * 1024
 """Characters of a tool's schemas."""
 LONGEST_DESCRIPTION: Final = 10_000
 LONGEST_TITLE: Final = 200
+BY_CODE: Final[Mapping[int, type[ToolError]]] = {
+    types.CONNECTION_CLOSED: ToolInterrupted,
+    types.HEADER_MISMATCH: InvalidAnswer,
+    types.INTERNAL_ERROR: ToolFailed,
+    types.INVALID_PARAMS: InvalidArguments,
+    types.INVALID_REQUEST: InvalidAnswer,
+    types.METHOD_NOT_FOUND: InvalidAnswer,
+    types.MISSING_REQUIRED_CLIENT_CAPABILITY: ToolFailed,
+    types.PARSE_ERROR: InvalidAnswer,
+    types.REQUEST_TIMEOUT: ToolTimedOut,
+    types.UNSUPPORTED_PROTOCOL_VERSION: ServerUnavailable,
+    types.URL_ELICITATION_REQUIRED: ToolFailed,
+}
+"""Of an error that the server answered, or that the SDK made of a connection's end."""
+BY_KIND: Final[Mapping[type[Exception], type[ToolError]]] = {
+    anyio.BrokenResourceError: ToolInterrupted,
+    anyio.ClosedResourceError: ToolInterrupted,
+    anyio.EndOfStream: ToolInterrupted,
+    SchemaMismatch: InvalidAnswer,
+    ValidationError: InvalidAnswer,
+    InputRequiredRoundsExceededError: ToolFailed,
+    ListenNotSupportedError: InvalidAnswer,
+    SubscriptionLost: ToolInterrupted,
+    StreamableHTTPError: ServerUnavailable,
+    httpx2.HTTPError: ServerUnavailable,
+    httpx2.InvalidURL: ServerUnavailable,
+    TimeoutError: ToolTimedOut,
+    OSError: ServerUnavailable,
+    RuntimeError: InvalidAnswer,  # the SDK's, of a result that does not fit the tool's own schema
+    ValueError: InvalidAnswer,
+}
+"""Of everything else; the first that fits counts."""
+PLAIN: Final[Mapping[type[ToolError], str]] = {
+    ToolInterrupted: "the connection ended before the answer came",
+    ToolTimedOut: "no answer came in time",
+}
+"""Messages for errors that have none for a person."""
 
 
 def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
@@ -121,47 +158,6 @@ def _size_of(tool: Tool, value: Any) -> int:
             f"{tool.name!r} of the MCP server {tool.server!r} gave what is no JSON "
             f"({short_line(str(error), 100)})"
         ) from error
-
-
-BY_CODE: Final[Mapping[int, type[ToolError]]] = {
-    types.CONNECTION_CLOSED: ToolInterrupted,
-    types.HEADER_MISMATCH: InvalidAnswer,
-    types.INTERNAL_ERROR: ToolFailed,
-    types.INVALID_PARAMS: InvalidArguments,
-    types.INVALID_REQUEST: InvalidAnswer,
-    types.METHOD_NOT_FOUND: InvalidAnswer,
-    types.MISSING_REQUIRED_CLIENT_CAPABILITY: ToolFailed,
-    types.PARSE_ERROR: InvalidAnswer,
-    types.REQUEST_TIMEOUT: ToolTimedOut,
-    types.UNSUPPORTED_PROTOCOL_VERSION: ServerUnavailable,
-    types.URL_ELICITATION_REQUIRED: ToolFailed,
-}
-"""Of an error that the server answered, or that the SDK made of a connection's end."""
-
-BY_KIND: Final[Mapping[type[Exception], type[ToolError]]] = {
-    anyio.BrokenResourceError: ToolInterrupted,
-    anyio.ClosedResourceError: ToolInterrupted,
-    anyio.EndOfStream: ToolInterrupted,
-    SchemaMismatch: InvalidAnswer,
-    ValidationError: InvalidAnswer,
-    InputRequiredRoundsExceededError: ToolFailed,
-    ListenNotSupportedError: InvalidAnswer,
-    SubscriptionLost: ToolInterrupted,
-    StreamableHTTPError: ServerUnavailable,
-    httpx2.HTTPError: ServerUnavailable,
-    httpx2.InvalidURL: ServerUnavailable,
-    TimeoutError: ToolTimedOut,
-    OSError: ServerUnavailable,
-    RuntimeError: InvalidAnswer,  # the SDK's, of a result that does not fit the tool's own schema
-    ValueError: InvalidAnswer,
-}
-"""Of everything else; the first that fits counts."""
-
-PLAIN: Final[Mapping[type[ToolError], str]] = {
-    ToolInterrupted: "the connection ended before the answer came",
-    ToolTimedOut: "no answer came in time",
-}
-"""Messages for errors that have none for a person."""
 
 
 def translate(error: BaseException, server: str) -> TideateError:

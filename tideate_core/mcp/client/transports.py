@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
@@ -23,11 +22,10 @@ from tideate_core.mcp.client.bounds import (
 )
 from tideate_core.mcp.client.specs import token_of
 from tideate_core.mcp.client.stdio import stdio_transport
+from tideate_core.mcp.transport.message_streams import ReadWrapper, WriteWrapper
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
     from mcp.shared.message import SessionMessage
@@ -59,6 +57,11 @@ class ConnectionMonitor:
     """The reason to take nothing more from it."""
     pace: MessagePace = field(default_factory=MessagePace)
 
+    def fail(self, error: InvalidAnswer) -> None:
+        """Take nothing more from the connection."""
+        self.failure = error
+        self.ended.set()
+
 
 @asynccontextmanager
 async def open_transport(
@@ -86,19 +89,18 @@ async def _http(
     # compressed, a body is of any length
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx2.Timeout(CONNECT, read=SILENCE)
-    async with (
-        create_mcp_http_client(headers=headers, timeout=timeout) as client,
-        _bounded_responses(client, stderr, monitor),
-        streamable_http_client(spec.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
-    ):
-        yield streams
+    async with create_mcp_http_client(headers=headers, timeout=timeout) as client:
+        client.event_hooks = {"response": [_response_check(stderr, monitor)]}
+        async with streamable_http_client(
+            spec.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE
+        ) as streams:
+            yield streams
 
 
-@asynccontextmanager
-async def _bounded_responses(
-    client: httpx2.AsyncClient, stderr: ErrorOutput, monitor: ConnectionMonitor
-) -> AsyncIterator[None]:
-    """Keep what a server refuses with, for the SDK says only that it did; bound what it answers."""
+def _response_check(
+    stderr: ErrorOutput, monitor: ConnectionMonitor
+) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """Return a hook that keeps what a server refuses with, as the SDK does not, and bounds its answers."""
 
     async def check_response(response: httpx2.Response) -> None:
         if response.status_code in REFUSALS:
@@ -107,12 +109,10 @@ async def _bounded_responses(
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             monitor.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
             raise monitor.failure
-        if not isinstance(response.stream, httpx2.AsyncByteStream):
-            return
-        response.stream = _Body(response, response.stream, monitor)
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Body(response, response.stream, monitor)
 
-    client.event_hooks = {"response": [check_response]}
-    yield
+    return check_response
 
 
 class _Body(httpx2.AsyncByteStream):
@@ -130,8 +130,7 @@ class _Body(httpx2.AsyncByteStream):
             async for chunk in bounded_stream(self._stream, events=self._events):
                 yield chunk
         except InvalidAnswer as error:
-            self._monitor.failure = error
-            self._monitor.ended.set()
+            self._monitor.fail(error)
             raise
 
     async def aclose(self) -> None:
@@ -151,11 +150,11 @@ async def _websocket(
         yield streams
 
 
-class _Incoming:
-    """A stream of messages that tells of its end."""
+class _Incoming(ReadWrapper):
+    """Messages from a server, counted and checked; their end is noted."""
 
     def __init__(self, stream: ReadStream[SessionMessage | Exception], monitor: ConnectionMonitor) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._monitor = monitor
 
     async def receive(self) -> SessionMessage | Exception:
@@ -171,36 +170,11 @@ class _Incoming:
                     if is_usable(item):
                         return item
         except InvalidAnswer as error:
-            self._monitor.failure = error
-            self._monitor.ended.set()
+            self._monitor.fail(error)
             raise
         except Exception:
             self._monitor.ended.set()
             raise
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
 
     def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, InvalidAnswer):
@@ -214,11 +188,11 @@ class _Incoming:
         return item
 
 
-class _Outgoing:
-    """A stream of messages each of which is checked."""
+class _Outgoing(WriteWrapper):
+    """Messages to a server, checked and counted."""
 
     def __init__(self, stream: WriteStream[SessionMessage], monitor: ConnectionMonitor) -> None:
-        self._stream = stream
+        super().__init__(stream)
         self._monitor = monitor
 
     async def send(self, item: SessionMessage, /) -> None:
@@ -226,18 +200,3 @@ class _Outgoing:
             self._monitor.check(item, "sent")
         await self._stream.send(item)
         self._monitor.pace.sent(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)

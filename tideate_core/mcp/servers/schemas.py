@@ -36,6 +36,12 @@ MAX_LINE: Final = 4_096
 MAX_TEXT: Final = 4 << 20
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that end a line, turn its direction, or are not seen at all."""
+T = TypeVar("T")
+NEXT: Final[Any] = Field(
+    default=None, description="Pass it as `cursor` for what follows; null if this was all."
+)
+"""The field of a cursor."""
+_CURSOR: Final = re.compile(r"(\d{1,12})-([0-9a-f]{16})\Z")
 
 
 def short_repr(word: str) -> str:
@@ -80,15 +86,6 @@ RelativePath: TypeAlias = Annotated[str, Field(max_length=MAX_LINE), AfterValida
 """A path below the root; that links do not lead out of it is for `Root` to tell."""
 Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(without_control_characters)]
 """Any text without control characters other than tabs and line ends."""
-
-
-T = TypeVar("T")
-
-NEXT: Final[Any] = Field(
-    default=None, description="Pass it as `cursor` for what follows; null if this was all."
-)
-"""The field of a cursor."""
-_CURSOR: Final = re.compile(r"(\d{1,12})-([0-9a-f]{16})\Z")
 
 
 class ResultModel(BaseModel):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 from mcp.server.stdio import stdio_server
 
-from tideate_core.mcp.transport.invalid_messages import MAX_MESSAGE, ValidMessages
+from tideate_core.mcp.transport.message_streams import MAX_MESSAGE, ValidMessages
 from tideate_core.mcp.transport.signals import StopSignals
 
 if TYPE_CHECKING:

@@ -39,6 +39,10 @@ __all__ = [
     "serve_http",
     "transport_security",
 ]
+MAX_SESSIONS = 64
+"""HTTP sessions open at once; one ends after 30 idle minutes, or is evicted for a new one."""
+GRACE = 0
+"""Seconds that open streams have to end when the server is told to: left alone, they never do."""
 
 
 def transport_security(policy: AdmissionPolicy) -> TransportSecuritySettings:
@@ -179,13 +183,6 @@ class SessionEviction:
 
         await self._app({**scope, "method": "DELETE", "headers": [*kept, named]}, nothing, watch)
         logging.getLogger(__name__).info("session %s was idle the longest, ended: %d", session, status)
-
-
-MAX_SESSIONS = 64
-"""HTTP sessions open at once; one ends after 30 idle minutes, or is evicted for a new one."""
-
-GRACE = 0
-"""Seconds that open streams have to end when the server is told to: left alone, they never do."""
 
 
 def http_app(server: MCPServer[Any], policy: AdmissionPolicy, events: EventStore | None = None) -> Starlette:

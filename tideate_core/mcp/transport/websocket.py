@@ -23,7 +23,7 @@ from websockets.typing import Subprotocol
 
 from tideate_core.errors import ServerUnavailable
 from tideate_core.mcp.transport.admission import CHALLENGE, HOST, PATH, AdmissionPolicy
-from tideate_core.mcp.transport.invalid_messages import MAX_MESSAGE, ValidMessages
+from tideate_core.mcp.transport.message_streams import MAX_MESSAGE, ValidMessages
 from tideate_core.mcp.transport.signals import StopSignals
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ OPENING: Final = 10.0
 """Seconds for the handshake."""
 CLOSING: Final = 2.0
 BINARY: Final = ValueError("a message is a text frame, and this was a binary one")
+MAX_CONNECTIONS: Final = 64
+"""Clients connected at once; one that has gone without a word is noticed by pings."""
 
 
 @asynccontextmanager
@@ -187,10 +189,6 @@ def _message(data: str) -> SessionMessage | Exception:
         return SessionMessage(jsonrpc_message_adapter.validate_json(data, by_name=False))
     except ValueError as error:
         return error
-
-
-MAX_CONNECTIONS: Final = 64
-"""Clients connected at once; one that has gone without a word is noticed by pings."""
 
 
 def serve_websocket(

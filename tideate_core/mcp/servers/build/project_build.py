@@ -41,6 +41,10 @@ __all__ = [
 
 SHOWN = 20
 """Problems in the text beside an answer."""
+_NO_CLEAN = (
+    "nothing in the project says how to remove what a build made: no script or target `clean`, and no tool "
+    "that has a command for it"
+)
 
 
 class CommandShape(ResultModel):
@@ -108,12 +112,6 @@ def build_text(shape: BuildShape) -> str:
     if (more := len(shape.problems) - SHOWN) > 0:
         lines.append(f"… and {more} more")
     return "\n".join(lines)
-
-
-_NO_CLEAN = (
-    "nothing in the project says how to remove what a build made: no script or target `clean`, and no tool "
-    "that has a command for it"
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ __all__ = ["file_info", "kind_of", "list_directory", "list_sizes"]
 ENTRIES: Final = 1_000
 CHARACTERS: Final = 30_000
 """Characters of names in one answer."""
+_MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
 
 
 def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, Any], str]:
@@ -48,9 +49,6 @@ def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, A
         "nextCursor": following,
     }
     return content, "\n".join([f"[{_MARKS[kind]}] {name}" for name, kind in names]) or "it is empty"
-
-
-_MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
 
 
 def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[dict[str, Any], str]:

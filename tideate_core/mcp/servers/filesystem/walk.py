@@ -40,6 +40,11 @@ DEEPEST: Final = 100
 
 T = TypeVar("T")
 _by_name = attrgetter("name")
+ALTERNATIVES: Final = 64
+_WILD: Final = re.compile(r"[*?\[{\\]")
+_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_SPECIAL: Final = re.compile(r"[][\\^&~|]")
+_TOKEN: Final = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 
 class _Stopped(Exception):
@@ -173,13 +178,6 @@ def resumed_path(cursor: str, *asked: object) -> str:
 def _digest(last: str, asked: tuple[object, ...]) -> str:
     content = repr((last, asked)).encode("utf-8", "surrogateescape")
     return hashlib.blake2b(content, digest_size=6).hexdigest()
-
-
-ALTERNATIVES: Final = 64
-_WILD: Final = re.compile(r"[*?\[{\\]")
-_BRACES: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
-_SPECIAL: Final = re.compile(r"[][\\^&~|]")
-_TOKEN: Final = re.compile(r"\*+|\?|\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
 
 
 def glob_filter(pattern: str) -> Callable[[str], object]:

@@ -197,7 +197,7 @@ class MovedShape(ResultModel):
 
 
 class CommitResult(ResultModel):
-    """A commit that was made: with what was not run for it."""
+    """A commit that was made, and what was not run for it."""
 
     commit_hash: str
     branch: str = Field(description="HEAD where it is on no branch.")

@@ -31,12 +31,16 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "ProjectTests", "RunShape", "run_text"]
 
-SHOWN = 20
-LAST = 20
-"""Lines of its output that are told of a run that says no failures."""
-LONGEST = 300
-"""Characters of such a line."""
+SHOWN: Final = 20
 """Failures in the text beside an answer."""
+LAST: Final = 20
+"""Lines of its output that are told of a run that says no failures."""
+LONGEST: Final = 300
+"""Characters of such a line."""
+REPORT_PATH: Final = ".tideate/qa/reports/test_results.json"
+LISTED: Final = 500
+"""Tests on a page."""
+_LARGEST_REPORT: Final = 4 << 20
 
 
 class ListedShape(ResultModel):
@@ -92,12 +96,6 @@ def run_text(results: TestResults, output: str = "") -> str:
     if results.status != "passed" and not results.failures and (said := output.strip()):
         lines += ["it printed last:", *(line[:LONGEST] for line in said.splitlines()[-LAST:])]
     return "\n".join(lines)
-
-
-REPORT_PATH: Final = ".tideate/qa/reports/test_results.json"
-LISTED: Final = 500
-"""Tests on a page."""
-_LARGEST_REPORT: Final = 4 << 20
 
 
 class ProjectTests:

@@ -35,6 +35,15 @@ MAX_MOVES = 500
 
 MAX_PATH_CHARACTERS = 65_536
 """Characters of the remembered moves together; the oldest go first."""
+PAGE = 200
+LISTED = 40
+"""Names that an error message lists."""
+SEARCHED = 2_000
+"""Among how many names the nearest is looked for: those whose length is nearest."""
+NO_SESSION = (
+    "this protocol version has no sessions, so the server remembers no position for you: keep it yourself, "
+    "and name it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +107,6 @@ class Sessions:
             # an id is given again only after its object is gone, and the walk goes first
             weakref.finalize(identity, self._walks.pop, key, None).atexit = False
         return self._walks[key]
-
-
-PAGE = 200
-LISTED = 40
-"""Names that an error message lists."""
-SEARCHED = 2_000
-"""Among how many names the nearest is looked for: those whose length is nearest."""
-
-NO_SESSION = (
-    "this protocol version has no sessions, so the server remembers no position for you: keep it yourself, "
-    "and name it"
-)
 
 
 class Guide:
