@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LONGEST_MESSAGE",
     "MessagePace",
+    "RateLimit",
     "Unreadable",
     "bounded_stream",
     "is_usable",
@@ -108,14 +109,30 @@ async def bounded_stream(chunks: AsyncIterable[bytes], *, events: bool) -> Async
         yield chunk
 
 
+class RateLimit:
+    """A limit on events in a second."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._since = 0.0
+        self._count = 0
+
+    def excess(self) -> float:
+        """Count an event; return 0 where it is within the limit, else the seconds until one is again."""
+        now = time.monotonic()
+        if now - self._since >= 1:
+            self._since, self._count = now, 0
+        self._count += 1
+        return 0.0 if self._count <= self._per_second else self._since + 1 - now
+
+
 class MessagePace:
     """Counts of messages from one server that nobody asked for; limits and delays them."""
 
     def __init__(self) -> None:
         self._unreadable = 0
         self._unreadable_bytes = 0
-        self._since = 0.0
-        self._in_this_second = 0
+        self._rate = RateLimit(PER_SECOND)
         self._asked = 0
 
     def unreadable(self, line: Unreadable) -> None:
@@ -140,12 +157,8 @@ class MessagePace:
             self._asked += 1
             if self._asked > MOST_ASKED:
                 raise InvalidAnswer("it asks for something without end and does not read the answers")
-        now = time.monotonic()
-        if now - self._since >= 1:
-            self._since, self._in_this_second = now, 0
-        self._in_this_second += 1
-        if self._in_this_second > PER_SECOND:
-            await asyncio.sleep(self._since + 1 - now)
+        if excess := self._rate.excess():
+            await asyncio.sleep(excess)
 
     def sent(self, item: SessionMessage) -> None:
         """Count an answer that the server has taken."""
@@ -158,15 +171,11 @@ class LogRateLimit(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._second = 0
-        self._seen = 0
+        self._rate = RateLimit(LOGGED)
 
-    def filter(self, record: logging.LogRecord) -> bool:
+    def filter(self, _record: logging.LogRecord) -> bool:
         """Tell whether a record is written."""
-        if int(record.created) != self._second:
-            self._second, self._seen = int(record.created), 0
-        self._seen += 1
-        return self._seen <= LOGGED
+        return not self._rate.excess()
 
 
 # the name under which the SDK's sessions log

@@ -1,7 +1,8 @@
 """Stdio transport: run a server in a process group of its own and end it with all that it started.
 
-The SDK's own transport is not used: what a server started survives there when the server was killed, its
-standard error goes to a file, and it lives on when this process is killed.
+The SDK's own transport is not used: it reads lines of any length into memory, takes a file for a server's
+standard error, leaves alive what left the server's process group, and the server itself when this process is
+killed. It offers no place for the guard and the bounds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections import deque
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -21,7 +21,7 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, parse_message
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, parse_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD,
@@ -65,23 +65,14 @@ class ErrorOutput:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lines: deque[bytes] = deque(maxlen=KEPT_LINES)
-        self._since = 0.0
-        self._logged = 0
+        self._rate = RateLimit(PER_SECOND)
 
     def add_line(self, line: bytes) -> None:
         if line.strip():
             # escaped when it is shown: of a flood most is not
             self._lines.append(line[:LONGEST_LINE])
-            self._log(self._lines[-1])
-
-    def _log(self, line: bytes) -> None:
-        """Write to the log, as far as a server's words are not a flood."""
-        now = time.monotonic()
-        if now - self._since >= 1:
-            self._since, self._logged = now, 0
-        self._logged += 1
-        if self._logged <= PER_SECOND:
-            log.info("MCP server %s: %s", self._name, _decoded(line))
+            if not self._rate.excess():
+                log.info("MCP server %s: %s", self._name, _decoded(self._lines[-1]))
 
     def lines(self, count: int) -> list[str]:
         return [_decoded(line) for line in list(self._lines)[-count:]]
