@@ -132,7 +132,7 @@ sys.stderr.write(json.dumps(sorted(sys.modules)))
     assert '"serverInfo"' in done.stdout, done.stderr
     loaded = set(re.findall(r'"([^"]+)"', done.stderr))
     unused = {
-        *("cyclopts", "rich.console", "uvicorn.main", "websockets", "jsonschema", "sqlite3", "pynvim"),
+        *("cyclopts", "websockets", "jsonschema", "sqlite3", "pynvim"),
         *("blake3", "zstandard", "ast_grep_py", "jinja2", "ruamel.yaml", "pydantic_ai", "openai"),
         *("tideate_core.engine", "tideate_core.agents", "tideate_core.adapters", "tideate_core.cli.main"),
     }
