@@ -2,7 +2,8 @@
 
 The SDK reads standard input in a thread that no cancellation reaches, so that a server could not end on a
 signal before its client says something more; it takes lines of any length into memory; and it hands each
-answer to a thread, twice, which costs as much as a small tool does.
+answer to a thread, twice, which costs as much as a small tool does. What other transports need is not
+imported here.
 """
 
 from __future__ import annotations

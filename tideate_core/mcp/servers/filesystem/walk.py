@@ -1,4 +1,9 @@
-"""Resumable walk below a directory, without following links, filtered by globs."""
+"""Resumable walk below a directory, without following links, filtered by globs.
+
+A directory's entries come by name, each directory's own right after it. So the last path that was looked at
+says where to go on, whatever was made or removed meanwhile. The time that a glob takes for a path is bounded,
+whatever the glob is.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Commit named files, all changes or the index, on HEAD or on a new branch."""
+"""Commit named files, all changes or the index, on HEAD or on a new branch.
+
+A commit of files is git's own `--only`: it is made of the last commit and these files, and what a person
+staged beside them stays staged. Of a file that is staged with one content and has another none is made. On a
+new branch a commit is made in an index of its own; HEAD, the index and what is checked out stay as they are.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Validate moves through one workflow machine and remember each session's position."""
+"""Validate moves through one workflow machine and remember each session's position.
+
+The SDK gives a connection of the handshake protocols one `client_params` object for its whole life, over
+stdio as over HTTP (where the session's id stands behind it); that object is the session's identity here and
+its memory ends with it. The protocol of 2026-07-28 has no sessions: every request stands alone, so nothing is
+remembered for it.
+"""
 
 from __future__ import annotations
 
