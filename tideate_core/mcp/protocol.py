@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["Conversation", "ProtocolViolation"]
 
 Side: TypeAlias = Literal["client", "server"]
-Direction: TypeAlias = Literal["sent", "received"]
 
 HANDSHAKE: Final = "2025-11-25"
 NEWEST: Final = "2026-07-28"

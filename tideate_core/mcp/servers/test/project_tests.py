@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from tideate_core.toolchain import Ran
+    from tideate_core.mcp.servers.commands import ChosenCommand
+    from tideate_core.toolchain import Ran, Tool, Wanted
 
 __all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "ProjectTests", "RunShape", "run_text"]
 
@@ -154,28 +155,12 @@ class ProjectTests:
         :param or_all: where these cannot be run alone, run all.
         :raises ToolError: they cannot be run, or not these alone, or others are running.
         """
-        from tideate_core.toolchain import (
-            NotNarrowed,
-            Wanted,
-            command_for,
-            run_tests,
-            runner_of,
-            takes_folders,
-        )
+        from tideate_core.toolchain import command_for, run_tests
 
         chosen = await choose_command(self._root, "tests")
         tool = require_command(chosen)
-        folders = takes_folders(runner_of(tool, configured=chosen.configured))
-        # the same file twice would be run twice
-        names = dict.fromkeys(self._file(file, folders=folders) for file in files)
-        wanted = Wanted(tuple(names), pattern)
-        try:
-            command = command_for(tool, wanted, configured=chosen.configured)
-        except NotNarrowed as error:
-            if not or_all:
-                raise ToolError(f"{error}, or with `or_all`") from error
-            wanted = Wanted()
-            command = command_for(tool, wanted, configured=chosen.configured)
+        wanted = self._selection(chosen, tool, files, pattern, or_all=or_all)
+        command = command_for(tool, wanted, configured=chosen.configured)
 
         async def work(tell: Callable[[int, str], None]) -> Ran:
             ran = await run_tests(
@@ -193,6 +178,27 @@ class ProjectTests:
             await asyncio.to_thread(_refuse_unwritable, self._root)
             self.last = await report_while(context, self._root, work)
         return self.last
+
+    def _selection(
+        self, chosen: ChosenCommand, tool: Tool, files: Sequence[str], pattern: str, *, or_all: bool
+    ) -> Wanted:
+        """Return these tests, or all where they cannot be run alone.
+
+        :raises ToolError: they cannot be run alone, and not all are to be run.
+        """
+        from tideate_core.toolchain import NotNarrowed, Wanted, command_for, runner_of, takes_folders
+
+        folders = takes_folders(runner_of(tool, configured=chosen.configured))
+        # the same file twice would be run twice
+        names = dict.fromkeys(self._file(file, folders=folders) for file in files)
+        wanted = Wanted(tuple(names), pattern)
+        try:
+            command_for(tool, wanted, configured=chosen.configured)
+        except NotNarrowed as error:
+            if not or_all:
+                raise ToolError(f"{error}, or with `or_all`") from error
+            return Wanted()
+        return wanted
 
     def report(self) -> str | None:
         """Return the last report, None where there is none that can be read."""
