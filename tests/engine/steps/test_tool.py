@@ -12,8 +12,7 @@ from tests.engine.conftest import no
 from tests.support.later import Later
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import StepFailed, ToolFailed, ToolInterrupted, UnknownTool
-from tideate_core.mcp.client import Tool, ToolResult
-from tideate_core.mcp.client import ConnectedServer
+from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary
 
