@@ -74,8 +74,7 @@ def _app() -> App:
 
 def _servers(root: Path) -> dict[str, MCPServer[Any]]:
     from tideate_core.machines.language import Workflow, parse
-    from tideate_core.mcp.servers.table import SERVERS, make_server
-    from tideate_core.mcp.servers.transitions import transitions_server
+    from tideate_core.mcp.servers import SERVERS, make_server, transitions_server
 
     machine = Workflow(parse(MACHINE).definition)
     return {**{name: make_server(name, root) for name in SERVERS}, "transitions": transitions_server(machine)}

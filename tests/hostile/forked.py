@@ -54,7 +54,7 @@ def import_tideate() -> None:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     importlib.import_module("tideate_core.cli.__main__")
-    from tideate_core.mcp.servers.table import SERVERS
+    from tideate_core.mcp.servers import SERVERS
 
     assert SERVERS
     _check_threads()

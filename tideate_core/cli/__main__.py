@@ -32,7 +32,7 @@ def main() -> None:
 
 def _server_over_stdio(words: list[str]) -> tuple[str, str] | None:
     """Return the server's name and its root for exactly `mcp serve NAME --root DIR`, else None."""
-    from tideate_core.mcp import SERVERS
+    from tideate_core.mcp.servers import SERVERS
 
     match words:
         case [*before, name, option, root] if (

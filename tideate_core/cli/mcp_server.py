@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import MCPServer
 
-    from tideate_core.mcp import Token
+    from tideate_core.mcp.transport import Token
 
     Build = Callable[[], MCPServer[Any]]
 
@@ -30,7 +30,7 @@ def serve_project(name: str, root: str | None, transport: str = STDIO, port: int
     """Serve one of the servers for a project; returns the exit status."""
 
     def prepare() -> Build:
-        from tideate_core.mcp import checked_root, make_server
+        from tideate_core.mcp.servers import checked_root, make_server
 
         directory = checked_root(name, root)
         return lambda: make_server(name, directory)
@@ -67,52 +67,49 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
 
 
 def _token() -> Token:
-    from tideate_core.mcp import token_from
+    from tideate_core.mcp.transport import token_from_environment
 
-    return token_from(os.environ)
+    return token_from_environment(os.environ)
 
 
 def _over_stdio(build: Build) -> int:
-    from tideate_core.mcp import WEB, quick_imports
+    from tideate_core.util.garbage import uncollected
 
-    with quick_imports(WEB):
-        from tideate_core.mcp import serve_stdio
+    with uncollected():
+        from tideate_core.mcp.transport import serve_stdio
 
         server = build()
     return serve_stdio(server)
 
 
 def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
-    from tideate_core.mcp import WEB, listen, quick_imports
+    from tideate_core.mcp.transport import listen_on_loopback
+    from tideate_core.util.garbage import uncollected
 
     try:
-        listening = listen(port)
+        listening = listen_on_loopback(port)
     except OSError as error:
         why = REFUSED_PORT.get(error.errno or 0, error.strerror)
         sys.stderr.write(
             f"error: cannot listen on port {port}: {why}; choose another with --port, 0 takes a free one\n"
         )
         return 1
-    if transport == "http":
-        with quick_imports():
-            from tideate_core.mcp import serve_http as serving
-
-            server = build()
-    else:
-        with quick_imports(WEB):
-            from tideate_core.mcp import serve_websocket as serving
-
-            server = build()
+    with uncollected():
+        if transport == "http":
+            from tideate_core.mcp.transport import serve_http as serving
+        else:
+            from tideate_core.mcp.transport import serve_websocket as serving
+        server = build()
     return serving(server, listening, token, lambda url: _announce(url, token))
 
 
 def _announce(url: str, token: Token) -> None:
-    """Print the address, and the token if the person did not choose it: here and nowhere else."""
-    from tideate_core.mcp import TOKEN
+    """Tell where the server is, and the token, if the person has not chosen it: here and nowhere else."""
+    from tideate_core.mcp.transport import TOKEN_VARIABLE
 
     sys.stderr.write(f"serving on {url} (Ctrl-C ends it)\n")
-    if token.told:
+    if token.generated:
         sys.stderr.write(
-            f"its token, for `Authorization: Bearer …`; ${TOKEN} chooses another: {token.secret}\n"
+            f"its token, for `Authorization: Bearer …`; ${TOKEN_VARIABLE} chooses another: {token.secret}\n"
         )
     sys.stderr.flush()

@@ -217,11 +217,11 @@ def _verification(root: Path, config: Config) -> Iterator[Check]:
 
 
 def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
-    """Check whether the MCP servers could be started; none is."""
-    from tideate_core.mcp.client import standing
+    """Say of the MCP servers whether they could be started; none is."""
+    from tideate_core.mcp.client import server_readiness
 
-    for one in standing(root, loaded):
-        yield Check(f"mcp server {one.name}", one.ready, one.words, needed=False)
+    for one in server_readiness(root, loaded):
+        yield Check(f"mcp server {one.name}", one.ready, one.message, needed=False)
 
 
 async def _adapters(config: Config) -> list[Check]:

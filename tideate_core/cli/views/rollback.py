@@ -50,9 +50,9 @@ class RunChanges:
 def list_changes(project: Project, note: Note) -> list[RunChanges]:
     """Return the runs that changed files, the newest first."""
     from tideate_core.engine import families
-    from tideate_core.mcp import remembered
+    from tideate_core.mcp.servers import recorded_changes
 
-    served = remembered(project.private)
+    served = recorded_changes(project.private)
     runs = _of_the_store(project, families, note).items()
     found = [_change_of(project, run, members, served) for run, members in runs]
     found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]

@@ -17,7 +17,7 @@ from tideate_core.mcp.client import check_arguments
 
 if TYPE_CHECKING:
     from tideate_core.engine.steps.services import Services, ToolCaller
-    from tideate_core.mcp.client import Connected, Tool
+    from tideate_core.mcp.client import ConnectedServer, Tool
     from tideate_core.workflows import StepContext
 
 __all__ = ["ToolCalls"]
@@ -55,7 +55,7 @@ class ToolCalls:
         return await self._step.choose_once(f"{key}:{self._step.attempt}", digest, produce)
 
     async def _find(self, server: str, name: str) -> Tool:
-        def tell(told: Connected) -> None:
+        def tell(told: ConnectedServer) -> None:
             if told.server == server:
                 self._emit(EventName.MCP_CONNECTED, told.as_json())
 

@@ -121,7 +121,7 @@ def _prepare_transitions(
     machine = Workflow(found.machine)
 
     def make() -> MCPServer[Any]:
-        from tideate_core.mcp import transitions_server
+        from tideate_core.mcp.servers import transitions_server
 
         return transitions_server(machine, obfuscator=found.obfuscator, shared_position=shared_position)
 
