@@ -47,7 +47,7 @@ async def hold(store: Store, run: str) -> None:
     """Has a run and tells what is asked of it, and that it was lost."""
     log = await store.begin(new_run(run))
     lost = asyncio.Event()
-    log.on_wish = say
+    log.on_control_request = say
     log.on_lost = lost.set
     say("begun")
     await lost.wait()

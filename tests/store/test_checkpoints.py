@@ -4,16 +4,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.store.making import query
+from tests.store.making import DAY, new_run, outcome, query
 from tests.store.past import NOON, Past, big, definition, run_id
-from tideate_core.errors import CheckpointNotFound, InvalidInput, StoreError
+from tideate_core.errors import (
+    CheckpointNotFound,
+    InvalidInput,
+    RunNotFound,
+    StoreError,
+)
+from tideate_core.store import Store
 from tideate_core.store.records import StepOutcome, StepStart, Tokens
 from tideate_core.store.retention import Retention
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.store import CheckpointRow, Store
 
+
 OLD, NEW = run_id(1), run_id(2)
+
+
 LATER = NOON + 1000
 
 
@@ -216,3 +227,18 @@ async def test_a_fork_is_no_run_that_ended_in_the_metrics(store: Store) -> None:
     await store.fork(rows[0].id, NEW, LATER)
     assert store.reader().metrics() == before
     assert query(store.private, "PRAGMA foreign_key_check") == []
+
+
+pytestmark = pytest.mark.concurrency
+
+
+async def test_a_manual_checkpoint_is_where_the_run_is(store: Store, private: Path) -> None:
+    run = new_run()
+    log = await store.begin(run)
+    assert (await store.checkpoint(run.id, at=DAY)).cursor == 0
+    await log.finished(outcome("a"))
+    row = await store.checkpoint(run.id, at=DAY)
+    assert (row.step, row.cursor, row.manual) == ("a", 1, True)
+    assert query(private, "SELECT count(*) FROM workflow_checkpoints WHERE manual") == [(2,)]
+    with pytest.raises(RunNotFound):
+        await store.checkpoint("0" * 32, at=DAY)
