@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 OLD, NEW = run_id(1), run_id(2)
 
-
 LATER = NOON + 1000
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tideate_core.store import Store
     from tideate_core.store.transaction import Transaction
 
-
 pytestmark = pytest.mark.concurrency
 
 

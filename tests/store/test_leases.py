@@ -47,7 +47,6 @@ def test_a_process_that_ended_is_none(process: subprocess.Popen[bytes]) -> None:
 
 pytestmark = pytest.mark.concurrency
 
-
 RUN = "a" * 32
 
 

@@ -13,7 +13,6 @@ from tideate_core.store import Store, Tokens
 if TYPE_CHECKING:
     from pathlib import Path
 
-
 pytestmark = pytest.mark.concurrency
 
 

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     Child = Callable[..., subprocess.Popen[str]]
     from collections.abc import Callable
 
-
 pytestmark = pytest.mark.concurrency
-
 
 RUN = "a" * 32
 

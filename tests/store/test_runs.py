@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     Child = Callable[..., subprocess.Popen[str]]
 
-
 pytestmark = pytest.mark.concurrency
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from tideate_core.store.delivery import Delivery
     from tideate_core.store.group_commit import GroupCommit
 
-
 pytestmark = pytest.mark.concurrency
 
 

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     Child = Callable[..., subprocess.Popen[str]]
 
-
 pytestmark = pytest.mark.concurrency
-
 
 RUN = "a" * 32
 
