@@ -30,7 +30,7 @@ def commits(store: Store) -> list[str]:
 async def test_what_ends_together_is_committed_together(store: Store) -> None:
     log = await store.begin(new_run())
     seen = commits(store)
-    await asyncio.gather(*(log.finished(outcome(f"s{number}")) for number in range(1000)))
+    await asyncio.gather(*(log.finish(outcome(f"s{number}")).future for number in range(1000)))
     assert len(seen) <= 20
 
 
@@ -47,7 +47,7 @@ async def test_a_run_that_cannot_be_written_does_not_stop_the_others(store: Stor
 
     await store._writer.do(forbid)
     results = await asyncio.gather(
-        good.finished(outcome("a")), bad.finished(outcome("bad")), return_exceptions=True
+        good.finish(outcome("a")).future, bad.finish(outcome("bad")).future, return_exceptions=True
     )
     assert isinstance(results[1], StoreError)
     assert query(private, "SELECT step_id FROM workflow_steps") == [("a",)]
@@ -64,9 +64,9 @@ async def test_a_job_that_fails_is_undone_and_told(store: Store, private: Path) 
         transaction.execute("DELETE FROM workflow_executions")
         raise ValueError("no")
 
-    failed, row = await asyncio.gather(
-        store._writer.do(job), log.finished(outcome("a")), return_exceptions=True
-    )
+    finished = log.finish(outcome("a")).future
+    done = asyncio.ensure_future(store._writer.do(job))
+    failed, row = await asyncio.gather(done, finished, return_exceptions=True)
     assert isinstance(failed, ValueError)
     assert not isinstance(row, BaseException)
     assert query(private, "SELECT count(*) FROM workflow_executions") == [(1,)]
@@ -77,10 +77,10 @@ async def test_what_sqlite_cannot_bind_is_said_and_frees_the_run(store: Store, p
     lost = asyncio.Event()
     log.on_lost = lost.set
     with pytest.raises(StoreError, match="OverflowError"):
-        await log.finished(outcome("a", duration_ms=10**20))
+        await log.finish(outcome("a", duration_ms=10**20)).future
     async with asyncio.timeout(5):
         await lost.wait()
     assert "OverflowError" in str(log.failure)
     with pytest.raises(StoreError, match="OverflowError"):
         await log.release()
-    await (await store.adopt(log.run_id)).finished(outcome("a"))
+    await (await store.adopt(log.run_id)).finish(outcome("a")).future

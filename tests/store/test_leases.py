@@ -55,13 +55,13 @@ async def test_a_clock_that_jumps_back_costs_no_living_process_its_run(
 ) -> None:
     first, second = open_store(), open_store()
     log = await first.begin(new_run(RUN))
-    await log.finished(outcome("a"))
+    await log.finish(outcome("a")).future
     an_hour_ago = leases.now_ms() - 3_600_000
     for module in ("leases", "writer"):
         monkeypatch.setattr(f"tideate_core.store.{module}.now_ms", lambda: an_hour_ago)
     with pytest.raises(RunIsOwned):
         await second.adopt(RUN)
-    await log.finished(outcome("b"))
+    await log.finish(outcome("b")).future
     assert query(private, "SELECT max(ordinal) FROM workflow_steps") == [(2,)]
 
 

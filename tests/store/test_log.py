@@ -33,7 +33,7 @@ async def test_what_finished_returned_of_is_durable_with_all_that_was_before(
     log.status("executing_steps", "a")
     log.started(start("a", attempt=2))
     log.note("a", "2.ask:1", {"text": "yes"})
-    row = await log.finished(outcome("a", [1], tokens=Tokens(5, 7, 0.5), files=("x.py",)))
+    row = await log.finish(outcome("a", [1], tokens=Tokens(5, 7, 0.5), files=("x.py",))).future
     assert row is not None
     assert query(private, "SELECT sequence, name, data FROM workflow_events") == [
         (1, "E", '{"n":1}'),
@@ -121,16 +121,16 @@ async def test_a_paused_run_stays_with_its_process(store: Store, private: Path) 
 async def test_what_is_no_json_is_refused_before_anything_is_written(store: Store, private: Path) -> None:
     log = await store.begin(new_run())
     with pytest.raises(StoreError, match="not JSON"):
-        await log.finished(outcome("a", object()))
-    await log.finished(outcome("b"))
+        await log.finish(outcome("a", object())).future
+    await log.finish(outcome("b")).future
     assert query(private, "SELECT step_id FROM workflow_steps") == [("b",)]
 
 
 async def test_texts_that_are_no_utf_8_are_kept(store: Store, private: Path) -> None:
     log = await store.begin(new_run())
-    await log.finished(
+    await log.finish(
         outcome("a", {"file": "x\udc80"}, status="failed", error="bad \udc80", files=("\udc80",))
-    )
+    ).future
     (row,) = query(private, "SELECT result, error, files FROM workflow_steps")
     assert json.loads(row[0]) == {"file": "x\udc80"}
     assert row[1] == "bad ?"
@@ -139,7 +139,7 @@ async def test_texts_that_are_no_utf_8_are_kept(store: Store, private: Path) -> 
 
 async def test_a_big_value_is_a_file_that_is_named(store: Store, private: Path) -> None:
     log = await store.begin(new_run())
-    await log.finished(outcome("a", "x" * 20_000))
+    await log.finish(outcome("a", "x" * 20_000)).future
     await log.remember("a", "k", "x" * 20_000)
     ((text,),) = query(private, "SELECT result FROM workflow_steps")
     assert text.startswith("@")
@@ -174,7 +174,7 @@ async def test_of_a_lost_run_nothing_more_is_kept_and_those_who_wait_are_told_wh
     log.started(start("a"))
     log.note("a", "k", 1)
     with pytest.raises(RunLost, match="taken over"):
-        await log.finished(outcome("a"))
+        await log.finish(outcome("a")).future
     with pytest.raises(RunLost, match="taken over"):
         await log.flush()
     counts = "SELECT (SELECT count(*) FROM workflow_events), (SELECT count(*) FROM workflow_memos)"

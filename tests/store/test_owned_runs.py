@@ -65,7 +65,7 @@ async def test_a_run_that_was_taken_is_lost_with_its_next_commit(
     taken = await second.adopt(RUN, takeover_after=-1)
     log.event("E", DAY, {})
     with pytest.raises(RunLost, match="taken over"):
-        await log.finished(outcome("a"))
+        await log.finish(outcome("a")).future
     async with asyncio.timeout(5):
         await lost.wait()
     log.event("E", DAY, {})  # has no effect any more, and harms nobody
@@ -126,7 +126,7 @@ async def test_what_another_process_asks_for_is_heard_before_a_step_is_told_to_h
     another = Store.open(private)
     await another.send_control_request(log.run_id, "pause")
     assert heard == []
-    await log.finished(outcome("a"))
+    await log.finish(outcome("a")).future
     assert heard == ["pause"]
     another.close()
 
@@ -159,7 +159,7 @@ async def test_a_wish_is_heard_while_another_process_keeps_the_database_locked(
     log.on_control_request = lambda wish: heard.set() if wish == "cancel" else None
     with closing(locked(private)) as other:
         log.event("E", DAY, {})
-        ended = asyncio.ensure_future(log.finished(outcome("a")))
+        ended = asyncio.ensure_future(log.finish(outcome("a")).future)
         await until(lambda: store.is_stuck)
         other.execute(
             "INSERT INTO workflow_wishes (execution_id, wish, at) VALUES (?, 'cancel', 0)", (log.run_id,)

@@ -65,11 +65,11 @@ async def test_a_released_run_goes_on_where_it_was(store: Store, private: Path) 
     run = new_run()
     log = await store.begin(run)
     log.event("E", DAY, {})
-    await log.finished(outcome("a"))
+    await log.finish(outcome("a")).future
     await log.release()
     log = await store.adopt(run.id)
     assert log.event("E", DAY, {}) == 2
-    row = await log.finished(outcome("b"))
+    row = await log.finish(outcome("b")).future
     assert row is not None
     assert row.cursor == 2
 
@@ -93,7 +93,7 @@ async def test_a_run_gets_another_definition_and_keeps_what_its_steps_did(store:
     graph = Graph(("a", "b", "c"), (("a", "b"),), (("a", "c"), ("b",)))
     log = await store.begin(new_run(graph=graph, steps=steps))
     log.started(start("a"))
-    await log.finished(outcome("a", "done"))
+    await log.finish(outcome("a", "done")).future
     log.started(start("b"))
     await log.flush()
     other = Graph(("d", "a"), (("a", "d"),), (("a",), ("d",)))
@@ -112,7 +112,7 @@ async def test_a_run_gets_a_machine_in_place_of_its_steps(store: Store) -> None:
     graph = Graph(("a", "b"), (("a", "b"),), (("a",), ("b",)))
     log = await store.begin(new_run(graph=graph, steps=(("a", "A", "handler"), ("b", "B", "handler"))))
     log.started(start("a"))
-    await log.finished(outcome("a", "done"))
+    await log.finish(outcome("a", "done")).future
     await store.change_definition(new_run(log.run_id, workflow="w2"))
     reader = store.reader()
     assert [(row.step, row.status, row.result) for row in reader.steps(log.run_id)] == [
@@ -142,7 +142,7 @@ async def test_a_dead_processs_run_is_taken_over_at_once(private: Path, child: C
     process.wait()
     log = await store.adopt(RUN)
     (cursor,) = query(private, "SELECT max(ordinal) FROM workflow_steps")[0]
-    row = await log.finished(outcome("next"))
+    row = await log.finish(outcome("next")).future
     assert row is not None
     assert row.cursor == cursor + 1
     store.close()
@@ -164,6 +164,6 @@ async def test_a_silent_processs_run_is_taken_over_and_it_stops_when_it_wakes(
                 await asyncio.sleep(0.01)  # until it was silent long enough
     process.send_signal(signal.SIGCONT)
     assert await asyncio.to_thread(line, process) == "RunLost"
-    await log.finished(outcome("mine"))
+    await log.finish(outcome("mine")).future
     assert query(private, "SELECT step_id FROM workflow_steps") == [("mine",)]
     store.close()

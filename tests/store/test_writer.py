@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from tideate_core.errors import StoreError
 from tideate_core.store import Store, writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from tideate_core.store.delivery import Delivery
@@ -52,7 +52,7 @@ async def test_a_chained_step_is_one_commit(store: Store) -> None:
         log.started(start(f"s{number}"))
         log.status("executing_steps", f"s{number}")
         log.note(f"s{number}", "k", number)
-        await log.finished(outcome(f"s{number}", number))
+        await log.finish(outcome(f"s{number}", number)).future
     assert len(seen) == 50
 
 
@@ -76,13 +76,13 @@ async def test_a_database_locked_for_long_is_told_and_the_run_can_be_taken_up_in
     log.event("E", DAY, {})
     idle.event("E", DAY, {})
     with pytest.raises(StoreError, match=r"tideate\.db is kept locked by another process"):
-        await log.finished(outcome("a"))
+        await log.finish(outcome("a")).future
     with pytest.raises(StoreError, match="is kept locked"):
         await log.release()
     other.execute("ROLLBACK")
     other.close()
     again = await store.adopt(log.run_id)
-    row = await again.finished(outcome("b"))
+    row = await again.finish(outcome("b")).future
     assert row is not None
     assert row.cursor == 1
     await idle.flush()
@@ -108,12 +108,12 @@ async def test_what_is_waited_for_is_written_when_the_trouble_passes(
     else:
         connection.execute(f"PRAGMA max_page_count = {pages}")
     log.event("E", DAY, {"text": "x" * 15_000})
-    waits = {
-        "finished": lambda: log.finished(outcome("a", "y" * 15_000)),
+    waits: dict[str, Callable[[], Awaitable[Any]]] = {
+        "finished": lambda: log.finish(outcome("a", "y" * 15_000)).future,
         "ended": lambda: log.ended(ending()),
         "released": log.release,
     }
-    task = asyncio.create_task(waits[last]())
+    task = asyncio.ensure_future(waits[last]())
     async with asyncio.timeout(10):
         await failed.wait()
     assert not task.done()
@@ -149,10 +149,10 @@ async def test_a_run_whose_release_failed_is_free_as_soon_as_something_can_be_wr
 
 async def test_a_waiter_that_was_cancelled_harms_nobody(store: Store, private: Path) -> None:
     log = await store.begin(new_run())
-    task = asyncio.create_task(log.finished(outcome("a")))
+    task = asyncio.ensure_future(log.finish(outcome("a")).future)
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await log.finished(outcome("b"))
+    await log.finish(outcome("b")).future
     assert query(private, "SELECT step_id FROM workflow_steps ORDER BY ordinal") == [("a",), ("b",)]

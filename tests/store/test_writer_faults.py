@@ -85,12 +85,12 @@ async def test_a_file_that_cannot_be_written_fails_its_step_and_not_the_store(
     log = await store.begin(new_run(RUN))
     (private / "objects").write_text("in the way")
     with pytest.raises(StoreError, match="cannot be used: Not a directory"):
-        await log.finished(outcome("a", "x" * 20_000))
+        await log.finish(outcome("a", "x" * 20_000)).future
     (private / "objects").unlink()
     with pytest.raises(StoreError, match="cannot be used: Not a directory"):
         await log.release()
     log = await store.adopt(RUN)
-    await log.finished(outcome("a", "x" * 20_000))
+    await log.finish(outcome("a", "x" * 20_000)).future
     assert query(private, "SELECT ordinal FROM workflow_steps") == [(1,)]
 
 
@@ -101,7 +101,7 @@ async def test_a_run_in_a_deleted_database_is_told_and_the_store_says_so(store: 
     assert not store.is_gone
     shutil.rmtree(private)
     with pytest.raises(StoreError, match="was deleted or replaced"):
-        await log.finished(outcome("a"))
+        await log.finish(outcome("a")).future
     async with asyncio.timeout(5):
         await asyncio.gather(*(event.wait() for event in lost))
     assert store.is_gone

@@ -17,7 +17,7 @@ from tideate_core.errors import (
     RateLimited,
 )
 
-__all__ = ["NEVER_RAISED", "TABLE", "Origin", "translate"]
+__all__ = ["TABLE", "Origin", "translate"]
 
 LIBRARIES = ("pydantic_ai", "openai", "anthropic", "google", "httpx", "httpx2")
 LONGEST_WORDS = 500
@@ -85,27 +85,6 @@ TABLE: dict[str, tuple[type[AdapterError], str]] = {
     "TimeoutException": _SILENT,
 }
 """Our error for each exception class of the model libraries, by its name: looked up along a class's bases."""
-
-NEVER_RAISED = frozenset(
-    {
-        # control flow inside pydantic-ai's tools and hooks, of which none are used
-        "ApprovalRequired",
-        "CallDeferred",
-        "ModelRetry",
-        "RetryModelRequest",
-        "RunCancelled",
-        "SkipModelRequest",
-        "SkipToolExecution",
-        "SkipToolValidation",
-        "ToolFailed",
-        "UndrainedPendingMessagesError",
-        # OpenAI's realtime and webhook interfaces
-        "InvalidWebhookSignatureError",
-        "WebSocketConnectionClosedError",
-        "WebSocketQueueFullError",
-    }
-)
-"""Exception classes of the libraries that no request of ours can raise."""
 
 CONTEXT_CODES = ("exceed_context_size", "context_length_exceeded")
 """Codes of servers for a prompt that is too long when they answer it with a plain 400 (llama.cpp does)."""

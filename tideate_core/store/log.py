@@ -11,7 +11,6 @@ from tideate_core.errors import InvalidInput, RunLost, StoreError
 from tideate_core.store.delivery import Delivery
 from tideate_core.store.group_commit import RunBuffer
 from tideate_core.store.log_statements import (
-    delete_memos,
     write_ending,
     write_memo,
     write_outcome,
@@ -23,7 +22,7 @@ from tideate_core.store.records import TERMINAL
 if TYPE_CHECKING:
     from tideate_core.store.group_commit import Write
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import CheckpointRow, Ending, Status, StepOutcome, StepStart
+    from tideate_core.store.records import Ending, Status, StepOutcome, StepStart
     from tideate_core.store.transaction import Tally, Transaction
     from tideate_core.store.writer import Writer
 
@@ -86,18 +85,10 @@ class RunLog(RunBuffer):
                 self._next.starts[start.step] = started
                 self._writer.dirty[self] = None
 
-    async def finished(self, outcome: StepOutcome) -> CheckpointRow | None:
-        """Write that a step ended; durable when this returns.
-
-        :returns: the checkpoint that is after it, of a completed step.
-        :raises RunLost: another process has the run.
-        :raises StoreError: it could not be written.
-        """
-        row: CheckpointRow | None = await self.finish(outcome).future
-        return row
-
     def finish(self, outcome: StepOutcome) -> Delivery:
-        """Write that a step ended; as `finished`, and the caller waits for the delivery.
+        """Write that a step ended; durable when the caller gets the delivery.
+
+        Of a completed step it brings the checkpoint that is after it.
 
         :raises StoreError: the run was lost, or the store was closed.
         """
@@ -125,10 +116,6 @@ class RunLog(RunBuffer):
         """
         _require_memo(step, key, value)
         await self._durable(partial(write_memo, step=step, key=key, value=pack(value)))
-
-    def forget(self, step: str) -> None:
-        """Delete the memos of a step."""
-        self._buffer(partial(delete_memos, step=step))
 
     async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]] | None = None) -> int:
         """Write that the run ended, and release it; durable when this returns. Nothing more can be written.

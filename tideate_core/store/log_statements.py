@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     """A step's start, and its dependencies as a column holds them."""
 
 __all__ = [
-    "delete_memos",
     "write_counts",
     "write_ending",
     "write_events",
@@ -120,13 +119,6 @@ def write_memo(transaction: Transaction, tally: Tally, step: str, key: str, valu
         " ON CONFLICT (execution_id, step_id, key) DO UPDATE SET value = excluded.value,"
         " cursor = excluded.cursor",
         (tally.run, step, key, transaction.column(tally.run, value), tally.cursor),
-    )
-
-
-def delete_memos(transaction: Transaction, tally: Tally, step: str) -> None:
-    """Delete the memos of a step."""
-    transaction.execute(
-        "DELETE FROM workflow_memos WHERE execution_id = ? AND step_id = ?", (tally.run, step)
     )
 
 
