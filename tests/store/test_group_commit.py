@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -65,10 +65,9 @@ async def test_a_job_that_fails_is_undone_and_told(store: Store, private: Path) 
         raise ValueError("no")
 
     finished = log.finish(outcome("a")).future
-    done = asyncio.ensure_future(store._writer.do(job))
-    failed, row = await asyncio.gather(done, finished, return_exceptions=True)
-    assert isinstance(failed, ValueError)
-    assert not isinstance(row, BaseException)
+    answers: list[Any] = await asyncio.gather(*(store._writer.do(job), finished), return_exceptions=True)
+    assert isinstance(answers[0], ValueError)
+    assert not isinstance(answers[1], BaseException)
     assert query(private, "SELECT count(*) FROM workflow_executions") == [(1,)]
 
 
