@@ -14,7 +14,7 @@ from tests.engine.test_undoing import adds, content, rolled_back
 from tideate_core.engine.abandoned import GivenUp, PutBack, give_up, put_back
 from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
-from tideate_core.store.standing import resumable, state_of
+from tideate_core.store import resumable_runs, state_of
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -49,14 +49,14 @@ async def test_a_run_ends_as_cancelled_with_its_steps_runs_and_its_summary(bench
     parent, child = await abandoned(bench)
     store = await bench.runner.store()
     assert state_of(parent) == state_of(child) == "interrupted"
-    assert resumable(store.reader()) == [parent]
+    assert resumable_runs(store.reader()) == [parent]
     ended = {parent.id: GivenUp(frozenset({"first"})), child.id: GivenUp(frozenset({"whole"}))}
     assert await give_up(store, parent) == ended
     for run in (parent, child):
         assert state_of(await row_of(bench.runner, run.id)) == "cancelled"
         last = (await events_of(bench.runner, run.id))[-1]
         assert last.name == "SD_EVENT_WORKFLOW_CANCELLED"
-    assert resumable(store.reader()) == []
+    assert resumable_runs(store.reader()) == []
     summary = json.loads((bench.private / SUMMARY).read_text())
     assert (summary["workflowId"], summary["status"]) == (parent.id, "partial")
     with pytest.raises(RunEnded):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.resuming import Past
     from tideate_core.engine.step import Offer
     from tideate_core.engine.work import Work
-    from tideate_core.store import CheckpointRow, Definition, RunLog, Store, Wish
+    from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
     from tideate_core.workflows import WorkflowStep
     from tideate_core.workspace import Workspace
 
@@ -119,7 +119,7 @@ class LiveRun:
         self._recorder = Recorder(
             log, self._tools.front, hooks=self._tools.hooks, agents=agents, checkpoints=checkpoints
         )
-        log.on_wish = self._heed
+        log.on_control_request = self._obey
         log.on_lost = self._lost
 
     def emit(self, name: EventName, data: dict[str, Any]) -> None:
@@ -243,11 +243,11 @@ class LiveRun:
         name = request.adapter or self._tools.config.adapter_for(self.execution.definition.name)
         return self._tools.adapters.get(name)
 
-    def _heed(self, wish: Wish) -> None:
+    def _obey(self, request: ControlRequest) -> None:
         """Do what another process asks."""
-        if wish == "cancel":
+        if request == "cancel":
             self.cancel()
-        elif wish == "pause":
+        elif request == "pause":
             self.pause()
         else:
             self.execution.resume()

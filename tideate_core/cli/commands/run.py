@@ -19,7 +19,7 @@ from tideate_core.cli.views.control import continue_paused
 from tideate_core.cli.views.project import Project, build_catalog, open_project, read_file_context
 from tideate_core.cli.views.runs import short_id
 from tideate_core.errors import InvalidInput, RunEnded
-from tideate_core.store import Reader, resumable, state_of
+from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ async def _choose_run(wanted: str | None, reader: Reader, interaction: Interacti
 
     if wanted is not None:
         return await asyncio.to_thread(reader.run, wanted)
-    runs = await asyncio.to_thread(resumable, reader)
+    runs = await asyncio.to_thread(resumable_runs, reader)
     if not runs:
         raise InvalidInput("no run can be resumed; `tideate history` lists all of them")
     newest = runs[0]

@@ -26,7 +26,7 @@ from tideate_core.cli.views.run_details import (
     gate_number,
     rollback_of,
 )
-from tideate_core.store import last_given
+from tideate_core.store import last_result_value
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -85,9 +85,9 @@ def _short(error: str | None) -> str:
 
 def show_task(steps: list[StepRow], events: list[EventRow]) -> None:
     """Print plan and audit, then gates and checks in the order in which they decided."""
-    plan = last_given(steps, "plan")
+    plan = last_result_value(steps, "plan")
     if plan is not None:
-        _show_plan(plan, last_given(steps, "audit"))
+        _show_plan(plan, last_result_value(steps, "audit"))
     if any(gate_number(row) or row.name == CHECK_ENDED for row in events):
         results().print(Text("\nGates and checks", style="bold"))
     visit = ""

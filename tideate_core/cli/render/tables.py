@@ -14,7 +14,7 @@ from tideate_core.cli.render.output import messages, note, results, tell
 from tideate_core.cli.views.runs import short_id
 from tideate_core.errors import StoreError
 from tideate_core.project import project_state
-from tideate_core.store import Reader, resumable, state_of
+from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Listing(Table):
 def hint_resumable(root: Path | None) -> None:
     """Print a hint on stderr: runs to resume, or state that may be this project's."""
     try:
-        runs = resumable(Reader(project_state(root)))
+        runs = resumable_runs(Reader(project_state(root)))
     except StoreError as error:
         note(str(error))
         return

@@ -78,7 +78,7 @@ async def pause_run(wanted: str, root: Path | None, within: float, notify: Notif
     if run.status != "paused":
         async with opened_store(root) as store:
             with _notify_if_slow(notify, store):
-                await store.wish(run.id, "pause")
+                await store.send_control_request(run.id, "pause")
         run = await wait_for_run(reader, run.id, lambda now: now.ended or now.status == "paused", within)
     if run.ended:
         raise RunEnded(f"run {short_id(run.id)} was {run.status} before it could pause")
@@ -93,7 +93,7 @@ async def continue_paused(root: Path | None, reader: Reader, run: RunRow, within
     """
     assert run.lease is not None  # noqa: S101 the caller looked
     async with opened_store(root) as store:
-        await store.wish(run.id, "resume")
+        await store.send_control_request(run.id, "resume")
     now = await wait_for_run(reader, run.id, lambda now: now.status != "paused", within)
     if now.status == "paused":
         raise RunNotActive(
@@ -125,7 +125,7 @@ async def cancel_run(
     async with opened_store(root) as store:
         try:
             with _notify_if_slow(notify, store):
-                await store.wish(run.id, "cancel")
+                await store.send_control_request(run.id, "cancel")
         except RunNotActive:
             await roll_back(store, run)
             within = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tideate_core.cli.views.runs import run_json, short_id, tokens_json
 from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound, did_you_mean
-from tideate_core.store import Reader, last_given
+from tideate_core.store import Reader, last_result_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -210,8 +210,8 @@ def calls_json(events: list[EventRow]) -> list[dict[str, Any]]:
 def task_json(steps: list[StepRow], events: list[EventRow]) -> dict[str, Any]:
     """Return what tools get of a task beyond what they get of each run."""
     return {
-        "plan": last_given(steps, "plan"),
-        "audit": last_given(steps, "audit"),
+        "plan": last_result_value(steps, "plan"),
+        "audit": last_result_value(steps, "audit"),
         "gates": [_gate_json(row) for row in events if gate_number(row)],
         "checks": [{**row.data, "at": row.at} for row in events if row.name == CHECK_ENDED],
         "corrections": [row.result for row in corrections(steps)],

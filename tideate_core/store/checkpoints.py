@@ -1,19 +1,22 @@
-"""A new run that begins where a checkpoint of another one was made."""
+"""SQL that makes a checkpoint of a run, and forks a run at one."""
 
 from __future__ import annotations
 
 import json
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import StoreError
-from tideate_core.store import prefix
+from tideate_core.errors import RunNotFound, StoreError
+from tideate_core.store.id_prefix import find_checkpoint
+from tideate_core.store.records import CheckpointRow
+from tideate_core.store.runs import run_status
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["fork"]
+__all__ = ["fork", "make_checkpoint"]
 
 _COPIES: Final = (
     # a run by itself, also where the old one was a step of another: nobody waits for its answer
@@ -42,7 +45,7 @@ _COPIES: Final = (
     " WHERE execution_id = :old AND position IS NOT NULL"
     " AND (ordinal IS NULL OR ordinal > :cursor OR step_id IN (SELECT value FROM json_each(:again)))"
     " ORDER BY position",
-    # of a step that was running then, what it had learned before: answers that were given are not asked again
+    # of a step that was running then, its memos from before: answers that were given are not asked again
     "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor)"
     " SELECT :new, m.step_id, m.key, m.value, MIN(m.cursor, :last) FROM workflow_memos m"
     " LEFT JOIN workflow_steps s ON s.execution_id = m.execution_id AND s.step_id = m.step_id"
@@ -70,13 +73,29 @@ _LAST: Final = (
 )
 
 
+def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRow:
+    """Make the checkpoint that a person wants, where the run is now.
+
+    :raises RunNotFound: no run has this id.
+    """
+    if run_status(transaction, run) is None:
+        raise RunNotFound(run)
+    last = transaction.execute(
+        "SELECT step_id, ordinal FROM workflow_steps WHERE execution_id = ? AND ordinal IS NOT NULL"
+        " ORDER BY ordinal DESC LIMIT 1",
+        (run,),
+    ).fetchone()
+    step, cursor = last or ("", 0)
+    return _add_checkpoint(transaction, run, step, cursor, at)
+
+
 def fork(
     transaction: Transaction, checkpoint_id: str, new_id: str, at: int, again: Collection[str] = ()
 ) -> None:
     """Make a run that nobody has, paused where a checkpoint was made; the old run stays as it is.
 
-    It has the definition, the request and the graph of the old one, the steps that had ended then, with what
-    they learned, and what those that were running then had learned before. It has no events yet.
+    It has the definition, the request and the graph of the old one, the steps that had ended then, with
+    their memos, and the earlier memos of those that were running then. It has no events yet.
 
     :param checkpoint_id: or the beginning of it.
     :param new_id: 32 hexadecimal digits.
@@ -90,7 +109,7 @@ def fork(
     def fetch(statement: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return transaction.execute(statement, values).fetchall()
 
-    checkpoint, old, _, cursor, _, _ = prefix.checkpoint(fetch, checkpoint_id)
+    checkpoint, old, _, cursor, _, _ = find_checkpoint(fetch, checkpoint_id)
     if fetch("SELECT 1 FROM workflow_executions WHERE id = ?", (new_id,)):
         raise StoreError(f"there is a run {new_id} already; a run's id is used once")
     named = {"old": old, "new": new_id, "cursor": cursor, "checkpoint": checkpoint, "at": at}
@@ -99,3 +118,17 @@ def fork(
     [(named["last"],)] = transaction.connection.execute(_LAST, named)
     for statement in _COPIES:
         transaction.connection.execute(statement, named)
+
+
+def _add_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, at: int) -> CheckpointRow:
+    """Write a checkpoint; no two are of one millisecond: nothing else has their order."""
+    taken = "SELECT 1 FROM workflow_checkpoints WHERE created_at = ?"
+    while transaction.execute(taken, (at,)).fetchone():
+        at += 1
+    row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual=True)
+    transaction.execute(
+        "INSERT INTO workflow_checkpoints (id, execution_id, step_id, cursor, manual, created_at)"
+        " VALUES (?, ?, ?, ?, 1, ?)",
+        (row.id, run, step, cursor, at),
+    )
+    return row

@@ -4,16 +4,26 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.store.making import query
+from tests.store.making import DAY, new_run, outcome, query
 from tests.store.past import NOON, Past, big, definition, run_id
-from tideate_core.errors import CheckpointNotFound, InvalidInput, StoreError
+from tideate_core.errors import (
+    CheckpointNotFound,
+    InvalidInput,
+    RunNotFound,
+    StoreError,
+)
+from tideate_core.store import Store
 from tideate_core.store.records import StepOutcome, StepStart, Tokens
 from tideate_core.store.retention import Retention
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.store import CheckpointRow, Store
 
+
 OLD, NEW = run_id(1), run_id(2)
+
 LATER = NOON + 1000
 
 
@@ -97,7 +107,7 @@ async def test_steps_that_the_definition_does_not_have_come_only_if_they_had_end
     log = await past.begin()
     for step in ("s", "s#2", "t"):
         log.started(StepStart(step, step, "machine", "", 1, NOON))
-    rows = [await log.finished(StepOutcome(step, "completed", NOON)) for step in ("s", "s#2")]
+    rows = [await log.finish(StepOutcome(step, "completed", NOON)).future for step in ("s", "s#2")]
     assert rows[0] is not None
     await store.fork(rows[0].id, NEW, LATER)
     assert [(row.step, row.order) for row in store.reader().steps(NEW)] == [("s", 1)]
@@ -121,7 +131,7 @@ async def test_a_fork_goes_on_by_itself_and_counts_on(store: Store) -> None:
     log = await store.adopt(NEW)
     assert log.event("SD_EVENT_WORKFLOW_RESTORED", LATER, {}) == 1
     log.started(StepStart("b", "B", "assistant", "", 1, LATER))
-    row = await log.finished(StepOutcome("b", "completed", LATER, result="other"))
+    row = await log.finish(StepOutcome("b", "completed", LATER, result="other")).future
     assert row is not None
     assert row.cursor == 2
     assert [step.result for step in store.reader().steps(NEW)] == [{"said": big("a")}, "other", None]
@@ -160,7 +170,7 @@ async def test_a_fork_knows_nothing_of_steps_that_it_is_to_run_again(store: Stor
     assert "c" not in reader.memos(NEW)
     log = await store.adopt(NEW)
     log.started(StepStart("c", "C", "assistant", "", 1, LATER))
-    done = await log.finished(StepOutcome("c", "completed", LATER))
+    done = await log.finish(StepOutcome("c", "completed", LATER)).future
     assert done is not None
     assert done.cursor == 3
     await store.fork(done.id, run_id(3), LATER + 1)
@@ -216,3 +226,18 @@ async def test_a_fork_is_no_run_that_ended_in_the_metrics(store: Store) -> None:
     await store.fork(rows[0].id, NEW, LATER)
     assert store.reader().metrics() == before
     assert query(store.private, "PRAGMA foreign_key_check") == []
+
+
+pytestmark = pytest.mark.concurrency
+
+
+async def test_a_manual_checkpoint_is_where_the_run_is(store: Store, private: Path) -> None:
+    run = new_run()
+    log = await store.begin(run)
+    assert (await store.checkpoint(run.id, at=DAY)).cursor == 0
+    await log.finish(outcome("a")).future
+    row = await store.checkpoint(run.id, at=DAY)
+    assert (row.step, row.cursor, row.manual) == ("a", 1, True)
+    assert query(private, "SELECT count(*) FROM workflow_checkpoints WHERE manual") == [(2,)]
+    with pytest.raises(RunNotFound):
+        await store.checkpoint("0" * 32, at=DAY)

@@ -61,7 +61,7 @@ async def three_runs(store: Store) -> None:
 async def a_run_with_checkpoints(store: Store) -> None:
     log = await store.begin(new_run())
     for step in "abc":
-        await log.finished(outcome(step))
+        await log.finish(outcome(step)).future
     await log.ended(ending(duration=100, steps=3))
 
 
@@ -120,6 +120,6 @@ async def test_the_documents_own_triggers_count_wrong(store: Store, private: Pat
     assert total == 4
     assert duration != pytest.approx((100 + 201 + 400 + 100) / 4)
     log = await store.begin(new_run(workflow="w2"))
-    await log.finished(outcome("a"))
+    await log.finish(outcome("a")).future
     await log.ended(ending())
     assert query(private, METRICS + " WHERE workflow_id = 'w2'")[0][-1] == 0

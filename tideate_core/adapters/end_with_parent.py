@@ -1,4 +1,4 @@
-"""Becomes a program that does not outlive its parent: ``python -I child.py PARENT PROGRAM [ARGUMENT…]``.
+"""Become a program that ends with its parent: ``python -I end_with_parent.py PARENT PROGRAM [ARGUMENT…]``.
 
 Run as a program, it imports nothing of this package. Between fork and exec of a host with threads no
 Python is safe to run, so what must happen there happens here.

@@ -1,4 +1,4 @@
-"""A run or a checkpoint by the beginning of its id, as a person types it."""
+"""Look up a run or a checkpoint by its id, or by the beginning of it, as a person types it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     Fetch = Callable[[str, Sequence[Any]], list[Row]]
     """Runs a statement and returns all of its rows."""
 
-__all__ = ["checkpoint", "no_checkpoint", "run_id"]
+__all__ = ["find_checkpoint", "find_run_id"]
 
 _NAMED: Final = 5
-"""How many ids an ambiguous beginning lists."""
+"""Ids that the error of an ambiguous beginning lists."""
 
 _NEAR: Final = 0.8
 """Ids are random digits: below this similarity one is near another by chance."""
@@ -30,7 +30,7 @@ _CANDIDATES: Final = 200
 """The newest ones, among which the nearest is looked for."""
 
 
-def run_id(fetch: Fetch, wanted: str) -> str:
+def find_run_id(fetch: Fetch, wanted: str) -> str:
     """Return the id of the run that has this one, or the only one whose id begins so.
 
     :raises RunNotFound: there is none; the message names the nearest.
@@ -52,7 +52,7 @@ def run_id(fetch: Fetch, wanted: str) -> str:
     raise error
 
 
-def checkpoint(fetch: Fetch, wanted: str) -> Row:
+def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
     """Return the row of `CHECKPOINTS` that has this id, or the only one whose id begins so.
 
     Of `RUN.ORDINAL`, as a run makes them by itself, the run's id may be shortened.
@@ -62,25 +62,18 @@ def checkpoint(fetch: Fetch, wanted: str) -> Row:
     """
     beginning, point, ordinal = wanted.strip().lower().partition(".")
     if point and not (beginning and ordinal):
-        raise no_checkpoint(wanted)
+        raise _no_checkpoint(wanted)
     try:
         found = _of_run(fetch, beginning, ordinal) if ordinal else _wanted_by_a_person(fetch, beginning)
     except RunNotFound as error:
-        raise no_checkpoint(wanted) from error
+        raise _no_checkpoint(wanted) from error
     if not found:
-        raise no_checkpoint(wanted)
+        raise _no_checkpoint(wanted)
     return found[0]
 
 
-def no_checkpoint(wanted: str) -> CheckpointNotFound:
-    """Return the error of an id that no checkpoint has."""
-    return CheckpointNotFound(
-        f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
-    )
-
-
 def _of_run(fetch: Fetch, beginning: str, ordinal: str) -> list[Row]:
-    run = run_id(fetch, beginning)
+    run = find_run_id(fetch, beginning)
     return fetch(f"{CHECKPOINTS} WHERE execution_id = ? AND id = ?", (run, f"{run}.{ordinal}"))
 
 
@@ -90,6 +83,12 @@ def _wanted_by_a_person(fetch: Fetch, beginning: str) -> list[Row]:
     )
     chosen = _only(beginning, found, "checkpoints")
     return fetch(_WANTED, (chosen,)) if chosen is not None else []
+
+
+def _no_checkpoint(wanted: str) -> CheckpointNotFound:
+    return CheckpointNotFound(
+        f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
+    )
 
 
 def _range(wanted: str) -> tuple[str, str, int]:

@@ -1,8 +1,7 @@
-"""The statements that write one run: what happens in it, in the order in which it does."""
+"""SQL that writes one run's log: events, steps, memos, counts, its ending."""
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.store.objects import pack, plain
@@ -12,12 +11,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import Ending, StepOutcome
-    from tideate_core.store.transaction import EventValues, Started, Tally, Transaction
+    from tideate_core.store.records import Ending, StepOutcome, StepStart
+    from tideate_core.store.transaction import Tally, Transaction
+
+    EventValues = tuple[str, int, str, int, str | Packed]
+    """Run, sequence, name, time, data."""
+
+    Started = tuple[StepStart, str | Packed]
+    """A step's start, and its dependencies as a column holds them."""
 
 __all__ = [
-    "forget",
-    "write_checkpoint",
     "write_counts",
     "write_ending",
     "write_events",
@@ -50,7 +53,7 @@ _BEGUN_AND_ENDED: Final = (
 
 
 def write_events(transaction: Transaction, events: Sequence[EventValues]) -> None:
-    """Events happened."""
+    """Write events that happened."""
     rows = [
         (run, sequence, name, at, transaction.column(run, data)) for run, sequence, name, at, data in events
     ]
@@ -60,7 +63,7 @@ def write_events(transaction: Transaction, events: Sequence[EventValues]) -> Non
 
 
 def write_start(transaction: Transaction, tally: Tally, started: Started) -> None:
-    """A step starts, or starts again."""
+    """Write that a step starts, or starts again."""
     start, _ = started
     values = _start_values(transaction, tally, started)
     # the name and the agent of a step that has a row are in it, and an index on agents would be written anew
@@ -81,7 +84,7 @@ def write_outcome(
     result: str | Packed,
     started: Started | None = None,
 ) -> CheckpointRow | None:
-    """A step ended; after a completed one there is a checkpoint.
+    """Write that a step ended; returns the checkpoint after it, of a completed one.
 
     :param started: its start, where that is not written yet.
     """
@@ -109,34 +112,13 @@ def write_outcome(
     return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at)
 
 
-def write_checkpoint(transaction: Transaction, run: str, step: str, cursor: int, at: int) -> CheckpointRow:
-    """Make a checkpoint that a person wants; no two are of one millisecond: nothing else has their order."""
-    taken = "SELECT 1 FROM workflow_checkpoints WHERE created_at = ?"
-    while transaction.execute(taken, (at,)).fetchone():
-        at += 1
-    row = CheckpointRow(secrets.token_hex(16), run, step, cursor, at, manual=True)
-    transaction.execute(
-        "INSERT INTO workflow_checkpoints (id, execution_id, step_id, cursor, manual, created_at)"
-        " VALUES (?, ?, ?, ?, 1, ?)",
-        (row.id, run, step, cursor, at),
-    )
-    return row
-
-
 def write_memo(transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed) -> None:
-    """A step learned something; a key's last value counts."""
+    """Write a memo of a step; a key's last value counts."""
     transaction.execute(
         "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (execution_id, step_id, key) DO UPDATE SET value = excluded.value,"
         " cursor = excluded.cursor",
         (tally.run, step, key, transaction.column(tally.run, value), tally.cursor),
-    )
-
-
-def forget(transaction: Transaction, tally: Tally, step: str) -> None:
-    """A step is to know nothing of before."""
-    transaction.execute(
-        "DELETE FROM workflow_memos WHERE execution_id = ? AND step_id = ?", (tally.run, step)
     )
 
 
@@ -169,7 +151,7 @@ def write_counts(transaction: Transaction, tally: Tally) -> None:
 
 
 def write_ending(transaction: Transaction, tally: Tally, ending: Ending, response: str | Packed) -> None:
-    """The run ended: its row is final, no step of it runs any more, and nobody has it."""
+    """Write that the run ended: its row is final, no step of it runs any more, and nobody owns it."""
     tally.status, tally.moved = None, False
     tokens = ending.tokens
     transaction.execute(
@@ -205,7 +187,7 @@ def write_ending(transaction: Transaction, tally: Tally, ending: Ending, respons
 
 
 def write_release(transaction: Transaction, tally: Tally) -> None:
-    """Nobody has the run, and what was asked of its owner is asked no more."""
+    """Delete the run's lease, and the control requests to its owner."""
     transaction.execute("DELETE FROM workflow_leases WHERE execution_id = ?", (tally.run,))
     transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
 

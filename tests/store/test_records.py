@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.store.making import ending, new_run
-from tideate_core.store.standing import resumable, state_of
+from tideate_core.store import resumable_runs, state_of
 
 if TYPE_CHECKING:
     from tideate_core.store import Store
@@ -19,7 +19,7 @@ async def test_a_run_that_ended_stands_where_it_ended(store: Store, status: Any)
     await log.ended(ending(status))
     reader = store.reader()
     assert state_of(reader.run(log.run_id)) == status
-    assert resumable(reader) == []
+    assert resumable_runs(reader) == []
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ async def test_a_run_that_did_not_end_stands_by_who_has_it(
     log.status(status, "a")
     await log.flush()
     reader = store.reader()
-    assert (state_of(reader.run(log.run_id)), resumable(reader)) == (had, [])
+    assert (state_of(reader.run(log.run_id)), resumable_runs(reader)) == (had, [])
     await log.release()
     assert state_of(reader.run(log.run_id)) == left
-    assert [run.id for run in resumable(reader)] == [log.run_id]
+    assert [run.id for run in resumable_runs(reader)] == [log.run_id]
