@@ -109,7 +109,7 @@ class _Call:
 
 
 async def _call(client: MCPClient, wanted: _Call) -> int:
-    from tideate_core.mcp.client.tools import check_arguments
+    from tideate_core.mcp.client import check_arguments
 
     try:
         tool = await client.tool(wanted.server, wanted.tool)
