@@ -1,4 +1,4 @@
-"""The corrector: edits for what the verification found."""
+"""The corrector: ask for edits that settle the failures of a verification."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.asking import asking
-from tideate_core.agents.capacity import is_small, text_budget
-from tideate_core.agents.editing import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
-from tideate_core.agents.overlay import Overlay
+from tideate_core.agents.file_edits import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
-from tideate_core.agents.shown import named_files, real_names
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tideate_core.agents.asking import Asking
-    from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.gates import CheckResult, ExecutionPlan, VerificationReport
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange, Workspace
@@ -37,7 +35,7 @@ FINDINGS_SHARE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """What a correction wants written; nothing, where no answer could be used."""
+    """The edits of a correction; none, where no answer could be used."""
 
     changes: list[FileChange]
     summary: str
@@ -61,22 +59,22 @@ async def correct_task(
         them; not where nobody reviews that: a test would be made to pass by changing the test.
     :raises StepFailed: the role's budget is used up.
     """
-    async with asking(step, role, brief) as stage:
-        overlay = Overlay()
+    async with open_stage(step, role, brief) as stage:
+        staged = StagedFiles()
         failing = await _failing_files(step.workspace, report)
         own = real_names(step.workspace, [*files, *named_files(plan)])
         first = [path for path in failing if beyond or path in own]
         candidates = real_names(step.workspace, [*files, *first, *own])
-        await overlay.load(stage, candidates)
-        usable = [path for path in candidates if overlay.knows(path)]
+        await staged.load(stage, candidates)
+        usable = [path for path in candidates if staged.knows(path)]
         notes: list[str] = []
         summary = ""
         try:
-            for part in _parts(step, usable, failing, overlay):
-                notes += await _correct(stage, plan, report, overlay, part)
+            for part in _parts(step, usable, failing, staged):
+                notes += await _correct(stage, plan, report, staged, part)
         except (ContextTooLong, UnusableAnswer) as error:
             summary = str(error)
-        changes = overlay.changes()
+        changes = staged.changes()
         changed = ", ".join(change.path for change in changes)
         said = f"corrected {changed}" if changes else "nothing was changed"
         return Corrected(changes, f"{said}; {summary}" if summary else said, notes)
@@ -97,13 +95,13 @@ async def _failing_files(workspace: Workspace, report: VerificationReport) -> li
 
 
 def _parts(
-    step: StepContext, usable: Sequence[str], failing: Sequence[str], overlay: Overlay
+    step: StepContext, usable: Sequence[str], failing: Sequence[str], staged: StagedFiles
 ) -> Iterable[tuple[str, ...]]:
     """Return which files are asked for together: as many as fit, for a small model one after another."""
     left = text_budget(step)
     fitting: list[str] = []
     for path in usable:
-        size = len(overlay.text(path) or "")
+        size = len(staged.text(path) or "")
         if left is not None and size > left:
             continue
         left = None if left is None else left - size
@@ -117,10 +115,10 @@ def _parts(
 
 
 async def _correct(
-    stage: Asking, plan: ExecutionPlan, report: VerificationReport, overlay: Overlay, files: tuple[str, ...]
+    stage: Stage, plan: ExecutionPlan, report: VerificationReport, staged: StagedFiles, files: tuple[str, ...]
 ) -> list[str]:
     step = stage.step
-    shown = shown_of(overlay, files)
+    shown = shown_of(staged, files)
     words = plan_as_markdown(plan).strip()
     budget = text_budget(step)
     findings = findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
@@ -133,7 +131,7 @@ async def _correct(
         answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
         fence=fence_for(words, findings, *(file.text or "" for file in shown)),
     )
-    return await edit_files(stage, prompt, overlay, Edit(files))
+    return await edit_files(stage, prompt, staged, Edit(files))
 
 
 def findings_of(report: VerificationReport, limit: int | None = None) -> str:

@@ -1,18 +1,16 @@
-"""The auditor: what is to be said of a plan before it is carried out, and the fixes made in it."""
+"""The auditor: ask for the audit of a plan, and apply its fixes to the plan."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from tideate_core.adapters import Turn
-from tideate_core.agents.asking import asking
+from tideate_core.agents.answers import Answer, ask_until_valid, tidy_text
+from tideate_core.agents.model_input import Shown, named_files, real_names, shown_files
 from tideate_core.agents.plan_document import plan_as_markdown
-from tideate_core.agents.planning import StepAnswer
-from tideate_core.agents.shown import Shown, named_files, real_names, shown_files
-from tideate_core.agents.tidy import tidy_text
+from tideate_core.agents.planner import StepAnswer
+from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.gates import (
     Approval,
@@ -27,9 +25,8 @@ from tideate_core.gates import (
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt
-    from tideate_core.agents.asking import Asking
-    from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.workflows import StepContext
 
 __all__ = ["AuditAnswer", "apply_fixes", "audit_plan"]
@@ -37,11 +34,7 @@ __all__ = ["AuditAnswer", "apply_fixes", "audit_plan"]
 Number = Annotated[int, Field(ge=1)]
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class IssueAnswer(_Answer):
+class IssueAnswer(Answer):
     """An issue, as a model answers it."""
 
     severity: Severity = Severity.ERROR
@@ -56,8 +49,8 @@ class FixAnswer(StepAnswer):
     step: int | None = None
 
 
-class AuditAnswer(_Answer):
-    """What an auditor is asked for; bounded, so that a small model comes to an end. Gate 2 is strict."""
+class AuditAnswer(Answer):
+    """An audit, as a model answers it. Gate 2 is strict."""
 
     approval: Approval
     issues: list[IssueAnswer] = Field(default_factory=list, max_length=20)
@@ -79,29 +72,27 @@ class AuditAnswer(_Answer):
 
 
 async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan) -> AuditReport:
-    """Ask what is to be said of a plan, with the files that it names as they are.
+    """Ask for the audit of a plan, with the files that it names as they are.
 
     Fixes that cannot be made in the plan are given back to the model; what it still gives of them after
     `step.attempts` is left to gate 2.
 
     :raises StepFailed: the role's budget is used up.
     """
-    async with asking(step, role, brief) as stage:
+    async with open_stage(step, role, brief) as stage:
         shown = await shown_files(stage, real_names(step.workspace, named_files(plan)))
-        prompt = _prompt(stage, plan, shown)
-        for attempt in range(1, step.attempts + 1):
-            answer = await stage.ask_for(AuditAnswer, prompt)
-            report = answer.as_report()
-            wrong = _mistakes(report, plan)
-            if not wrong or attempt == step.attempts:
-                break
-            words = f"This audit cannot be used: {'; '.join(wrong)}. Give the corrected audit."
-            turn = Turn(prompt.user, answer.model_dump_json())
-            prompt = replace(prompt, history=(*prompt.history, turn), user=words)
-        return report
+        answer, _ = await ask_until_valid(
+            stage.ask,
+            AuditAnswer,
+            _prompt(stage, plan, shown),
+            lambda audit: _mistakes(audit.as_report(), plan),
+            attempts=step.attempts,
+            correction="This audit cannot be used: {mistakes}. Give the corrected audit.",
+        )
+        return answer.as_report()
 
 
-def _prompt(stage: Asking, plan: ExecutionPlan, shown: Shown) -> Prompt:
+def _prompt(stage: Stage, plan: ExecutionPlan, shown: Shown) -> Prompt:
     words = plan_as_markdown(plan).strip()
     return stage.render(
         "task_audit",

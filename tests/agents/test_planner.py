@@ -11,9 +11,8 @@ import pytest
 from tests.agents.stage import BRIEF, StageStep, role, write_files
 from tests.support.later import Later
 from tideate_core.adapters import Usage
-from tideate_core.agents.asking import asking
-from tideate_core.agents.brief import TaskBrief
-from tideate_core.agents.planning import plan_task
+from tideate_core.agents.planner import plan_task
+from tideate_core.agents.stage import TaskBrief, open_stage
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.gates import ExecutionPlan, PlanStep
 from tideate_core.workflows.time_limits import persons_time
@@ -128,7 +127,7 @@ async def test_too_long_a_time_fails_the_stage(tmp_path: Path) -> None:
 async def test_the_time_that_a_person_takes_is_not_the_roles(tmp_path: Path) -> None:
     later = Later()
     step: Any = StageStep(tmp_path)
-    async with asking(step, replace(role("planner"), timeout=300), BRIEF):
+    async with open_stage(step, replace(role("planner"), timeout=300), BRIEF):
         with persons_time():
             await later.pass_(60)
 

@@ -1,9 +1,9 @@
-"""A stage's questions: by its role's adapter, within its role's budgets."""
+"""Stage of a task: its prompts and questions, by its role's adapter and within its budgets."""
 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tideate_core.errors import StepFailed, StepTimedOut
@@ -17,17 +17,25 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
     from tideate_core.workflows import StepContext
 
-__all__ = ["Asking", "asking"]
+__all__ = ["Stage", "TaskBrief", "open_stage"]
 
 T = TypeVar("T", bound="BaseModel")
 
 
-class Asking:
-    """Asks for one stage and counts what that takes. Made by `asking`."""
+@dataclass(frozen=True, slots=True)
+class TaskBrief:
+    """A change request, in the person's words."""
+
+    description: str
+    material: str = ""
+    """The contexts of its @mentions, ready for a prompt."""
+
+
+class Stage:
+    """Asks for one stage and counts its tokens; made by `open_stage`."""
 
     def __init__(self, step: StepContext, role: Role, brief: TaskBrief) -> None:
         self.step = step
@@ -66,8 +74,8 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Asking]:
-    """Do a stage in this: it ends in time, and says what was left out of its role.
+async def open_stage(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Stage]:
+    """Open a stage, which ends in time; notices of its role are passed on.
 
     The time that a person takes to answer is not the role's.
 
@@ -78,7 +86,7 @@ async def asking(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterat
     limit: asyncio.Timeout | None = None
     try:
         async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
-            yield Asking(step, role, brief)
+            yield Stage(step, role, brief)
     except TimeoutError as error:
         if limit is None or not limit.expired():
             raise

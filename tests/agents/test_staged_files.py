@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.agents.stage import BRIEF, StageStep, role, write_files
-from tideate_core.agents.asking import asking
-from tideate_core.agents.overlay import Overlay
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workflows import Decision
 from tideate_core.workspace import FileChange
@@ -29,23 +29,23 @@ OPERATIONS = st.lists(
 )
 
 
-async def loaded(step: StageStep, *paths: str) -> Overlay:
-    overlay = Overlay()
-    async with asking(step, role("executor"), BRIEF) as stage:  # type: ignore[arg-type]
-        await overlay.load(stage, paths)
-    return overlay
+async def loaded(step: StageStep, *paths: str) -> StagedFiles:
+    staged = StagedFiles()
+    async with open_stage(step, role("executor"), BRIEF) as stage:  # type: ignore[arg-type]
+        await staged.load(stage, paths)
+    return staged
 
 
 class Memory:
-    """Files without a disk: what `Overlay.load` needs of a stage."""
+    """Files without a disk: what `StagedFiles.load` needs of a stage."""
 
     def __init__(self, files: dict[str, str]) -> None:
-        self.overlay = Overlay()
+        self.staged = StagedFiles()
         for name in NAMES:
             text = files.get(name)
             source = None if text is None else _Source(text)
-            self.overlay._sources[name] = source  # type: ignore[assignment]
-            self.overlay._now[name] = text
+            self.staged._sources[name] = source  # type: ignore[assignment]
+            self.staged._now[name] = text
 
 
 class _Source:
@@ -86,31 +86,31 @@ def applied(files: dict[str, str], changes: list[FileChange]) -> dict[str, str]:
 @settings(max_examples=500)
 @given(st.dictionaries(st.sampled_from(NAMES), TEXTS, min_size=2), OPERATIONS)
 def test_changes_make_what_was_done(files: dict[str, str], operations: list[Any]) -> None:
-    overlay, now = Memory(files).overlay, dict(files)
+    staged, now = Memory(files).staged, dict(files)
     for kind, path, other, text in operations:
         if (change := change_of(kind, path, other, text, now)) is None:
             continue
-        overlay.take([change])
+        staged.stage([change])
         now.pop(path, None)
         if change.after is not None:
             now[change.move_to or path] = change.after
-        assert {name: overlay.text(name) for name in NAMES} == {name: now.get(name) for name in NAMES}
-    assert applied(files, overlay.changes()) == now
+        assert {name: staged.text(name) for name in NAMES} == {name: now.get(name) for name in NAMES}
+    assert applied(files, staged.changes()) == now
 
 
 def test_a_file_that_is_moved_twice_and_edited_is_moved_once() -> None:
-    overlay = Memory({"a": "one"}).overlay
-    overlay.take([FileChange("a", "move", "one", "one", move_to="b")])
-    overlay.take([FileChange("b", "modify", "one", "two")])
-    overlay.take([FileChange("b", "move", "two", "two", move_to="c")])
-    assert overlay.changes() == [FileChange("a", "move", "one", "two", move_to="c")]
+    staged = Memory({"a": "one"}).staged
+    staged.stage([FileChange("a", "move", "one", "one", move_to="b")])
+    staged.stage([FileChange("b", "modify", "one", "two")])
+    staged.stage([FileChange("b", "move", "two", "two", move_to="c")])
+    assert staged.changes() == [FileChange("a", "move", "one", "two", move_to="c")]
 
 
 def test_what_is_made_in_a_moved_files_place_is_not_lost() -> None:
-    overlay = Memory({"a": "one"}).overlay
-    overlay.take([FileChange("a", "move", "one", "one", move_to="b")])
-    overlay.take([FileChange("a", "create", None, "new")])
-    assert overlay.changes() == [
+    staged = Memory({"a": "one"}).staged
+    staged.stage([FileChange("a", "move", "one", "one", move_to="b")])
+    staged.stage([FileChange("a", "create", None, "new")])
+    assert staged.changes() == [
         FileChange("a", "modify", "one", "new"),
         FileChange("b", "create", None, "one"),
     ]
@@ -118,8 +118,8 @@ def test_what_is_made_in_a_moved_files_place_is_not_lost() -> None:
 
 async def test_files_are_read_as_the_person_sees_them(tmp_path: Path) -> None:
     write_files(tmp_path, {"a.py": "on disk\n"})
-    overlay = await loaded(StageStep(tmp_path), "a.py", "new.py")
-    assert (overlay.text("a.py"), overlay.text("new.py"), overlay.changes()) == ("on disk", None, [])
+    staged = await loaded(StageStep(tmp_path), "a.py", "new.py")
+    assert (staged.text("a.py"), staged.text("new.py"), staged.changes()) == ("on disk", None, [])
 
 
 @pytest.mark.parametrize(
@@ -135,10 +135,10 @@ async def test_files_are_read_as_the_person_sees_them(tmp_path: Path) -> None:
 async def test_what_cannot_be_used_says_why(tmp_path: Path, path: str, said: str) -> None:
     write_files(tmp_path, {"dir/a.py": "", ".git/config": ""})
     (tmp_path / "image.png").write_bytes(b"\x89PNG\x00")
-    overlay = await loaded(StageStep(tmp_path), "../x", ".git/config", "dir", "image.png")
+    staged = await loaded(StageStep(tmp_path), "../x", ".git/config", "dir", "image.png")
     with pytest.raises(UnusableAnswer, match=said):
-        overlay.text(path)
-    assert not overlay.knows(path)
+        staged.text(path)
+    assert not staged.knows(path)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ async def test_only_a_person_gives_a_secret_to_a_model(
 ) -> None:
     write_files(tmp_path, {".env": "KEY=1"})
     step = StageStep(tmp_path, decisions=(decision,))
-    overlay = await loaded(step, ".env")
-    assert overlay.knows(".env") is known
+    staged = await loaded(step, ".env")
+    assert staged.knows(".env") is known
     assert step.questions == ["Give .env to the model? .env is a file that usually holds secrets."]
     assert (await loaded(step, ".env")).knows(".env") is known  # asked once in a run

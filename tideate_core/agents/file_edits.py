@@ -1,4 +1,4 @@
-"""One answer that edits one or several files: asked for, resolved in memory, refused if it goes too far."""
+"""Edits of several files from one answer: ask, resolve, refuse what goes too far, stage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
-from tideate_core.agents.shown import ShownFile
+from tideate_core.agents.model_input import ShownFile
 from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text
 from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import SyntaxProblem, new_errors
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tideate_core.adapters import Prompt
-    from tideate_core.agents.asking import Asking
-    from tideate_core.agents.overlay import Overlay
+    from tideate_core.agents.stage import Stage
+    from tideate_core.agents.staged_files import StagedFiles
 
 __all__ = ["NO_CHANGE", "Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
 
@@ -62,9 +62,9 @@ class FileProblem:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What an answer may do.
+    """The bounds of an answer.
 
-    :param files: that may be changed or created; all are loaded in the overlay.
+    :param files: that may be changed or created; all are loaded in the staged.
     :param wanted: files that have to be there afterwards.
     :param removable: those of `files` that may be deleted, moved or emptied.
     """
@@ -79,9 +79,9 @@ def can_be_named(path: str) -> bool:
     return path_in(path) == path
 
 
-def shown_of(overlay: Overlay, files: Sequence[str]) -> list[ShownFile]:
+def shown_of(staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
     """Return files for a prompt, as the stage wants them by now."""
-    return [ShownFile(path, overlay.text(path), language_of(path)) for path in files]
+    return [ShownFile(path, staged.text(path), language_of(path)) for path in files]
 
 
 def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
@@ -95,7 +95,7 @@ def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
     return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""))
 
 
-async def edit_files(stage: Asking, prompt: Prompt, overlay: Overlay, edit: Edit) -> list[str]:
+async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> list[str]:
     """Ask for edits and put them over the files; returns how places were found that were not exact.
 
     What brings new syntax errors after all attempts is taken all the same: the next gate tells of them.
@@ -106,25 +106,25 @@ async def edit_files(stage: Asking, prompt: Prompt, overlay: Overlay, edit: Edit
     def build(answer: str) -> Draft[list[FileChange]]:
         if answer.strip(" \t\r\n`*.").upper() == NO_CHANGE and not edit.wanted:
             return Draft([])
-        draft = _resolved(answer, overlay, edit)
-        _refuse(draft.value, overlay, edit)
+        draft = _resolved(answer, staged, edit)
+        _refuse(draft.value, staged, edit)
         return draft
 
     done = await until_usable(stage.ask, prompt, build, _problems, stage.step.attempts)
-    overlay.take(done.value)
+    staged.stage(done.value)
     return [*done.notes, *(f"{problem} is new" for problem in done.problems)]
 
 
-def _resolved(answer: str, overlay: Overlay, edit: Edit) -> Draft[list[FileChange]]:
+def _resolved(answer: str, staged: StagedFiles, edit: Edit) -> Draft[list[FileChange]]:
     if len(edit.files) > 1:
-        return _several(answer, overlay)
+        return _several(answer, staged)
     path = edit.files[0]
-    before = overlay.text(path)
+    before = staged.text(path)
     try:
         edited = resolve_text(answer, before, path=path, language=language_of(path))
     except UnusableAnswer as error:
         try:
-            return _several(answer, overlay)  # a patch that deletes or moves it
+            return _several(answer, staged)  # a patch that deletes or moves it
         except UnusableAnswer:
             raise UnusableAnswer(f"{path}: {error}") from error
     places = [str(place) for place in edited.places if not place.is_exact]
@@ -133,34 +133,34 @@ def _resolved(answer: str, overlay: Overlay, edit: Edit) -> Draft[list[FileChang
     return Draft([change], [f"{path}: {note}" for note in (*places, *edited.notes)])
 
 
-def _several(answer: str, overlay: Overlay) -> Draft[list[FileChange]]:
-    resolved = resolve_files(answer, overlay.text)
+def _several(answer: str, staged: StagedFiles) -> Draft[list[FileChange]]:
+    resolved = resolve_files(answer, staged.text)
     notes = [str(place) for place in resolved.places if not place.is_exact]
     return Draft(resolved.changes, notes)
 
 
-def _refuse(changes: Sequence[FileChange], overlay: Overlay, edit: Edit) -> None:
+def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> None:
     """Refuse what goes beyond what was asked for."""
     for change in changes:
-        _refuse_other(change, overlay, edit)
+        _refuse_other(change, staged, edit)
         emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
         if (emptied or change.action in {"delete", "move"}) and change.path not in edit.removable:
             raise UnusableAnswer(f"{change.path} may not be deleted, moved or emptied now; change it")
     there = {change.move_to or change.path for change in changes if change.after is not None}
-    missing = [path for path in edit.wanted if path not in there and overlay.text(path) is None]
+    missing = [path for path in edit.wanted if path not in there and staged.text(path) is None]
     if missing:
         raise UnusableAnswer(
             f"it leaves out {', '.join(missing)}, which the plan creates; answer with all files"
         )
 
 
-def _refuse_other(change: FileChange, overlay: Overlay, edit: Edit) -> None:
+def _refuse_other(change: FileChange, staged: StagedFiles, edit: Edit) -> None:
     for path in (change.path, change.move_to):
         if path is not None and path not in edit.files:
             raise UnusableAnswer(
                 f"{path} may not be changed now; the files that may are {', '.join(edit.files)}"
             )
-    if change.move_to is not None and overlay.text(change.move_to) is not None:
+    if change.move_to is not None and staged.text(change.move_to) is not None:
         raise UnusableAnswer(f"{change.path}: {change.move_to} exists already")
 
 

@@ -1,17 +1,16 @@
-"""The executor: from a plan to changes of files, all in memory."""
+"""The executor: ask for the edits of a plan, and stage them in memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.asking import asking
-from tideate_core.agents.capacity import is_small, text_budget
-from tideate_core.agents.editing import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
-from tideate_core.agents.overlay import Overlay
+from tideate_core.agents.file_edits import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
-from tideate_core.agents.shown import named_files, real_names
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles
 from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
@@ -20,9 +19,8 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tideate_core.agents.asking import Asking
-    from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.gates import PlanStep
     from tideate_core.workflows import StepContext
 
@@ -36,7 +34,7 @@ MOVES: Final = frozenset({"move", "rename"})
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a plan's execution wants written, and what is to be said of it."""
+    """The edits of a plan, and the result for gate 3."""
 
     changes: list[FileChange]
     result: TaskResult
@@ -46,7 +44,7 @@ class Executed:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What is asked for at once."""
+    """The files and the order of one question."""
 
     files: tuple[str, ...]
     order: str
@@ -64,17 +62,17 @@ async def execute_plan(
         nobody reviews that: a test would be made to pass by taking it out.
     :raises StepFailed: the role's budget is used up.
     """
-    async with asking(step, role, brief) as stage:
+    async with open_stage(step, role, brief) as stage:
         execution = _Execution(stage, plan, beyond=beyond)
         await execution.run()
         return execution.done()
 
 
 class _Execution:
-    def __init__(self, stage: Asking, plan: ExecutionPlan, *, beyond: bool) -> None:
+    def __init__(self, stage: Stage, plan: ExecutionPlan, *, beyond: bool) -> None:
         self._stage = stage
         self._plan = plan
-        self._overlay = Overlay()
+        self._staged = StagedFiles()
         self._errors: list[str] = []
         self._notes: list[str] = []
         self._records: frozenset[str] = frozenset()
@@ -88,8 +86,8 @@ class _Execution:
         self._records = frozenset(records)
         if records:
             self._notes.append(f"{', '.join(records)}: left to the documentation")
-        await self._overlay.load(self._stage, [path for path in named if path not in records])
-        hidden = self._overlay.hidden
+        await self._staged.load(self._stage, [path for path in named if path not in records])
+        hidden = self._staged.hidden
         self._notes += [f"{path} was left out: {why}" for path, why in hidden.items()]
         try:
             for part in self._parts():
@@ -107,9 +105,9 @@ class _Execution:
                 await self._edit(_one(path, part.order))
 
     def done(self) -> Executed:
-        changes = self._overlay.changes()
+        changes = self._staged.changes()
         if not changes and not self._errors:
-            reasons = [f"{path}: {why}" for path, why in self._overlay.hidden.items()]
+            reasons = [f"{path}: {why}" for path, why in self._staged.hidden.items()]
             self._errors.append("; ".join(["the plan was carried out and changes no file", *reasons]))
         return Executed(changes, result_of(changes, self._errors), self._notes)
 
@@ -120,7 +118,7 @@ class _Execution:
         at_once = self._editable(named_files(self._plan))
         if len(simple) == len(steps) and at_once and self._fits(at_once):
             # a document may be left to the documenter
-            new = (path for path in at_once if self._overlay.text(path) is None)
+            new = (path for path in at_once if self._staged.text(path) is None)
             wanted = tuple(path for path in new if not is_document(path))
             yield _Part(at_once, "Carry out this plan.", wanted)
             return
@@ -141,7 +139,7 @@ class _Execution:
         return bool(step.files) and self._records.issuperset(self._named(step.files))
 
     def _editable(self, paths: Sequence[str]) -> tuple[str, ...]:
-        return tuple(path for path in self._named(paths) if self._overlay.knows(path))
+        return tuple(path for path in self._named(paths) if self._staged.knows(path))
 
     def _named(self, paths: Sequence[str]) -> list[str]:
         return real_names(self._stage.step.workspace, paths)
@@ -160,18 +158,18 @@ class _Execution:
         return frozenset(files).intersection(path for step in steps for path in self._named(step.files))
 
     def _size(self, files: Sequence[str]) -> int:
-        return sum(len(self._overlay.text(path) or "") for path in files)
+        return sum(len(self._staged.text(path) or "") for path in files)
 
     def _do_simply(self, step: PlanStep) -> bool:
         """Do a step that no model has to be asked for: files are only removed, or one is moved."""
         kind, files = _kind(step), self._editable(step.files)
         if kind in DELETES | MOVES:
             for path in self._named(step.files):
-                if why := self._overlay.hidden.get(path):
+                if why := self._staged.hidden.get(path):
                     raise UnusableAnswer(f"{path} cannot be removed or moved: {why}")
         if kind in DELETES and files:
-            texts = [(path, self._overlay.text(path)) for path in files]
-            self._overlay.take(
+            texts = [(path, self._staged.text(path)) for path in files]
+            self._staged.stage(
                 [FileChange(path, "delete", old, None) for path, old in texts if old is not None]
             )
             return True
@@ -182,11 +180,11 @@ class _Execution:
         return True
 
     def _move(self, source: str, target: str) -> None:
-        old, new = self._overlay.text(source), self._overlay.text(target)
+        old, new = self._staged.text(source), self._staged.text(target)
         if old is None or new is not None:
             why = f"{source} does not exist" if old is None else f"{target} exists already"
             raise UnusableAnswer(f"{source} cannot be moved to {target}: {why}")
-        self._overlay.take([FileChange(source, "move", old, old, move_to=target)])
+        self._staged.stage([FileChange(source, "move", old, old, move_to=target)])
 
     async def _edit(self, part: _Part) -> None:
         step, size = self._stage.step, self._size(part.files)
@@ -197,7 +195,7 @@ class _Execution:
                 f"{budget}"
             )
         step.notice(f"asking for the edits of {', '.join(part.files)}")
-        shown = shown_of(self._overlay, part.files)
+        shown = shown_of(self._staged, part.files)
         plan = plan_as_markdown(self._plan).strip()
         prompt = self._stage.render(
             "task_execute",
@@ -208,7 +206,7 @@ class _Execution:
             fence=fence_for(plan, *(file.text or "" for file in shown)),
         )
         edit = Edit(part.files, part.wanted, self._removable(part.files))
-        self._notes += await edit_files(self._stage, prompt, self._overlay, edit)
+        self._notes += await edit_files(self._stage, prompt, self._staged, edit)
 
 
 def _kind(step: PlanStep) -> str:

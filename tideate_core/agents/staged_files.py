@@ -1,24 +1,23 @@
-"""The files of a stage in memory: as they are, and as the stage wants them. Nothing is written here."""
+"""Files of a stage in memory: their texts as read, and with its staged edits; nothing is written."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.agents.consent import why_hidden
-from tideate_core.agents.shown import read_if_there
+from tideate_core.agents.model_input import read_if_there, why_hidden
 from tideate_core.errors import UnusableAnswer, WorkspaceError
 from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tideate_core.agents.asking import Asking
+    from tideate_core.agents.stage import Stage
     from tideate_core.workspace import Source
 
-__all__ = ["Overlay"]
+__all__ = ["StagedFiles"]
 
 
-class Overlay:
+class StagedFiles:
     """Texts by path, over what the workspace has. Only files that were loaded are known."""
 
     def __init__(self) -> None:
@@ -29,7 +28,7 @@ class Overlay:
         self._hidden: dict[str, str] = {}
         """Why a file can be neither shown nor edited."""
 
-    async def load(self, stage: Asking, paths: Iterable[str]) -> None:
+    async def load(self, stage: Stage, paths: Iterable[str]) -> None:
         """Read files as the person sees them; one that cannot be used is kept with the reason."""
         for path in paths:
             if path in self._now or path in self._hidden:
@@ -65,7 +64,7 @@ class Overlay:
             raise UnusableAnswer("it is none of the files that may be changed now")
         return self._now[path]
 
-    def take(self, changes: Sequence[FileChange]) -> None:
+    def stage(self, changes: Sequence[FileChange]) -> None:
         """Put changes over what there is; they were made for the texts that `text` gives."""
         for change in changes:
             if change.action == "move" and change.move_to is not None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
 from tideate_core.adapters import Reply
-from tideate_core.agents.executing import Executed, execute_plan
+from tideate_core.agents.executor import Executed, execute_plan
 from tideate_core.errors import ContextTooLong, RateLimited
 from tideate_core.gates import ExecutionPlan, PlanStep, TaskResult
 

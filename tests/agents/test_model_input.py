@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tideate_core.agents.ranking import nearest_files
+from tideate_core.agents.model_input import nearest_files
 
 FILES = [
     "README.md",

@@ -1,21 +1,24 @@
-"""The documenter: a model says what changed; where that stands in the documents is decided by rules."""
+"""The documenter: ask what changed; write it into changelog, checklist and documents by rules."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from tideate_core.adapters import Turn
-from tideate_core.agents.asking import asking
-from tideate_core.agents.capacity import is_small, text_budget
-from tideate_core.agents.changelog_entry import add_entry, tick_items
+from tideate_core.agents.answers import Answer, ask_until_valid, tidy_line
 from tideate_core.agents.coder import edit_format, write_text
-from tideate_core.agents.consent import why_hidden
-from tideate_core.agents.records import Records, is_document, read_records
-from tideate_core.agents.shown import named_files, read_if_there, real_names
-from tideate_core.agents.tidy import tidy_line
+from tideate_core.agents.model_input import (
+    is_small,
+    named_files,
+    read_if_there,
+    real_names,
+    text_budget,
+    why_hidden,
+)
+from tideate_core.agents.records import Records, add_entry, is_document, read_records, tick_items
+from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
 from tideate_core.gates import DocumentationResult, has_entry
@@ -25,9 +28,8 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.agents.asking import Asking
-    from tideate_core.agents.brief import TaskBrief
     from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
     from tideate_core.gates import ExecutionPlan
     from tideate_core.util.markdown import ListItem
     from tideate_core.workflows import StepContext
@@ -42,10 +44,8 @@ LONGEST_CHANGELOG: Final = 3_000
 Section = Literal["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
 
 
-class DocumentationAnswer(BaseModel):
-    """What a documenter is asked for; bounded, so that a small model comes to an end."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class DocumentationAnswer(Answer):
+    """The documentation of a change, as a model answers it."""
 
     section: Section = "Changed"
     entry: str = Field(default="", max_length=500)
@@ -58,7 +58,7 @@ class DocumentationAnswer(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Documented:
-    """What the documentation wants written, and what is to be said of it."""
+    """The edits of a documentation, and its result for gate 4."""
 
     changes: list[FileChange]
     result: DocumentationResult
@@ -76,7 +76,7 @@ async def document_task(
     :param files: that the task wrote; documents among them are done.
     :raises StepFailed: the role's budget is used up.
     """
-    async with asking(step, role, brief) as stage:
+    async with open_stage(step, role, brief) as stage:
         records, problems = await read_records(step)
         named = real_names(step.workspace, named_files(plan))
         done = {*files, *records.paths}
@@ -99,7 +99,7 @@ def _clipped(step: StepContext, diff: str) -> str:
 class _Documentation:
     def __init__(
         self,
-        stage: Asking,
+        stage: Stage,
         plan: ExecutionPlan,
         records: Records,
         documents: Sequence[str],
@@ -153,16 +153,15 @@ class _Documentation:
             documents=self._documents,
             fence=fence_for(self._diff, beginning),
         )
-        attempts = self._stage.step.attempts
-        for attempt in range(1, attempts + 1):
-            answer = await self._stage.ask_for(DocumentationAnswer, prompt)
-            wrong = self._mistakes(answer)
-            if not wrong or attempt == attempts:
-                break
-            words = f"This cannot be used: {'; '.join(wrong)}. Give the corrected answer."
-            turn = Turn(prompt.user, answer.model_dump_json())
-            prompt = replace(prompt, history=(*prompt.history, turn), user=words)
-        self.errors += wrong
+        answer, mistakes = await ask_until_valid(
+            self._stage.ask,
+            DocumentationAnswer,
+            prompt,
+            self._mistakes,
+            attempts=self._stage.step.attempts,
+            correction="This cannot be used: {mistakes}. Give the corrected answer.",
+        )
+        self.errors += mistakes
         return answer
 
     def _mistakes(self, answer: DocumentationAnswer) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.agents.changelog_entry import add_entry, tick_items
+from tideate_core.agents.records import add_entry, tick_items
 from tideate_core.gates import DocumentValidator
 from tideate_core.gates.changelog import SECTIONS
 
