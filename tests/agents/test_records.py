@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideate_core.agents.records import add_entry, tick_items
-from tideate_core.gates import DocumentValidator
-from tideate_core.gates.changelog import SECTIONS
+from tideate_core.gates import SECTIONS, DocumentValidator
 
 HEAD = "# Changelog\n\n"
 RELEASE = "## [1.0.0] - 2024-01-01\n\n### Added\n\n- Old."

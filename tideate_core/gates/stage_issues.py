@@ -1,12 +1,12 @@
-"""What gates 1 to 4 look at, each as a function that returns what is wrong."""
+"""Issues of a plan, its audit, its execution and its documentation: the rules of gates 1 to 4."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot
-from tideate_core.gates.inputs import Approval
 from tideate_core.gates.results import GateIssue
+from tideate_core.gates.stage_results import Approval
 from tideate_core.gates.syntax import new_errors
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.gates.documents import DocumentValidator, ValidationResult
-    from tideate_core.gates.inputs import (
+    from tideate_core.gates.stage_results import (
         AuditReport,
         DocumentationResult,
         ExecutionPlan,
@@ -37,7 +37,7 @@ SHORTEST_OBJECTIVE = 10
 """Characters."""
 
 CHANGELOGS = ("CHANGELOG.md", "CHANGES.md", "HISTORY.md", "docs/CHANGELOG.md")
-"""Where a project's changelog is, by habit."""
+"""Usual places of a project's changelog."""
 
 
 def plan_issues(plan: ExecutionPlan, resolve: Callable[[str], Path] | None) -> list[GateIssue]:
@@ -56,7 +56,7 @@ def plan_issues(plan: ExecutionPlan, resolve: Callable[[str], Path] | None) -> l
         missing = [name for name in ("type", "description") if not getattr(step, name).strip()]
         issues += [GateIssue(what=f"it has no {name}", where=f"step {number}") for name in missing]
     if not plan.rollback_strategy.strip():
-        what = "there is none; say how the change is taken back"
+        what = "there is none; say how the change is rolled back"
         issues.append(GateIssue(what=what, where="rollback strategy"))
     named = [*plan.files, *(file for step in plan.steps for file in step.files)]
     return issues + _forbidden(dict.fromkeys(named), resolve)

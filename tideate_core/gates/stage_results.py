@@ -1,4 +1,4 @@
-"""What the gates are given: the results of a task's stages, as the agents fill them in.
+"""Results of a task's stages, as the roles fill them in and the gates take them.
 
 The fields are lenient where a gate is strict: a gate tells everything that is missing at once, a schema
 would stop at the first.
@@ -31,13 +31,13 @@ class PlanStep(_Result):
     """One thing that is going to be done."""
 
     type: str = ""
-    """What kind of thing: `edit`, `create`, `test`, …"""
+    """`edit`, `create`, `test`, …"""
     description: str = ""
     files: list[str] = Field(default_factory=list)
 
 
 class ExecutionPlan(_Result):
-    """What the planner wants to be done. Gate 1 looks at it."""
+    """The planner's plan. Gate 1 looks at it."""
 
     objective: str = ""
     steps: list[PlanStep] = Field(default_factory=list)
@@ -63,11 +63,11 @@ class AuditIssue(_Result):
     step: int | None = Field(default=None, ge=1)
     """Of the plan, 1-based; None: the plan as a whole."""
     fix: str = ""
-    """What would settle it."""
+    """A remedy."""
 
 
 class Approval(StrEnum):
-    """What the auditor says of a plan."""
+    """The auditor's verdict on a plan."""
 
     APPROVED = "approved"
     CONDITIONAL = "conditional"
@@ -97,7 +97,7 @@ class AuditReport(_Result):
 
 
 class TaskResult(_Result):
-    """What was executed; paths relative to the root. Gate 3 looks at it."""
+    """Files of an execution, relative to the root. Gate 3 looks at it."""
 
     files_created: list[str] = Field(default_factory=list)
     files_modified: list[str] = Field(default_factory=list)
@@ -106,7 +106,7 @@ class TaskResult(_Result):
 
 
 class DocumentationResult(_Result):
-    """What was documented; paths relative to the root. Gate 4 looks at it."""
+    """Documents of a task, relative to the root. Gate 4 looks at it."""
 
     success: bool
     changelog: str | None = None
