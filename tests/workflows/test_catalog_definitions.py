@@ -10,15 +10,15 @@ import pytest
 
 from tests.support.state import trust_all, trust_file
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidInput, UnknownWorkflow
-from tideate_core.workflows import Catalog, StepContext, WorkflowDefinition, WorkflowRegistry, catalog_files
-from tideate_core.workflows.definition_files import load_definition
+from tideate_core.workflows import Catalog, StepContext, WorkflowDefinition, WorkflowRegistry, loading
+from tideate_core.workflows.loading import load_definition
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workflows.checking import KnownNames
-    from tideate_core.workflows.definition_files import DefinitionFile
-    from tideate_core.workflows.registry import Source
+    from tideate_core.workflows.loading import DefinitionFile
+    from tideate_core.workflows.registration import Source
 
 PLAIN = "description: {}\nsteps:\n  - {{id: draft, task: Write.}}\n"
 TEXT = PLAIN.format("a file")
@@ -231,7 +231,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(path.name)
         return load_definition(path, known, root)
 
-    monkeypatch.setattr(catalog_files, "load_definition", counted)
+    monkeypatch.setattr(loading, "load_definition", counted)
     now = time.time_ns()
     monkeypatch.setattr(time, "time_ns", lambda: now + 10**12)  # all was written long ago
     return names

@@ -15,7 +15,7 @@ from tideate_core.workflows import (
     WorkflowStep,
     dependency_graph,
 )
-from tideate_core.workflows.definitions import ForEach, InputDefinition, InputType, NestedWorkflow
+from tideate_core.workflows.parts import ForEach, InputDefinition, InputType, NestedWorkflow
 
 
 async def nothing(_step: StepContext) -> None:

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows.definitions import WorkflowStep
-from tideate_core.workflows.graph import cycles, dependency_graph, shown_cycle
+from tideate_core.workflows.graph import cycles, dependency_graph, format_cycle
+from tideate_core.workflows.parts import WorkflowStep
 
 
 def test_edges_lead_from_a_dependency_to_its_dependent() -> None:
@@ -30,7 +30,7 @@ def test_all_circles_are_told_in_a_line_each() -> None:
 
 def test_steps_that_only_wait_for_a_circle_are_not_part_of_it() -> None:
     found = cycles({"behind": ["a"], "a": ["b"], "b": ["behind2", "a"], "behind2": ["b"]})
-    assert [shown_cycle(one) for one in found] == ["b → behind2 → b"]
+    assert [format_cycle(one) for one in found] == ["b → behind2 → b"]
 
 
 def test_a_long_circle_is_found_in_linear_time() -> None:

@@ -12,8 +12,7 @@ from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidWorkflow
 from tideate_core.machines.language import Obfuscator, parse
 from tideate_core.workflows import Catalog, MachineWorkflow, WorkflowRegistry, load_machine
 from tideate_core.workflows.discovery import find_files
-from tideate_core.workflows.machine_files import BUILTIN_MACHINES, is_machine_path
-from tideate_core.workflows.machine_text import read_machine_text
+from tideate_core.workflows.workflow_files import BUILTIN_MACHINES, is_machine_path, read_machine_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tideate_core.errors import InvalidDefinitionFile
-from tideate_core.workflows.parsing import LARGEST_FILE, FileFormat, ParsedWorkflow, WorkflowParser, format_of
-from tideate_core.workflows.positions import LineTable
+from tideate_core.workflows.mistakes import LineTable
+from tideate_core.workflows.parsing import FileFormat, ParsedWorkflow, WorkflowParser, format_of
+from tideate_core.workflows.workflow_files import LARGEST_FILE
 
 GOOD = """\
 name: Code review

@@ -19,7 +19,7 @@ from tideate_core.machines.language import (
     parse,
 )
 from tideate_core.workflows import load_machine
-from tideate_core.workflows.machine_files import BUILTIN_MACHINES
+from tideate_core.workflows.workflow_files import BUILTIN_MACHINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

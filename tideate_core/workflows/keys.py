@@ -1,4 +1,4 @@
-"""The key that makes a project's obfuscated names: without it no token leads back to a name."""
+"""Key of a project's obfuscated state names: made at the first use, read only if nobody else can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of time that stand still while a person is asked: how long they take is theirs."""
+"""Time limits that stop while a person is asked."""
 
 from __future__ import annotations
 

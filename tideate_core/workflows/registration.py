@@ -1,4 +1,4 @@
-"""Trust in definitions: which may run unasked.
+"""A workflow that can be run with the handlers of its steps, and the trust that it needs.
 
 A project's definition that can only prompt a model needs no trust, as a machine's file needs none: its steps
 are agents, machines, and workflows that can do no more. Steps that run registered code or a server's tool
@@ -10,23 +10,72 @@ it is kept in the person's own state, and it was allowed to begin.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tideate_core.errors import InvalidDefinition, WorkflowError
-from tideate_core.project import Trust, config_dir, find_root, inside, name_in_project
-from tideate_core.workflows.definitions import WorkflowDefinition
-from tideate_core.workflows.machine_files import shown_path
+from tideate_core.errors import InvalidDefinition, InvalidInput, WorkflowError
+from tideate_core.project import (
+    Trust,
+    config_dir,
+    find_root,
+    inside,
+    make_project_state,
+    name_in_project,
+)
+from tideate_core.workflows.definitions import MachineWorkflow, WorkflowDefinition
+from tideate_core.workflows.workflow_files import shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from tideate_core.workflows.definitions import WorkflowStep
-    from tideate_core.workflows.registry import Registration
+    from tideate_core.workflows.handler import StepHandler
+    from tideate_core.workflows.parts import WorkflowStep
 
-__all__ = ["check_kept", "check_trust"]
+__all__ = ["Registration", "Source", "check_kept", "check_trust"]
 
+Source = Literal["builtin", "package", "editor", "user", "project", "file"]
+"""`user` and `project`: a file of theirs; `file`: one that was named by its path."""
 _Seen: TypeAlias = "set[tuple[str, Path | None]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A definition, its handlers, and where it came from.
+
+    :param handlers: by the names that steps have for them: the step's id, or its `handler`.
+    """
+
+    definition: WorkflowDefinition | MachineWorkflow
+    handlers: Mapping[str, StepHandler]
+    source: Source
+    path: Path | None = None
+    """The file that it was read from."""
+    text: str | None = None
+    """All of that file, of a definition in YAML or JSON."""
+
+    @property
+    def kind(self) -> Literal["graph", "machine"]:
+        return "machine" if isinstance(self.definition, MachineWorkflow) else "graph"
+
+    def obfuscated(self, root: Path | None) -> Registration:
+        """Return the same with tokens for the names of its states.
+
+        :param root: the project whose key makes the tokens; None is the person's.
+        :raises InvalidInput: it is a graph.
+        :raises ConfigError: the key cannot be used.
+        """
+        # here, because few runs need it
+        from tideate_core.machines.language import Obfuscator
+        from tideate_core.workflows.keys import workflow_key
+
+        definition = self.definition
+        if not isinstance(definition, MachineWorkflow):
+            raise InvalidInput(
+                f"workflow {definition.name!r} has steps and no states; only states can be obfuscated"
+            )
+        obfuscator = Obfuscator(workflow_key(make_project_state(root)), definition.machine)
+        return Registration(definition.obfuscated(obfuscator), self.handlers, self.source, self.path)
 
 
 def check_trust(known: Registration, find: Callable[[str], Registration]) -> None:

@@ -1,16 +1,15 @@
-"""Files with workflows as the catalog has them: parsed when they changed, with what is wrong with them."""
+"""Load workflows from files, parsed again only when they changed."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidWorkflowFile
-from tideate_core.workflows.definition_files import DefinitionFile, load_definition
-from tideate_core.workflows.machine_files import load_machine
-from tideate_core.workflows.machine_workflow import MachineWorkflow
-from tideate_core.workflows.registry import Registration
+from tideate_core.workflows.definitions import MachineWorkflow
+from tideate_core.workflows.registration import Registration
+from tideate_core.workflows.workflow_files import check_stem, load_machine, read_machine_text, shown_path
 
 if TYPE_CHECKING:
     import os
@@ -18,11 +17,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.workflows.checking import KnownNames
-    from tideate_core.workflows.definitions import Needs
+    from tideate_core.workflows.definitions import Needs, WorkflowDefinition
     from tideate_core.workflows.discovery import WorkflowFile
-    from tideate_core.workflows.registry import Source, WorkflowRegistry
+    from tideate_core.workflows.parsing import ParsedWorkflow
+    from tideate_core.workflows.registration import Source
+    from tideate_core.workflows.registry import WorkflowRegistry
 
-__all__ = ["Content", "FileCache", "load", "registration"]
+__all__ = [
+    "Content",
+    "DefinitionFile",
+    "FileCache",
+    "load",
+    "load_definition",
+    "parse_definition",
+    "registration_of",
+]
 
 BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
 """States of built-in machines, and of files that take their place, before which the person is asked."""
@@ -30,7 +39,16 @@ BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
 SETTLED: Final = 1_000_000_000
 """Nanoseconds within which a file may change twice and keep its times."""
 
-Content = MachineWorkflow | DefinitionFile
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFile:
+    """A definition, and all of its file's text."""
+
+    definition: WorkflowDefinition
+    text: str
+
+
+Content: TypeAlias = MachineWorkflow | DefinitionFile
 
 
 class FileCache:
@@ -79,7 +97,7 @@ def load(file: WorkflowFile, known: KnownNames | None) -> Content:
     return load_definition(file.path, known, file.root)
 
 
-def registration(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:
+def registration_of(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:
     """Return a file's workflow as a run takes it.
 
     :param registry: has the handlers that its steps may name.
@@ -102,7 +120,7 @@ def _settled(status: os.stat_result) -> bool:
 
 
 def _first_mistake(path: Path, error: InvalidDefinitionFile) -> str:
-    from tideate_core.workflows.positions import FileMistake
+    from tideate_core.workflows.mistakes import FileMistake
 
     first, *others = [
         one for one in error.mistakes if isinstance(one, FileMistake) and one.severity == "error"
@@ -124,3 +142,30 @@ def _first_diagnostic(path: Path, error: InvalidWorkflowFile) -> str:
 
 def _more(count: int) -> str:
     return f" (and {count} more)" if count else ""
+
+
+def load_definition(path: Path, known: KnownNames, root: Path | None = None) -> DefinitionFile:
+    """Read a definition; it is called by the file's stem.
+
+    :param root: of the project that it came with.
+    :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
+    :raises InvalidDefinitionFile: the text has mistakes; all of them are told.
+    """
+    check_stem(path)
+    try:
+        text = read_machine_text(path, root)
+    except InvalidDefinition as error:
+        raise InvalidDefinition(f"{shown_path(path)} {error}") from error
+    return DefinitionFile(parse_definition(path, text, known).require(), text)
+
+
+def parse_definition(path: Path, text: str, known: KnownNames, label: str | None = None) -> ParsedWorkflow:
+    """Parse a definition's text.
+
+    :param label: how messages name the file; by default its path.
+    """
+    # here, because most runs need no parser
+    from tideate_core.workflows.parsing import WorkflowParser, format_of
+
+    kind = format_of(path.name) or "yaml"
+    return WorkflowParser(known).parse(text, format=kind, name=path.stem, path=label or shown_path(path))

@@ -1,4 +1,4 @@
-"""Positions in the text of a definition, and mistakes at them."""
+"""Mistakes in a definition's text: their positions, words and hints."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from pydantic.alias_generators import to_snake
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 __all__ = [
     "FileMistake",
     "Finding",
     "LineTable",
-    "Located",
     "Loc",
+    "Located",
+    "Nearest",
     "Problem",
     "Severity",
     "canonical",
@@ -32,6 +33,9 @@ Loc = tuple[str | int, ...]
 LONGEST_MESSAGE = 600
 """Characters of one mistake's words."""
 SPELLINGS = {"agent_id": "agent", "agentId": "agent"}
+MOST_COMPARED: Final = 20_000
+"""Pairs of names that are compared for one file."""
+LONGEST_NAME: Final = 100
 
 
 class FileMistake(NamedTuple):
@@ -43,9 +47,9 @@ class FileMistake(NamedTuple):
     end_column: int
     severity: Severity
     message: str
-    """What is wrong, without the place."""
+    """Without the place."""
     hint: str = ""
-    """What to do about it."""
+    """A remedy."""
 
     def describe(self, file: str) -> str:
         """Return `file:line:column: message; hint`."""
@@ -165,3 +169,20 @@ def span_of(root: Located, loc: Sequence[str | int], *, on_key: bool = False) ->
         span = here.keys[key] if on_key and key is not None else (inner.start, inner.end)
         here = inner
     return span
+
+
+class Nearest:
+    """Hints with the nearest known name for the mistakes of one file; bounded, as comparing takes long."""
+
+    def __init__(self) -> None:
+        self._left = MOST_COMPARED
+
+    def hint(self, name: str, known: Collection[str]) -> str:
+        """Return `did you mean 'x'?`, or an empty string."""
+        self._left -= len(known)
+        if self._left < 0 or len(name) > LONGEST_NAME:
+            return ""
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, [one for one in known if len(one) <= LONGEST_NAME], n=1, cutoff=0.5)
+        return f"did you mean {near[0]!r}?" if near else ""

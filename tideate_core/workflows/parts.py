@@ -1,7 +1,8 @@
-"""One step of a graph: what it does, when it may start, and what may go wrong with it."""
+"""Parts of a definition: steps with what they run, and inputs with the values that fit them."""
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
 
@@ -22,31 +23,37 @@ __all__ = [
     "STEP_FIELDS",
     "STEP_KINDS",
     "VALUE_NAMES",
+    "WORDS",
+    "Flag",
     "ForEach",
+    "InputDefinition",
+    "InputName",
+    "InputType",
     "Name",
     "NestedWorkflow",
     "Part",
     "StepKind",
     "ToolCall",
     "WorkflowStep",
+    "kind_in_words",
     "kind_problems",
 ]
 
 LONGEST_NAME: Final = 100
 NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
 LONGEST_TEXT: Final = 10_000
-"""Characters of a task, a question or an expression (document 5)."""
+"""Characters of a task, a question or an expression."""
 LONGEST_WAIT: Final = 7 * 24 * 3_600_000
 """Milliseconds of the longest time that a definition may name: a week."""
 
 DEFAULT_AGENT: Final = "assistant"
 KNOWN_AGENTS: Final = frozenset({DEFAULT_AGENT})
-"""Whom a step's `agent` may name; `checking` tells of others, so that a stored run can always be read."""
+"""Agents that a step may name; `checking` tells of others, so that a stored run can always be read."""
 
 VALUE_NAMES: Final = ("context", "index", "inputs", "item", "prompt", "steps")
-"""What templates and expressions see."""
+"""Names that templates and expressions see."""
 STEP_FIELDS: Final = ("error", "result", "status")
-"""What they see of a step."""
+"""Fields of a step that they see."""
 
 StepKind = Literal["agent", "handler", "tool", "workflow", "machine"]
 STEP_KINDS: Final[tuple[StepKind, ...]] = ("agent", "handler", "tool", "workflow", "machine")
@@ -56,9 +63,21 @@ Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
 Milliseconds = Annotated[int, Field(strict=True, gt=0, le=LONGEST_WAIT)]
 Flag = Annotated[bool, Field(strict=True)]
 
+InputType = Literal["string", "integer", "number", "boolean", "array", "object"]
+InputName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[A-Za-z_]\w*$")]
+
+WORDS: Final[dict[InputType, str]] = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+
 
 class Part(BaseModel):
-    """What all parts of a definition share: keys in camelCase or snake_case, and no others."""
+    """Base of all parts of a definition: keys in camelCase or snake_case, and no others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
 
@@ -93,7 +112,7 @@ class ForEach(Part):
 
 
 class KindProblem(NamedTuple):
-    """What is wrong with the choice of what a step does; `key` is where."""
+    """A mistake in the choice of what a step does, at a key."""
 
     key: str
     message: str
@@ -130,7 +149,7 @@ def kind_problems(given: Collection[str]) -> list[KindProblem]:
 
 
 class WorkflowStep(Part):
-    """One step; the limits are those of document 5's schema.
+    """One step of a graph.
 
     It does exactly one thing: an `agent` gets a `task`, or a `handler`, a `tool`, a `workflow` or a `machine`
     runs. With a task alone the agent is the assistant; with none of them what runs is the handler that was
@@ -224,3 +243,61 @@ class WorkflowStep(Part):
 def _given(data: dict[str, Any]) -> set[str]:
     given = {key for key, value in data.items() if value is not None}
     return given | {"agent"} if given & {"agentId", "agent_id"} else given
+
+
+class InputDefinition(Part):
+    """One input; without a default it has to be given, unless `required` is false: then it is null."""
+
+    type: InputType = Field(default="string", description="What kind of value it is.")
+    description: str = Field(default="", max_length=1000, description="What it is for, in a line.")
+    default: Any = Field(default=None, description="Its value where none is given.")
+    required: Flag = Field(
+        default=True, description="Whether a run has to be given it; by default if it has no default."
+    )
+    enum: tuple[Any, ...] | None = Field(default=None, min_length=1, description="The values it may have.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _required_by_default(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "required" not in data:
+            return {**data, "required": data.get("default") is None}
+        return data
+
+    def problem_with(self, value: Any) -> str:
+        """Say why a value does not fit: `must be a whole number, not a text`; an empty string if it does."""
+        if not _fits(self.type, value):
+            return f"must be {WORDS[self.type]}, not {kind_in_words(value)}"
+        if self.enum is not None and not any(_same(value, known) for known in self.enum):
+            return f"must be one of {', '.join(map(repr, self.enum))}, not {value!r}"
+        return ""
+
+
+def kind_in_words(value: Any) -> str:
+    """Name the kind of a JSON value in words."""
+    if value is None:
+        return "nothing"
+    for kind in ("boolean", "string", "integer", "number", "array", "object"):
+        if _fits(kind, value):
+            return "true or false" if kind == "boolean" else WORDS[kind]
+    return f"a {type(value).__name__}"
+
+
+def _fits(kind: InputType, value: Any) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        case "array":
+            return isinstance(value, list | tuple)
+        case "object":
+            return isinstance(value, dict)
+
+
+def _same(one: Any, other: Any) -> bool:
+    # to Python, True is 1
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
