@@ -45,25 +45,6 @@ def test_two_thousand_steps_in_a_circle_are_named_quickly() -> None:
     assert mistake.startswith("steps wait for each other: s0 → s1 → s2")
 
 
-def test_a_template_may_use_any_step_that_surely_ended_before() -> None:
-    steps = [task("a"), task("b", "x", "a"), task("c", "{{ steps.a.result }} {{ steps.b.status }}", "b")]
-    assert told(*steps) == []
-
-
-def test_a_template_may_not_use_a_step_beside_it_or_behind_it() -> None:
-    assert told(task("a"), task("b", "{{ steps.a.result }}")) == [
-        "the template uses step 'a', which need not have ended before step 'b' starts;"
-        " add 'a' to the dependencies of 'b'"
-    ]
-    assert told(task("a", "{{ steps.b.result }}"), task("b", "x", "a")) == [
-        "the template uses step 'b', which need not have ended before step 'a' starts;"
-        " 'b' waits for 'a', so its result cannot be used here"
-    ]
-    assert told(task("a", "{{ steps.a.result }}")) == [
-        "the template uses the result of its own step; use a step that ended before"
-    ]
-
-
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
@@ -100,29 +81,6 @@ def test_each_mistake_of_a_step_is_told(step: Step, expected: str) -> None:
 def test_a_step_that_is_named_only_when_the_run_is_there_is_no_mistake() -> None:
     inputs = {"which": {"type": "string"}}
     assert told(task("a"), task("b", "{{ steps[inputs.which].result }}", "a"), inputs=inputs) == []
-
-
-def test_a_text_that_several_steps_share_is_told_at_each() -> None:
-    shared = "{{ promt }}"
-    unknown = "'promt' is not known here; did you mean 'prompt'?"
-    assert told(task("a", shared), task("b", shared)) == [unknown, unknown]
-
-
-def test_an_id_that_jinja_takes_for_a_subtraction_is_explained() -> None:
-    steps = [task("style-check"), task("b", "{{ steps.style-check.result }}", "style-check")]
-    assert told(*steps) == [
-        "the template uses step 'style', which is not a step of this workflow;"
-        " write `steps['style-check']`: an id with `-` or `.` stands in brackets"
-    ]
-
-
-def test_item_and_index_are_known_to_a_step_for_each_item() -> None:
-    assert told(task("a", "{{ item }} {{ index }}", for_each="['a']")) == []
-    assert told(task("a", "{{ item }}", for_each={"items": "['a']", "max_parallel": 2})) == []
-
-
-def test_texts_of_the_run_are_known_to_the_context() -> None:
-    assert told(task("a", "{{ context.text }} {{ context.selection }} {{ context.path }}")) == []
 
 
 def test_what_is_registered_is_checked_only_where_it_is_known() -> None:
