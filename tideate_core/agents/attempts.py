@@ -42,7 +42,7 @@ class Draft(Generic[T]):
 
     value: T
     notes: list[str] = field(default_factory=list)
-    """How places were found that the model did not give exactly."""
+    """On places that the model did not give exactly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Written:
     attempts: int
     replies: list[Reply]
     notes: list[str] = field(default_factory=list)
-    """How places were found that the model did not give exactly."""
+    """On places that the model did not give exactly."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Executed:
     changes: list[FileChange]
     result: TaskResult
     notes: list[str] = field(default_factory=list)
-    """How places were found that the model did not give exactly, and what was left out."""
+    """On places that the model did not give exactly, and on files that were left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["NO_CHANGE", "Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
 
 NO_CHANGE: Final = "NO CHANGE"
-"""What a model answers that finds nothing to change."""
+"""The answer of a model that finds nothing to change."""
 
 _WHOLE: Final = (
     "For each file that you change or create you write its path on a line of its own, below it a fenced code "

@@ -70,7 +70,7 @@ def text_budget(step: StepContext) -> int | None:
 
 
 def is_small(step: StepContext) -> bool:
-    """Whether the model is one of those that keep no form but a whole text; by what it can read."""
+    """Tell by its context whether a model is one of those that keep to no form but a whole text."""
     return step.demonstration or (step.context_tokens is not None and step.context_tokens <= SMALL)
 
 

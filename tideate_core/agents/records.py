@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Records", "add_entry", "is_document", "is_record", "read_records", "tick_items"]
 
 CHECKLISTS: Final = ("CHECKLIST.md", "TODO.md", "docs/CHECKLIST.md", "docs/TODO.md")
-"""Where a project's checklist is, by habit."""
+"""Usual places of a project's checklist."""
 _DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
 _REFERENCE: Final = re.compile(r"[ \t]{0,3}\[[^\]]{1,300}\]:")
 _BOX: Final = re.compile(r"\[ \]")

@@ -24,7 +24,7 @@ class StagedFiles:
         self._sources: dict[str, Source | None] = {}
         self._now: dict[str, str | None] = {}
         self._moved: dict[str, str] = {}
-        """Where a file came from, by its new path."""
+        """The old paths of moved files, by the new ones."""
         self._hidden: dict[str, str] = {}
         """Why a file can be neither shown nor edited."""
 

@@ -41,7 +41,7 @@ class Correction:
 
     @property
     def digest(self) -> str:
-        """What tells the edit from others and can be kept; empty if it changes nothing."""
+        """A short text that tells the edit from others; empty if it changes nothing."""
         content = self.edit.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(content, digest_size=16).hexdigest() if content else ""
 

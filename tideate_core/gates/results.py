@@ -27,7 +27,7 @@ __all__ = [
 
 
 class CheckStatus(StrEnum):
-    """How a check ended."""
+    """Outcome of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -50,7 +50,7 @@ class CheckResult(BaseModel):
     required: bool = True
     """False: the configuration says that the project has no such check."""
     reason: str = ""
-    """Where the command comes from, and what else a person should know; for what did not run, what to do."""
+    """The command's origin and notes for the person; a remedy, where it did not run."""
     command: list[str] = Field(default_factory=list)
     duration_ms: int = 0
     exit_code: int | None = None
@@ -161,7 +161,7 @@ class GateResult(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class GateStats:
-    """How often each gate passed and failed."""
+    """Counts of each gate's decisions."""
 
     gates: dict[int, GateCount] = field(default_factory=dict)
     """All five, those that never decided too."""

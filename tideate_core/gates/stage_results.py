@@ -47,7 +47,7 @@ class ExecutionPlan(_Result):
 
 
 class Severity(StrEnum):
-    """How bad an issue of an audit is."""
+    """Severity of an issue of an audit."""
 
     INFO = "info"
     WARNING = "warning"

@@ -56,7 +56,7 @@ class Catalog:
 
     @property
     def notices(self) -> list[str]:
-        """What a person should be told: packages and files whose workflows are left out, and why."""
+        """Packages and files whose workflows are left out, and why; for the person."""
         files = self._files()
         read = (self._parse(file, files) for file in files.used.values())
         return [
@@ -67,7 +67,7 @@ class Catalog:
         ]
 
     def notices_of(self, name: str) -> list[str]:
-        """What a person should be told who runs this workflow; no file is read for it."""
+        """Return the notices for a person who runs this workflow; no file is read for it."""
         files = self._files()
         problems = [file.problem for file in files.problems if file.is_directory or file.name == name]
         shadow = files.shadows.get(name)

@@ -70,7 +70,7 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
 
 
 class _Missing(StrictUndefined):
-    """What is not there, told with what is."""
+    """A missing value; its error names those that are there."""
 
     __slots__ = ()
 

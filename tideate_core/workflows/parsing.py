@@ -48,7 +48,7 @@ class ParsedWorkflow:
     definition: WorkflowDefinition | None
     mistakes: list[FileMistake]
     file: str
-    """How messages name it."""
+    """Its name in messages."""
 
     def require(self) -> WorkflowDefinition:
         """Return the definition.

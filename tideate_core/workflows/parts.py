@@ -231,7 +231,7 @@ class WorkflowStep(Part):
 
     @cached_property
     def kind(self) -> StepKind:
-        """What runs the step; `handler` where nothing is named."""
+        """The kind of what runs the step; `handler` where nothing is named."""
         return next((kind for kind in STEP_KINDS if getattr(self, kind) is not None), "handler")
 
     @property
