@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Workspace
 
 
-def told(result: GateResult) -> list[str]:
+def issues_of(result: GateResult) -> list[str]:
     return [str(issue) for issue in result.issues]
 
 
@@ -62,7 +62,7 @@ async def test_a_plan_that_lacks_something_is_told_what(
 ) -> None:
     result = await gates.enforce_gate1(PLAN.model_copy(update=change))
     assert not result.passed
-    [said] = told(result)
+    [said] = issues_of(result)
     assert issue in said
 
 
@@ -71,7 +71,7 @@ async def test_nothing_can_be_below_a_file(gates: GateEnforcer, workspace: Works
     (workspace.root / "taken.py").write_text("")
     (workspace.root / "free").mkdir()
     files = ["taken.py", "taken.py/deep/b.py", "free/deep/b.py"]
-    [said] = told(await gates.enforce_gate1(PLAN.model_copy(update={"files": files})))
+    [said] = issues_of(await gates.enforce_gate1(PLAN.model_copy(update={"files": files})))
     assert said == "files: 'taken.py/deep/b.py' cannot be: taken.py is a file"
 
 
@@ -86,7 +86,7 @@ async def test_after_so_many_rejections_no_plan_is_taken(
 ) -> None:
     result = await gates.enforce_gate1(PLAN, rejected_plans=rejected)
     assert result.passed is passed
-    assert passed or f"the audit has rejected {rejected} plans" in told(result)[0]
+    assert passed or f"the audit has rejected {rejected} plans" in issues_of(result)[0]
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ async def test_a_fix_that_cannot_be_made_is_told_and_counts_for_nothing(
     plan = PLAN.model_copy(update={"steps": [PlanStep(type="edit", description="x")]})
     alone = AuditReport(approval=Approval.CONDITIONAL, auto_fixable=True, fixes=[fix])
     result = await gates.enforce_gate2(alone, plan)
-    assert told(result) == [
+    assert issues_of(result) == [
         f"fix 1: it cannot be made: {said}",
         "audit: the audit says that the plan can be fixed, and gives no fix that can be made",
     ]
     assert not result.passed
     with_another = alone.model_copy(update={"fixes": [FIX, fix]})
     result = await gates.enforce_gate2(with_another, plan)
-    assert (result.passed, told(result)) == (True, [f"fix 2: it cannot be made: {said}"])
+    assert (result.passed, issues_of(result)) == (True, [f"fix 2: it cannot be made: {said}"])
 
 
 async def test_without_the_plan_a_fix_of_any_step_counts(gates: GateEnforcer) -> None:
@@ -151,7 +151,7 @@ async def test_the_audits_issues_are_told(gates: GateEnforcer) -> None:
         AuditIssue(description="no test"),
     ]
     result = await gates.enforce_gate2(AuditReport(approval=Approval.REJECTED, issues=issues))
-    assert told(result) == [
+    assert issues_of(result) == [
         "step 2: critical: deletes data (fix: ask first)",
         "plan: error: no test",
         "audit: the audit rejected the plan",
@@ -164,7 +164,7 @@ async def test_a_clean_execution_passes(
     (root / "new.py").write_text("a = 1\n")
     (root / "logo.png").write_bytes(b"\x89PNG\x00")
     result = TaskResult(files_created=["new.py", "logo.png"], files_deleted=["old.py"])
-    assert told(await gates.enforce_gate3(result, disk())) == []
+    assert issues_of(await gates.enforce_gate3(result, disk())) == []
 
 
 async def test_an_execution_that_is_not_as_it_says_fails(
@@ -179,7 +179,7 @@ async def test_an_execution_that_is_not_as_it_says_fails(
     )
     decided = await gates.enforce_gate3(result, disk())
     assert not decided.passed
-    assert told(decided) == [
+    assert issues_of(decided) == [
         "execution: the model gave up",
         "none.py: it was to be created and is not there",
         decided.issues[2].where + ": " + decided.issues[2].what,
@@ -250,7 +250,7 @@ async def test_documents_in_order_pass(
     docs = DocumentationResult(
         success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["Do it"]
     )
-    assert told(await gates.enforce_gate4(docs, disk())) == []
+    assert issues_of(await gates.enforce_gate4(docs, disk())) == []
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ async def test_documents_that_are_not_in_order_fail(
     docs = DocumentationResult(
         success=True, changelog="CHANGELOG.md", entry="a thing", checklist="todo.md", items=["do it"]
     ).model_copy(update=change)
-    assert told(await gates.enforce_gate4(docs, disk())) == ([issue] if issue else [])
+    assert issues_of(await gates.enforce_gate4(docs, disk())) == ([issue] if issue else [])
 
 
 async def test_a_project_without_a_changelog_needs_none(

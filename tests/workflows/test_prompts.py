@@ -75,18 +75,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def asked(project: Path, notices: list[str]) -> str:
+def rendered_question(project: Path, notices: list[str]) -> str:
     library = PromptLibrary([project.parent / "person"], project=project)
     return library.render("ask", notice=notices.append, prompt="why").user
 
 
 def test_a_projects_prompt_is_not_used_before_it_is_trusted(project: Path) -> None:
     notices: list[str] = []
-    assert asked(project, notices) == "why?"
+    assert rendered_question(project, notices) == "why?"
     (notice,) = notices
     assert "ask.md was not used: its content is not trusted" in notice
     trust_file(project / ".tideate" / "prompts" / "ask.md")
-    assert asked(project, notices) == "why!"
+    assert rendered_question(project, notices) == "why!"
     assert len(notices) == 1
 
 
@@ -98,7 +98,7 @@ def test_without_anybody_to_be_told_it_is_not_used_either(project: Path) -> None
 def test_a_changed_prompt_is_not_trusted_any_more(project: Path) -> None:
     trust_file(project / ".tideate" / "prompts" / "ask.md")
     write(project / ".tideate" / "prompts", "Changed.\n---\n{{ prompt }}#")
-    assert asked(project, []) == "why?"
+    assert rendered_question(project, []) == "why?"
 
 
 @pytest.mark.parametrize("link", ["file", "directory"])
@@ -112,7 +112,7 @@ def test_a_link_out_of_the_project_is_never_used(project: Path, link: str) -> No
         (own / "ask.md").symlink_to(outside / "ask.md")
     Trust(project).trust(".tideate/prompts/ask.md", (outside / "ask.md").read_bytes())
     notices: list[str] = []
-    assert asked(project, notices) == "why?"
+    assert rendered_question(project, notices) == "why?"
     assert "it is a link, or there is a link on the way to it" in notices[0]
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_file_is_passed_over(project: Path) -> None:
     prompt = project / ".tideate" / "prompts" / "ask.md"
     prompt.unlink()
     os.mkfifo(prompt)
-    assert asked(project, []) == "why?"
+    assert rendered_question(project, []) == "why?"
 
 
 def test_a_file_too_large_for_a_prompt_is_refused(tmp_path: Path) -> None:

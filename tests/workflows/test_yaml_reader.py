@@ -12,7 +12,7 @@ from tideate_core.workflows.parsing import FileFormat, WorkflowParser
 from tideate_core.workflows.yaml_reader import read_yaml
 
 
-def told(text: str, kind: FileFormat = "yaml") -> list[str]:
+def mistakes_in(text: str, kind: FileFormat = "yaml") -> list[str]:
     parsed = WorkflowParser().parse(text, format=kind, name="w", path="f")
     return [mistake.describe("f") for mistake in parsed.mistakes]
 
@@ -46,7 +46,7 @@ def told(text: str, kind: FileFormat = "yaml") -> list[str]:
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
-    assert told(text) == [f"f:{expected}"]
+    assert mistakes_in(text) == [f"f:{expected}"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_json_is_told_as_json(text: str, expected: str) -> None:
-    assert told(text, "json") == [f"f:{expected}"]
+    assert mistakes_in(text, "json") == [f"f:{expected}"]
 
 
 STEPS: dict[FileFormat, str] = {
@@ -120,7 +120,7 @@ STEPS: dict[FileFormat, str] = {
 )  # fmt: skip
 def test_what_a_run_could_not_keep_is_a_mistake(kind: FileFormat, text: str, expected: str) -> None:
     whole = STEPS["yaml"] + text if kind == "yaml" else "{" + STEPS["json"] + ",\n" + text + "}"
-    assert told(whole, kind) == [f"f:{expected}"]
+    assert mistakes_in(whole, kind) == [f"f:{expected}"]
 
 
 def value(text: str) -> Any:
@@ -148,12 +148,14 @@ def test_standard_tags_say_what_a_text_is() -> None:
 
 
 def test_an_alias_of_a_mapping_is_no_key() -> None:
-    assert told("a: &a {b: 1}\n*a : 2") == ["f:2:1: a list or mapping cannot be a key; a key is a text"]
+    assert mistakes_in("a: &a {b: 1}\n*a : 2") == [
+        "f:2:1: a list or mapping cannot be a key; a key is a text"
+    ]
 
 
 def test_reading_takes_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tideate_core.workflows.yaml_reader.MOST_SECONDS", -1.0)
-    assert told("a: 1") == ["f:1:1: reading this takes too long; make it smaller"]
+    assert mistakes_in("a: 1") == ["f:1:1: reading this takes too long; make it smaller"]
 
 
 def test_aliases_and_merged_mappings_are_filled_in() -> None:
@@ -168,7 +170,7 @@ def test_aliases_and_merged_mappings_are_filled_in() -> None:
 
 def test_a_mistake_in_what_was_merged_is_told_where_it_stands() -> None:
     text = "metadata:\n  usual: &usual\n    retries: 99\nsteps:\n  - {<<: *usual, id: a, task: x}\n"
-    assert told(text) == ["f:3:14: `retries` must be at most 10, not 99; write a smaller number"]
+    assert mistakes_in(text) == ["f:3:14: `retries` must be at most 10, not 99; write a smaller number"]
 
 
 def test_a_billion_laughs_are_refused_at_once() -> None:
@@ -176,7 +178,7 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
         f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 30)
     )
     started = time.process_time()
-    assert "there is too much in this file" in told(text)[0]
+    assert "there is too much in this file" in mistakes_in(text)[0]
     assert time.process_time() - started < 1.0
 
 
@@ -192,5 +194,5 @@ def test_a_billion_laughs_are_refused_at_once() -> None:
     ],
 )
 def test_what_is_nested_too_deeply_is_refused(kind: FileFormat, text: str) -> None:
-    (mistake,) = told(text, kind)
+    (mistake,) = mistakes_in(text, kind)
     assert "more than 60 levels deep" in mistake

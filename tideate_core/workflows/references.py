@@ -116,14 +116,14 @@ class _References:
         self._fields: set[tuple[str, str]] = set()
 
     def see(self, node: nodes.Getattr | nodes.Getitem) -> None:
-        name = _asked(node)
+        name = _constant_key(node)
         of = node.node
         if name is None:
             return
         if isinstance(of, nodes.Name) and of.name in self._named and of.name in self._free:
             self._named[of.name].add(name)
         elif isinstance(of, nodes.Getattr | nodes.Getitem) and isinstance(of.node, nodes.Name):
-            step = _asked(of)
+            step = _constant_key(of)
             if of.node.name == "steps" and "steps" in self._free and step is not None:
                 self._fields.add((step, name))
 
@@ -145,7 +145,7 @@ class _References:
         )
 
 
-def _asked(node: nodes.Getattr | nodes.Getitem) -> str | None:
+def _constant_key(node: nodes.Getattr | nodes.Getitem) -> str | None:
     """Return the key of `.key` and of `["key"]`, None of one that is known only when it runs."""
     if isinstance(node, nodes.Getattr):
         return node.attr

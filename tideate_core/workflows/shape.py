@@ -84,7 +84,7 @@ def validate_definition(
         return WorkflowDefinition.model_validate(values), []
     except ValidationError as error:
         errors = [one for one in error.errors(include_url=False) if not _told_elsewhere(one)]
-        return None, [finding for one in errors for finding in _told(one, nearest)]
+        return None, [finding for one in errors for finding in _findings_of(one, nearest)]
 
 
 def _told_elsewhere(error: ErrorDetails) -> bool:
@@ -117,7 +117,7 @@ def _spelled(value: Any, path: tuple[str, ...], loc: Loc, found: list[Finding]) 
     return plain
 
 
-def _told(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
+def _findings_of(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
     loc, kind, value = error["loc"], error["type"], error["input"]
     context = error.get("ctx", {})
     what = _what(loc)
