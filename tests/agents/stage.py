@@ -6,8 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.adapters import Prompt, Reply, Usage
-from tideate_core.agents.brief import TaskBrief
 from tideate_core.agents.roles import Roles
+from tideate_core.agents.stage import TaskBrief
 from tideate_core.workflows import Decision, PromptLibrary, RunContext
 from tideate_core.workspace import BufferText, Workspace
 

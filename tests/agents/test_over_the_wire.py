@@ -13,9 +13,9 @@ from tests.support.model_server import ModelServer
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.sources import ServerSource
 from tideate_core.agents import apply_fixes, audit_plan, document_task, execute_plan, plan_task
-from tideate_core.agents.auditing import AuditAnswer
-from tideate_core.agents.documenting import DocumentationAnswer
-from tideate_core.agents.planning import PlanAnswer
+from tideate_core.agents.auditor import AuditAnswer
+from tideate_core.agents.documenter import DocumentationAnswer
+from tideate_core.agents.planner import PlanAnswer
 from tideate_core.config import AdapterConfig
 from tideate_core.errors import StepFailed
 

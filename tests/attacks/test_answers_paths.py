@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.agents.planner import parse_plan
+from tideate_core.agents.file_plan import parse_plan
 from tideate_core.edits.resolve import resolve_files
 from tideate_core.errors import InvalidInput, TideateError, UnusableAnswer, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace

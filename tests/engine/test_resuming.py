@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tideate_core.workflows.registry import Source
+    from tideate_core.workflows.registration import Source
 
 STEPS = ("a", "b", "c", "d")
 GRAPH = Graph(STEPS, (("a", "b"), ("b", "c"), ("c", "d")), tuple((step,) for step in STEPS))

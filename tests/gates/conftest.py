@@ -2,19 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.gates import DiskView
-from tideate_core.toolchain.selection import ProjectTrust
-from tideate_core.workspace import Workspace
+from tests.support.gates import Verifier, report
+from tideate_core.errors import NotText, WorkspaceError
+from tideate_core.gates import DocumentValidator, GateEnforcer
+from tideate_core.toolchain import ProjectTrust
+from tideate_core.workspace import Document, Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tideate_core.gates import FilesView
+
+
+class DiskView:
+    """The files that a task wrote.
+
+    :param before: the bytes that files had before the task; a file that is not named had none.
+    """
+
+    def __init__(self, workspace: Workspace, before: Mapping[str, bytes]) -> None:
+        self._workspace = workspace
+        self._before = before
+
+    async def exists(self, path: str) -> bool:
+        """Tell whether there is a file now."""
+        return await asyncio.to_thread(self._workspace.resolve(path).is_file)
+
+    async def text(self, path: str) -> str | None:
+        """Return a file's text now, None if there is none or it is no text."""
+        self._workspace.resolve(path)
+        try:
+            return (await self._workspace.read(path)).text
+        except WorkspaceError:
+            return None
+
+    async def text_before(self, path: str) -> str | None:
+        """Return a file's text before the task, None if there was none or it was no text."""
+        name = self._workspace.resolve(path).relative_to(self._workspace.root or "/").as_posix()
+        data = self._before.get(path, self._before.get(name))
+        try:
+            return None if data is None else Document.decode(data, path).text
+        except NotText:
+            return None
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +72,11 @@ def root(tmp_path: Path) -> Path:
 def workspace(root: Path, tmp_path: Path) -> Workspace:
     (tmp_path / "private").mkdir()
     return Workspace(root, private=tmp_path / "private")
+
+
+@pytest.fixture
+def gates(workspace: Workspace) -> GateEnforcer:
+    return GateEnforcer(DocumentValidator(), Verifier(report()), resolve=workspace.resolve)
 
 
 @pytest.fixture

@@ -144,3 +144,23 @@ async def test_a_corrector_that_raises_is_the_callers_matter() -> None:
 
     with pytest.raises(KeyError, match="model"):
         await SelfCorrectionLoop(Verifier(errors("a"))).verify_and_correct(broken)
+
+
+async def test_a_loop_made_anew_between_two_turns_ends_as_one_that_was_not() -> None:
+    corrected: list[VerificationReport] = []
+    edits: list[str] = []
+    ends = []
+    for found, edit in ((errors("a"), "x"), (errors("b"), "y"), (errors("c"), "x"), (errors("d"), "z")):
+        turn = await SelfCorrectionLoop(corrected=corrected, edits=edits).correct(found, Corrector(edit))
+        ends.append(turn.end)
+        if turn.correction is not None:
+            corrected.append(found)
+            edits.append(turn.correction.digest)
+    assert ends == [None, None, CorrectionEnd.SAME_EDIT, CorrectionEnd.EXHAUSTED]
+    same = await SelfCorrectionLoop(corrected=[errors("a")], edits=["x"]).correct(errors("a"), Corrector("y"))
+    assert (same.end, same.correction) == (CorrectionEnd.SAME_ERRORS, None)
+
+
+async def test_a_loop_without_a_verifier_cannot_verify() -> None:
+    with pytest.raises(TypeError, match="no verifier"):
+        await SelfCorrectionLoop().verify_and_correct(Corrector())

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideate_core.gates import SyntaxProblem, new_errors
-from tideate_core.gates.syntax import _GRAMMARS, _STRICT, _tree_problems
-from tideate_core.workspace.languages import language_of
+from tideate_core.gates.syntax import _GRAMMARS, _MOST_KEPT, _STRICT, _errors, _tree_problems
+from tideate_core.workspace import language_of
 
 GOOD_AND_BAD = {
     "python": (
@@ -192,3 +192,23 @@ def test_parsers_are_loaded_when_they_are_needed() -> None:
 
 def test_the_language_table_is_at_hand() -> None:
     assert language_of("a.rs") == "rust"
+
+
+def test_a_text_that_is_checked_again_is_not_parsed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+
+    def parse(text: str) -> list[SyntaxProblem]:
+        parsed.append(text)
+        return [SyntaxProblem(1, 1, "no", text)] if "(" in text else []
+
+    monkeypatch.setitem(_STRICT, "python", parse)
+    before, after = "before = 'checked three times'", "after = 'checked three times' ("
+    found = [new_errors(name, before, after) for name in ("python", "a.py", "python")]
+    assert found == [[SyntaxProblem(1, 1, "no", after)]] * 3
+    assert parsed == [after, before]
+
+
+def test_only_so_many_texts_are_kept() -> None:
+    for number in range(_MOST_KEPT + 5):
+        new_errors("json", "", f"{{{number}")
+    assert len(_errors._known) <= _MOST_KEPT

@@ -20,12 +20,12 @@ from tideate_core.workflows import (
     load_machine,
     workflow_key,
 )
-from tideate_core.workflows.machine_files import BUILTIN_MACHINES
+from tideate_core.workflows.workflow_files import BUILTIN_MACHINES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.workflows.registry import Registration, Source
+    from tideate_core.workflows.registration import Registration, Source
 
 TEXT = "# {}\n* to draft: Write.\ndraft to polish\npolish to *\n"
 BROKEN = "* to draft\ndraft polish\ndraft to\npolish to *\n"
@@ -369,7 +369,7 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(path.name)
         return load_machine(path, root)
 
-    monkeypatch.setattr("tideate_core.workflows.catalog_files.load_machine", counted)
+    monkeypatch.setattr("tideate_core.workflows.loading.load_machine", counted)
     return names
 
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - messages stand as they are told
-"""Templates and expressions: what they see, what they give, and that neither can do harm."""
+"""Templates are filled in and expressions evaluated within their bounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.expressions import evaluate, render_task
-from tideate_core.workflows.references import _full_references, _plain_references, references
+from tideate_core.workflows.references import references
 
 VALUES: dict[str, Any] = {
     "inputs": {
@@ -131,43 +131,6 @@ def test_filling_in_does_not_look_at_results_that_are_not_named() -> None:
             return {"result": "ok"}
 
     assert render_task("{{ steps.a.result }}", {"steps": Untouched(a=1, b=2)}) == "ok"
-
-
-def test_references_are_what_a_template_names() -> None:
-    found = references(
-        "{{ steps.a.result }} {{ steps['b-c'].error }} {{ inputs['x'].y }} {{ context.s }} {{ foo }}"
-    )
-    assert found.steps == {"a", "b-c"}
-    assert found.fields == {("a", "result"), ("b-c", "error")}
-    assert [*found.inputs, *found.context, *found.names] == ["x", "s", "foo"]
-    assert found.used == {"steps", "inputs", "context"}
-
-
-def test_a_loops_own_names_are_no_references() -> None:
-    found = references("{% for steps in inputs.all %}{{ steps.a }}{{ loop.index }}{% endfor %}")
-    assert [*found.steps, *found.inputs, *found.names] == ["all"]
-
-
-def test_unknown_filters_and_tests_are_told_before_anything_runs() -> None:
-    with pytest.raises(InvalidDefinition, match="no filter 'joinn'; did you mean 'join'"):
-        references("inputs.x | joinn", expression=True)
-    with pytest.raises(InvalidDefinition, match="no test 'definde'; did you mean 'defined'"):
-        references("inputs.x is definde", expression=True)
-
-
-NAMES = st.sampled_from(
-    ["steps", "inputs", "context", "item", "foo", "a", "result", "true", "range", "not", "loop", "in"]
-)
-PATHS = st.lists(NAMES, min_size=1, max_size=4).map(".".join)
-PIECES = st.builds("{{{{{}{}{}}}}}".format, st.sampled_from(["", " ", "\t"]), PATHS, st.sampled_from(["", " "])) | st.sampled_from(["text", " ", "\n", "{", "}", "{#", "{{", "#}", "-"])  # fmt: skip
-
-
-@settings(deadline=None)
-@given(st.lists(PIECES, max_size=5).map("".join))
-def test_the_quick_reading_of_a_template_finds_what_jinja_finds(template: str) -> None:
-    quick = _plain_references(template)
-    if quick is not None:
-        assert quick == _full_references(template, expression=False)
 
 
 @settings(deadline=None)

@@ -1,14 +1,16 @@
-"""The order of a workflow's steps, and the circles that have none."""
+"""The order of a workflow's steps, the cycles that have none, and their diagrams."""
 
 from __future__ import annotations
 
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows.definitions import WorkflowStep
-from tideate_core.workflows.graph import cycles, dependency_graph, shown_cycle
+from tideate_core.workflows.graph import cycles, dependency_graph, format_cycle
+from tideate_core.workflows.parts import WorkflowStep
 
 
 def test_edges_lead_from_a_dependency_to_its_dependent() -> None:
@@ -30,7 +32,7 @@ def test_all_circles_are_told_in_a_line_each() -> None:
 
 def test_steps_that_only_wait_for_a_circle_are_not_part_of_it() -> None:
     found = cycles({"behind": ["a"], "a": ["b"], "b": ["behind2", "a"], "behind2": ["b"]})
-    assert [shown_cycle(one) for one in found] == ["b → behind2 → b"]
+    assert [format_cycle(one) for one in found] == ["b → behind2 → b"]
 
 
 def test_a_long_circle_is_found_in_linear_time() -> None:
@@ -39,3 +41,27 @@ def test_a_long_circle_is_found_in_linear_time() -> None:
     (cycle,) = cycles({str(i): [str((i + 1) % count)] for i in range(count)})
     assert time.process_time() - started < 2
     assert len(cycle) == count
+
+
+def step(name: str, *dependencies: str) -> WorkflowStep:
+    return WorkflowStep(id=name, dependencies=dependencies)
+
+
+def test_an_unknown_dependency_is_named_with_the_nearest_step() -> None:
+    with pytest.raises(InvalidDefinition, match=r"'merge' depends on 'styel'.*did you mean 'style'"):
+        dependency_graph([step("style"), step("merge", "styel")])
+
+
+def test_a_cycle_is_named_whole() -> None:
+    with pytest.raises(InvalidDefinition, match="a → c → b → a"):
+        dependency_graph([step("first"), step("a", "c"), step("b", "a"), step("c", "b", "first")])
+
+
+@given(st.lists(st.sets(st.integers(0, 30)), max_size=30))
+def test_every_step_comes_after_its_dependencies_and_as_early_as_it_can(wanted: list[set[int]]) -> None:
+    steps = [step(f"s{i}", *(f"s{d}" for d in sorted(deps) if d < i)) for i, deps in enumerate(wanted)]
+    graph = dependency_graph(steps)
+    batch_of = {name: index for index, batch in enumerate(graph.execution_order) for name in batch}
+    assert len(batch_of) == len(steps)
+    for one in steps:
+        assert batch_of[one.id] == max((batch_of[d] + 1 for d in one.dependencies), default=0)

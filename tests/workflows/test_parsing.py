@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from tideate_core.errors import InvalidDefinitionFile
-from tideate_core.workflows.parsing import LARGEST_FILE, FileFormat, ParsedWorkflow, WorkflowParser, format_of
-from tideate_core.workflows.positions import LineTable
+from tideate_core.workflows.mistakes import LineTable
+from tideate_core.workflows.parsing import FileFormat, ParsedWorkflow, WorkflowParser, format_of
+from tideate_core.workflows.workflow_files import LARGEST_FILE
 
 GOOD = """\
 name: Code review
@@ -34,12 +35,12 @@ def parse(text: str | bytes, kind: FileFormat = "yaml", name: str = "look_over")
     return WorkflowParser().parse(text, format=kind, name=name, path="f")
 
 
-def told(text: str | bytes, kind: FileFormat = "yaml") -> list[str]:
+def mistakes_in(text: str | bytes, kind: FileFormat = "yaml") -> list[str]:
     return [mistake.describe("f") for mistake in parse(text, kind).mistakes]
 
 
 def one(text: str | bytes, kind: FileFormat = "yaml") -> str:
-    mistakes = told(text, kind)
+    mistakes = mistakes_in(text, kind)
     assert len(mistakes) == 1, mistakes
     return mistakes[0]
 
@@ -83,7 +84,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
             handler: x
             tool: {server: s}
         """)
-    assert told(text) == [
+    assert mistakes_in(text) == [
         "f:1:1: unknown key 'nmae'; did you mean 'name'?",
         "f:2:14: `concurrency` must be at most 64, not 65; write a smaller number",
         "f:4:17: `type` must be one of string, integer, number, boolean, array, object, not 'arry'; "
@@ -127,7 +128,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_told_in_words(rest: str, expected: str) -> None:
-    assert told(step(rest)) == ([f"f:{expected}"] if expected else [])
+    assert mistakes_in(step(rest)) == ([f"f:{expected}"] if expected else [])
 
 
 def test_a_name_that_cannot_be_one_is_told() -> None:
@@ -160,10 +161,10 @@ def test_two_spellings_of_a_key_are_a_mistake() -> None:
 def test_how_a_workflow_is_called_is_not_the_files_to_say() -> None:
     parsed = parse("name: Any words at all!\nsteps: [{id: a, task: x}]")
     assert parsed.require().title == "Any words at all!"
-    assert told("title: x\nsteps: [{id: a, task: x}]") == [
+    assert mistakes_in("title: x\nsteps: [{id: a, task: x}]") == [
         "f:1:1: unknown key 'title'; the key is called `name`"
     ]
-    assert told("name: [x]\nsteps: [{id: a, task: x}]") == [
+    assert mistakes_in("name: [x]\nsteps: [{id: a, task: x}]") == [
         "f:1:7: `name` must be a text, not a list; put it in quotes"
     ]
 
@@ -183,11 +184,11 @@ def test_ends_of_mistakes_are_behind_what_is_wrong() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_end_as_editors_see_them(end: str) -> None:
-    assert told(step("agent: asistant").replace("\n", end))[0].startswith("f:4:12: no agent")
+    assert mistakes_in(step("agent: asistant").replace("\n", end))[0].startswith("f:4:12: no agent")
 
 
 def test_columns_count_characters() -> None:
-    assert told("# 😀é\nname: '😀é' \nsteps: [{id: a, task: '😀', foo: 1}]")[0].startswith(
+    assert mistakes_in("# 😀é\nname: '😀é' \nsteps: [{id: a, task: '😀', foo: 1}]")[0].startswith(
         "f:3:28: unknown key"
     )
 
@@ -195,7 +196,9 @@ def test_columns_count_characters() -> None:
 def test_a_byte_order_mark_is_left_out() -> None:
     for text in (b"\xef\xbb\xbf" + GOOD.encode(), "\ufeff" + GOOD):
         assert parse(text).mistakes == []
-    assert told(b"\xef\xbb\xbffoo: 1\nsteps: [{id: a, task: x}]")[0].startswith("f:1:1: unknown key 'foo'")
+    assert mistakes_in(b"\xef\xbb\xbffoo: 1\nsteps: [{id: a, task: x}]")[0].startswith(
+        "f:1:1: unknown key 'foo'"
+    )
 
 
 def test_bytes_that_are_no_utf8_are_told_with_their_place() -> None:
@@ -214,7 +217,7 @@ def test_require_tells_each_error_in_a_line_and_keeps_them_all() -> None:
     parsed = parse("foo: 1\nsteps: [{id: a, task: x, bar: 2}]")
     with pytest.raises(InvalidDefinitionFile) as caught:
         parsed.require()
-    assert str(caught.value).splitlines() == told("foo: 1\nsteps: [{id: a, task: x, bar: 2}]")
+    assert str(caught.value).splitlines() == mistakes_in("foo: 1\nsteps: [{id: a, task: x, bar: 2}]")
     assert caught.value.mistakes == tuple(parsed.mistakes)
 
 

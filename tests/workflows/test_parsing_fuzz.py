@@ -18,7 +18,7 @@ from tideate_core.workflows.parsing import FileFormat, WorkflowParser
 from tideate_core.workflows.yaml_reader import PARSER_SLIPS, read_yaml
 
 if TYPE_CHECKING:
-    from tideate_core.workflows.positions import Located
+    from tideate_core.workflows.mistakes import Located
 
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8"), max_size=12)  # fmt: skip

@@ -75,18 +75,18 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def asked(project: Path, notices: list[str]) -> str:
+def rendered_question(project: Path, notices: list[str]) -> str:
     library = PromptLibrary([project.parent / "person"], project=project)
     return library.render("ask", notice=notices.append, prompt="why").user
 
 
 def test_a_projects_prompt_is_not_used_before_it_is_trusted(project: Path) -> None:
     notices: list[str] = []
-    assert asked(project, notices) == "why?"
+    assert rendered_question(project, notices) == "why?"
     (notice,) = notices
     assert "ask.md was not used: its content is not trusted" in notice
     trust_file(project / ".tideate" / "prompts" / "ask.md")
-    assert asked(project, notices) == "why!"
+    assert rendered_question(project, notices) == "why!"
     assert len(notices) == 1
 
 
@@ -98,7 +98,7 @@ def test_without_anybody_to_be_told_it_is_not_used_either(project: Path) -> None
 def test_a_changed_prompt_is_not_trusted_any_more(project: Path) -> None:
     trust_file(project / ".tideate" / "prompts" / "ask.md")
     write(project / ".tideate" / "prompts", "Changed.\n---\n{{ prompt }}#")
-    assert asked(project, []) == "why?"
+    assert rendered_question(project, []) == "why?"
 
 
 @pytest.mark.parametrize("link", ["file", "directory"])
@@ -112,7 +112,7 @@ def test_a_link_out_of_the_project_is_never_used(project: Path, link: str) -> No
         (own / "ask.md").symlink_to(outside / "ask.md")
     Trust(project).trust(".tideate/prompts/ask.md", (outside / "ask.md").read_bytes())
     notices: list[str] = []
-    assert asked(project, notices) == "why?"
+    assert rendered_question(project, notices) == "why?"
     assert "it is a link, or there is a link on the way to it" in notices[0]
 
 
@@ -120,55 +120,7 @@ def test_what_is_no_file_is_passed_over(project: Path) -> None:
     prompt = project / ".tideate" / "prompts" / "ask.md"
     prompt.unlink()
     os.mkfifo(prompt)
-    assert asked(project, []) == "why?"
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{{ 'a' * 10**10 }}",
-        "{{ 9 ** 9 ** 9 }}",
-        "{{ '%10000000000d' % 1 }}",
-        "{{ '{:>10000000000}'.format(1) }}",
-        "{{ prompt|center(10000000000) }}",
-        "{{ prompt|indent(10000000000) }}",
-        "{{ range(1000000000)|list }}",
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "{% for a in range(99999) %}{{ text }}{% endfor %}",
-        "{% for a in range(99999) %}{% if text|upper %}{% endif %}{% endfor %}",
-        "{{ text|replace('a', text) }}",
-        "{{ text|list|join(text) }}",
-        "{% set a = text ~ text %}{% set b = a ~ a %}{% set c = b ~ b %}{{ c|length }}",
-        "{% set a = text + text %}{% set b = a + a %}{% set c = b + b %}{{ c|length }}",
-        "{% set a %}{{ text }}{{ text }}{% endset %}{{ a|length }}",
-        "{% set a = [1] %}{% set b = [a, a] %}{{ b }}",
-        "{% macro f() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
-        "{% for a in range(9) recursive %}{{ loop(range(9)) }}{% endfor %}",
-        "{% include 'other' %}",
-        "{{ 1 // 0 }}",
-    ],
-)
-@pytest.mark.timeout(20)
-def test_a_template_can_neither_stall_nor_fill_up_the_process(tmp_path: Path, template: str) -> None:
-    library = write(tmp_path, f"S\n---\n{template}")
-    with pytest.raises(ConfigError, match=r"ask\.md:"):
-        library.render("ask", prompt="why", text="a" * 700_000)
-
-
-def test_a_template_may_loop_filter_and_reckon(tmp_path: Path) -> None:
-    template = (
-        "{% for n in range(3) %}{{ n * 2 + 1 }},{% endfor %}"
-        "{{ prompt + '!' }}{{ ('a' ~ n|default('b')) ~ 3 }}{{ names|map('upper')|join('-') }}"
-        "{% if prompt in ('why', 'how') %} yes{% endif %}"
-    )
-    prompt = write(tmp_path, f"S\n---\n{template}").render("ask", prompt="why", names=["x", "y"])
-    assert prompt.user == "1,3,5,why!ab3X-Y yes"
-
-
-def test_a_large_text_fits_the_built_in_prompt() -> None:
-    text = "x" * 3_000_000
-    variables: dict[str, Any] = {"path": "", "language": "", "text": text, "fence": "```", "first": None}
-    assert text in PromptLibrary().render("summarize", prompt="", last=None, **variables).user
+    assert rendered_question(project, []) == "why?"
 
 
 def test_a_file_too_large_for_a_prompt_is_refused(tmp_path: Path) -> None:

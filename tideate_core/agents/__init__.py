@@ -1,4 +1,4 @@
-"""Roles: instructions, a form of answer, and what is done until the answer has it."""
+"""Roles of a task and the work loop: instructions, budgets, attempts at an edit or a typed answer."""
 
 from __future__ import annotations
 
@@ -8,43 +8,36 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.agents.attempts import Ask
-    from tideate_core.agents.auditing import apply_fixes, audit_plan
-    from tideate_core.agents.brief import TaskBrief
-    from tideate_core.agents.capacity import CHARACTERS_PER_TOKEN, clip, is_small, listed_files, text_budget
-    from tideate_core.agents.coder import (
-        EditFormat,
-        Written,
-        edit_format,
-        edit_range,
-        insert_text,
-        write_text,
+    from tideate_core.agents.auditor import apply_fixes, audit_plan
+    from tideate_core.agents.coder import edit_format, edit_range, insert_text, write_text
+    from tideate_core.agents.corrector import correct_task
+    from tideate_core.agents.documenter import document_task
+    from tideate_core.agents.executor import execute_plan, result_of
+    from tideate_core.agents.file_plan import Plan, PlannedFile, make_plan, parse_plan
+    from tideate_core.agents.model_input import (
+        CHARACTERS_PER_TOKEN,
+        clip,
+        is_small,
+        listed_files,
+        named_files,
+        text_budget,
+        why_hidden,
     )
-    from tideate_core.agents.consent import why_hidden
-    from tideate_core.agents.correcting import Corrected, correct_task
-    from tideate_core.agents.documenting import Documented, document_task
-    from tideate_core.agents.executing import Executed, execute_plan, result_of
     from tideate_core.agents.plan_document import parse_plan_document, plan_as_markdown
-    from tideate_core.agents.planner import Plan, PlannedFile, make_plan, parse_plan
-    from tideate_core.agents.planning import plan_task
-    from tideate_core.agents.role_file import LARGEST_ROLE, read_role
-    from tideate_core.agents.roles import BUILTIN_ROLES, Role, Roles
-    from tideate_core.agents.shown import named_files
+    from tideate_core.agents.planner import plan_task
+    from tideate_core.agents.roles import BUILTIN_ROLES, LARGEST_ROLE, Role, Roles, read_role
+    from tideate_core.agents.stage import TaskBrief
 
 __all__ = [
     "Ask",
     "BUILTIN_ROLES",
     "CHARACTERS_PER_TOKEN",
-    "Corrected",
-    "Documented",
-    "EditFormat",
-    "Executed",
     "LARGEST_ROLE",
     "Plan",
     "PlannedFile",
     "Role",
     "Roles",
     "TaskBrief",
-    "Written",
     "apply_fixes",
     "audit_plan",
     "clip",
@@ -74,60 +67,24 @@ if not TYPE_CHECKING:
         __name__,
         {
             "attempts": ("Ask",),
-            "auditing": (
-                "apply_fixes",
-                "audit_plan",
-            ),
-            "brief": ("TaskBrief",),
-            "capacity": (
+            "auditor": ("apply_fixes", "audit_plan"),
+            "coder": ("edit_format", "edit_range", "insert_text", "write_text"),
+            "corrector": ("correct_task",),
+            "documenter": ("document_task",),
+            "executor": ("execute_plan", "result_of"),
+            "file_plan": ("Plan", "PlannedFile", "make_plan", "parse_plan"),
+            "model_input": (
                 "CHARACTERS_PER_TOKEN",
                 "clip",
                 "is_small",
                 "listed_files",
+                "named_files",
                 "text_budget",
+                "why_hidden",
             ),
-            "coder": (
-                "EditFormat",
-                "Written",
-                "edit_format",
-                "edit_range",
-                "insert_text",
-                "write_text",
-            ),
-            "consent": ("why_hidden",),
-            "correcting": (
-                "Corrected",
-                "correct_task",
-            ),
-            "documenting": (
-                "Documented",
-                "document_task",
-            ),
-            "executing": (
-                "Executed",
-                "execute_plan",
-                "result_of",
-            ),
-            "plan_document": (
-                "parse_plan_document",
-                "plan_as_markdown",
-            ),
-            "planner": (
-                "Plan",
-                "PlannedFile",
-                "make_plan",
-                "parse_plan",
-            ),
-            "planning": ("plan_task",),
-            "role_file": (
-                "LARGEST_ROLE",
-                "read_role",
-            ),
-            "roles": (
-                "BUILTIN_ROLES",
-                "Role",
-                "Roles",
-            ),
-            "shown": ("named_files",),
+            "plan_document": ("parse_plan_document", "plan_as_markdown"),
+            "planner": ("plan_task",),
+            "roles": ("BUILTIN_ROLES", "LARGEST_ROLE", "Role", "Roles", "read_role"),
+            "stage": ("TaskBrief",),
         },
     )

@@ -1,4 +1,4 @@
-"""Asking until an answer can be used, or there is no use in asking again."""
+"""Attempts at an edit: ask, build, check; ask again with the reason until it can be used."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ P = TypeVar("P", bound=_Problem)
 
 @dataclass(frozen=True, slots=True)
 class Draft(Generic[T]):
-    """What was made of an answer."""
+    """The edit that an answer gave."""
 
     value: T
     notes: list[str] = field(default_factory=list)
-    """How places were found that the model did not give exactly."""
+    """On places that the model did not give exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempted(Generic[T, P]):
-    """What came of asking. `problems` are syntax errors that only a person may let pass."""
+    """The outcome of all attempts. `problems` are syntax errors that only a person may let pass."""
 
     value: T
     problems: list[P]

@@ -1,4 +1,4 @@
-"""The coder: asks a model for lines, and asks again until they can be used or there is no use."""
+"""The coder: ask for the new text of a range, a place or a file, until it can be used."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ LONGEST_CHEAP_FILE = 60
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of asking. `problems` are syntax errors that only a person may let pass."""
+    """A model's lines. `problems` are syntax errors that only a person may let pass."""
 
     lines: list[str]
     problems: list[SyntaxProblem]
     attempts: int
     replies: list[Reply]
     notes: list[str] = field(default_factory=list)
-    """How places were found that the model did not give exactly."""
+    """On places that the model did not give exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditFormat:
-    """How a model is to write the change of a whole file, and the words that tell it so."""
+    """The form of an answer that changes a whole file, and the instructions for it."""
 
     name: Literal["whole", "blocks"]
     instructions: str

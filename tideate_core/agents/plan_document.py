@@ -18,7 +18,7 @@
 
     ## Rollback strategy
 
-    How it is undone.
+    How it is rolled back.
 
 Lines that begin with `>` are remarks and not part of the plan. A line of a text that would be read as
 something else begins with a backslash, which is left out. What is not a simple name is in JSON's quotes.

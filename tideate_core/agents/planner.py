@@ -1,125 +1,85 @@
-"""The planner: which files a task has to touch, as a typed list that the project can bear."""
+"""The planner: ask for the plan of a task, from its brief and the project's files."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field
 
-from tideate_core.adapters import Turn
-from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
-from tideate_core.workspace import new_name_problem
+from tideate_core.agents.answers import Answer, tidy_path, tidy_text
+from tideate_core.agents.model_input import listed_files
+from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.stage import open_stage
+from tideate_core.edits import fence_for
+from tideate_core.gates import ExecutionPlan, PlanStep
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Sequence
 
-    from tideate_core.adapters import Prompt, Reply
-    from tideate_core.workspace import Workspace
+    from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import TaskBrief
+    from tideate_core.workflows import StepContext
 
-__all__ = ["Plan", "PlannedFile", "make_plan", "parse_plan"]
+__all__ = ["PlanAnswer", "StepAnswer", "plan_task"]
 
-
-class PlannedFile(BaseModel):
-    """One file of a plan; `path` and `move_to` are relative to the root."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    action: Literal["create", "modify", "delete", "move"]
-    path: str = Field(min_length=1, max_length=200)
-    why: str = Field(default="", max_length=300)
-    move_to: str | None = Field(default=None, max_length=200)
-
-    @field_validator("why")
-    @classmethod
-    def _tidy(cls, text: str) -> str:
-        return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-    @field_validator("path", "move_to")
-    @classmethod
-    def _one_line(cls, text: str | None) -> str | None:
-        if text is not None and not text.isprintable():
-            raise ValueError("must be one line without control characters")
-        return text
+PathText = Annotated[str, Field(max_length=260)]
 
 
-class Plan(BaseModel):
-    """What a model is asked for; bounded, so that a small one comes to an end."""
+class StepAnswer(Answer):
+    """One step, as a model answers it."""
 
-    files: list[PlannedFile] = Field(max_length=50)
+    type: str = Field(default="", max_length=40)
+    description: str = Field(default="", max_length=1000)
+    files: list[PathText] = Field(default_factory=list, max_length=20)
+
+    def as_step(self) -> PlanStep:
+        return PlanStep(
+            type=tidy_text(self.type),
+            description=tidy_text(self.description),
+            files=[tidy_path(file) for file in self.files if file.strip()],
+        )
 
 
-class _Ask(Protocol):
-    async def __call__(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply: ...
+class PlanAnswer(Answer):
+    """A plan, as a model answers it. Gate 1 is strict."""
+
+    objective: str = Field(default="", max_length=600)
+    steps: list[StepAnswer] = Field(default_factory=list, max_length=30)
+    files: list[PathText] = Field(default_factory=list, max_length=60)
+    rollback_strategy: str = Field(default="", max_length=600)
+
+    def as_plan(self) -> ExecutionPlan:
+        return ExecutionPlan(
+            objective=tidy_text(self.objective),
+            steps=[step.as_step() for step in self.steps],
+            files=[tidy_path(file) for file in self.files if file.strip()],
+            rollback_strategy=tidy_text(self.rollback_strategy),
+        )
 
 
-async def make_plan(ask: _Ask, prompt: Prompt, workspace: Workspace, *, attempts: int) -> list[PlannedFile]:
-    """Ask for a plan until it fits the project.
+async def plan_task(
+    step: StepContext,
+    role: Role,
+    brief: TaskBrief,
+    *,
+    earlier: ExecutionPlan | None = None,
+    issues: Sequence[str] = (),
+) -> ExecutionPlan:
+    """Ask for a plan; whether it is a good one is for gate 1 and the audit to say.
 
-    :param attempts: how often the model is asked before the step fails.
-    :raises StepFailed: no usable plan came; says what was wrong with the last one.
+    :param earlier: a plan of the same task that was not accepted.
+    :param issues: of the audit and the gate with that plan.
+    :raises StepFailed: the role's budget is used up.
     """
-    mistakes: list[str] = []
-    for _ in range(attempts):
-        reply = await ask(prompt, schema=Plan)
-        plan = reply.parsed
-        assert isinstance(plan, Plan)  # noqa: S101 the adapter validated it
-        mistakes = _mistakes(plan.files, workspace)
-        if not mistakes:
-            return plan.files
-        correction = "This plan cannot be carried out: " + "; ".join(mistakes) + ". Give the corrected plan."
-        turn = Turn(prompt.user, plan.model_dump_json())
-        prompt = replace(prompt, history=(*prompt.history, turn), user=correction)
-    raise StepFailed(f"no usable plan after {attempts} attempts: {'; '.join(mistakes)}")
-
-
-def parse_plan(value: Any, workspace: Workspace) -> list[PlannedFile]:
-    """Read a plan that a person may have edited.
-
-    :raises InvalidInput: what is wrong with it.
-    """
-    try:
-        files = Plan.model_validate(value).files
-    except ValidationError as error:
-        words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise InvalidInput(f"the plan cannot be read: {words}") from error
-    mistakes = _mistakes(files, workspace) if files else []
-    if mistakes:
-        raise InvalidInput(f"the plan cannot be carried out: {'; '.join(mistakes)}")
-    return files
-
-
-def _mistakes(files: list[PlannedFile], workspace: Workspace) -> list[str]:
-    if not files:
-        return ["it names no file"]
-    found = []
-    touched: set[Path] = set()
-    for file in files:
-        try:
-            paths = [workspace.resolve(path) for path in (file.path, file.move_to) if path]
-        except OutsideRoot as error:
-            found.append(str(error))
-            continue
-        new = file.path if file.action == "create" else file.move_to
-        if new and (wrong := new_name_problem(new)):
-            found.append(f"{new!r} is no name for a new file: {wrong}")
-        found += _mistakes_of(file, paths)
-        found += [f"{path.name} is named twice" for path in paths if path in touched]
-        touched.update(paths)
-    return found
-
-
-def _mistakes_of(file: PlannedFile, paths: list[Path]) -> list[str]:
-    exists = paths[0].is_file()
-    if file.action == "create":
-        return [f"{file.path} exists already: modify it, or name another file"] if paths[0].exists() else []
-    if not exists:
-        return [f"{file.path} does not exist, so it cannot be {_DONE[file.action]}"]
-    if file.action != "move":
-        return [f"{file.path}: only a move has a target"] if file.move_to else []
-    if not file.move_to:
-        return [f"{file.path}: a move needs a target (move_to)"]
-    return [f"{file.move_to} exists already"] if paths[1].exists() else []
-
-
-_DONE = {"modify": "modified", "delete": "deleted", "move": "moved"}
+    async with open_stage(step, role, brief) as stage:
+        files, more = await listed_files(step, brief.description)
+        before = plan_as_markdown(earlier).strip() if earlier is not None else ""
+        prompt = stage.render(
+            "task_plan",
+            files=files,
+            more=more,
+            earlier=before,
+            issues=[" ".join(issue.split()) for issue in issues],
+            fence=fence_for(before),
+        )
+        return (await stage.ask_for(PlanAnswer, prompt)).as_plan()

@@ -1,25 +1,31 @@
-"""What a project keeps of its changes: its changelog and its checklist."""
+"""Changelog and checklist of a project: find them, add an entry, tick items."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.shown import read_if_there
+from tideate_core.agents.model_input import read_if_there
 from tideate_core.errors import WorkspaceError
-from tideate_core.gates import CHANGELOGS
+from tideate_core.gates import CHANGELOGS, SECTIONS, is_unreleased
 from tideate_core.util.markdown import ListItem, read_markdown
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tideate_core.util.markdown import Heading, Markdown
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 
-__all__ = ["CHECKLISTS", "Records", "is_document", "is_record", "read_records"]
+__all__ = ["Records", "add_entry", "is_document", "is_record", "read_records", "tick_items"]
 
 CHECKLISTS: Final = ("CHECKLIST.md", "TODO.md", "docs/CHECKLIST.md", "docs/TODO.md")
-"""Where a project's checklist is, by habit."""
+"""Usual places of a project's checklist."""
 _DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
+_REFERENCE: Final = re.compile(r"[ \t]{0,3}\[[^\]]{1,300}\]:")
+_BOX: Final = re.compile(r"\[ \]")
 
 
 @dataclass(slots=True)
@@ -75,3 +81,83 @@ def _given_checklist(step: StepContext) -> str | None:
     """Return the checklist that the run was started with, as its input or option `checklist`."""
     given = step.inputs.get("checklist") or step.options.get("checklist")
     return given.removeprefix("./") if isinstance(given, str) and given.strip() else None
+
+
+def add_entry(text: str, section: str, entry: str) -> str:
+    """Return a changelog with an entry under Unreleased, which is made where it is missing.
+
+    Bullets and line ends are those that the changelog has.
+
+    :param section: one of `gates.changelog.SECTIONS`.
+    :param entry: one line, without a bullet.
+    """
+    # lines keep a `\\r` where a text mixes line ends
+    lines = text.split("\n")
+    end = "\r" if 2 * sum(line.endswith("\r") for line in lines) > len(lines) else ""
+    lines = [line.removesuffix("\r") for line in lines] if end else lines
+    return f"{end}\n".join(_with_entry(lines, section, entry))
+
+
+def _bullet(document: Markdown) -> str:
+    """Return the character that the changelog's items begin with."""
+    return next((item.bullet for item in document.items if item.bullet in "-*+"), "-")
+
+
+def _with_entry(lines: list[str], section: str, entry: str) -> list[str]:
+    if not any(line.strip() for line in lines):
+        lines = ["# Changelog"]
+    document = read_markdown("\n".join(lines))
+    item = f"{_bullet(document)} {entry}"
+    releases = [head for head in document.headings if head.level == 2]
+    unreleased = next((head for head in releases if is_unreleased(head.title)), None)
+    if unreleased is None:
+        block = ["## [Unreleased]", "", f"### {section}", "", item]
+        first = releases[0].start if releases else _end(lines, 0, len(lines))
+        return _put(lines, first, block)
+    last = _end(lines, unreleased.line, unreleased.end)
+    own = [head for head in document.headings if head.level == 3 and unreleased.line < head.line <= last]
+    return _in_release(lines, own, section, item, last)
+
+
+def _in_release(lines: list[str], own: list[Heading], section: str, item: str, last: int) -> list[str]:
+    """Put an item under its section of one release.
+
+    :param own: the release's sections.
+    :param last: the line after the release's last one that is not blank, 0-based.
+    """
+    for at, head in enumerate(own):
+        if head.title.casefold() == section.casefold():
+            stop = own[at + 1].start if at + 1 < len(own) else last
+            place = _end(lines, head.line, stop)
+            if place == head.line:  # nothing stands below it yet
+                return _put(lines, place, [item])
+            return [*lines[:place], item, *lines[place:]]
+    order = {name: number for number, name in enumerate(SECTIONS)}
+    later = (head.start for head in own if order.get(head.title, -1) > order[section])
+    return _put(lines, next(later, last), [f"### {section}", "", item])
+
+
+def _end(lines: list[str], start: int, stop: int) -> int:
+    """Return the line after the last one with words, link references at the end not counted."""
+    while stop > start and (not lines[stop - 1].strip() or _REFERENCE.match(lines[stop - 1])):
+        stop -= 1
+    return stop
+
+
+def _put(lines: list[str], at: int, block: list[str]) -> list[str]:
+    """Return lines with a block before line `at`, a blank line on both sides."""
+    before, after = lines[:at], lines[at:]
+    if before and before[-1].strip():
+        block = ["", *block]
+    if after and after[0].strip():
+        block = [*block, ""]
+    return [*before, *block, *after]
+
+
+def tick_items(text: str, numbers: Collection[int]) -> str:
+    """Return a checklist in which the items on these lines (1-based) are checked; nothing else is changed."""
+    unticked = {item.line for item in read_markdown(text).tasks if not item.checked}
+    lines = text.split("\n")
+    for number in unticked.intersection(numbers):
+        lines[number - 1] = _BOX.sub("[x]", lines[number - 1], count=1)
+    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What a task, or an edit, must pass before it goes on."""
+"""The gates of a task: stage results, rules, verification, self-correction, and the syntax of edits."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.gates.changelog import SECTIONS, has_entry, is_unreleased
-    from tideate_core.gates.correction import (
-        Corrected,
-        Correction,
-        CorrectionAttempt,
-        CorrectionEnd,
-        SelfCorrectionLoop,
-        digest_of_edit,
-        end_of_edit,
-        end_of_report,
-    )
-    from tideate_core.gates.documents import DocumentIssue, DocumentValidator, ValidationResult
+    from tideate_core.gates.correction import Correction, CorrectionEnd, SelfCorrectionLoop
+    from tideate_core.gates.documents import DocumentValidator
     from tideate_core.gates.enforcer import GateEnforcer
-    from tideate_core.gates.inputs import (
+    from tideate_core.gates.results import (
+        CheckResult,
+        CheckStatus,
+        GateIssue,
+        GateResult,
+        GateStats,
+        VerificationReport,
+        Verifier,
+    )
+    from tideate_core.gates.stage_issues import CHANGELOGS, fix_problem, plan_issues
+    from tideate_core.gates.stage_results import (
         Approval,
         AuditIssue,
         AuditReport,
@@ -31,13 +32,9 @@ if TYPE_CHECKING:
         Severity,
         TaskResult,
     )
-    from tideate_core.gates.readiness_check import Readiness, readiness
-    from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport, Verifier
-    from tideate_core.gates.results import GateIssue, GateResult, GateStats
-    from tideate_core.gates.stages import CHANGELOGS, fix_problem, plan_issues
     from tideate_core.gates.syntax import SyntaxProblem, new_errors
-    from tideate_core.gates.verification import VerificationPipeline
-    from tideate_core.gates.views import DiskView, FilesView, StagedView
+    from tideate_core.gates.verification import Readiness, VerificationPipeline, readiness
+    from tideate_core.gates.views import FilesView, StagedView
 
 __all__ = [
     "Approval",
@@ -46,12 +43,8 @@ __all__ = [
     "CHANGELOGS",
     "CheckResult",
     "CheckStatus",
-    "Corrected",
     "Correction",
-    "CorrectionAttempt",
     "CorrectionEnd",
-    "DiskView",
-    "DocumentIssue",
     "DocumentValidator",
     "DocumentationResult",
     "ExecutionPlan",
@@ -69,13 +62,9 @@ __all__ = [
     "StagedView",
     "SyntaxProblem",
     "TaskResult",
-    "ValidationResult",
     "VerificationPipeline",
     "VerificationReport",
     "Verifier",
-    "digest_of_edit",
-    "end_of_edit",
-    "end_of_report",
     "fix_problem",
     "has_entry",
     "is_unreleased",
@@ -88,28 +77,21 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "changelog": (
-                "SECTIONS",
-                "has_entry",
-                "is_unreleased",
-            ),
-            "correction": (
-                "Corrected",
-                "Correction",
-                "CorrectionAttempt",
-                "CorrectionEnd",
-                "SelfCorrectionLoop",
-                "digest_of_edit",
-                "end_of_edit",
-                "end_of_report",
-            ),
-            "documents": (
-                "DocumentIssue",
-                "DocumentValidator",
-                "ValidationResult",
-            ),
+            "changelog": ("SECTIONS", "has_entry", "is_unreleased"),
+            "correction": ("Correction", "CorrectionEnd", "SelfCorrectionLoop"),
+            "documents": ("DocumentValidator",),
             "enforcer": ("GateEnforcer",),
-            "inputs": (
+            "results": (
+                "CheckResult",
+                "CheckStatus",
+                "GateIssue",
+                "GateResult",
+                "GateStats",
+                "VerificationReport",
+                "Verifier",
+            ),
+            "stage_issues": ("CHANGELOGS", "fix_problem", "plan_issues"),
+            "stage_results": (
                 "Approval",
                 "AuditIssue",
                 "AuditReport",
@@ -120,35 +102,8 @@ if not TYPE_CHECKING:
                 "Severity",
                 "TaskResult",
             ),
-            "readiness_check": (
-                "Readiness",
-                "readiness",
-            ),
-            "report": (
-                "CheckResult",
-                "CheckStatus",
-                "VerificationReport",
-                "Verifier",
-            ),
-            "results": (
-                "GateIssue",
-                "GateResult",
-                "GateStats",
-            ),
-            "stages": (
-                "CHANGELOGS",
-                "fix_problem",
-                "plan_issues",
-            ),
-            "syntax": (
-                "SyntaxProblem",
-                "new_errors",
-            ),
-            "verification": ("VerificationPipeline",),
-            "views": (
-                "DiskView",
-                "FilesView",
-                "StagedView",
-            ),
+            "syntax": ("SyntaxProblem", "new_errors"),
+            "verification": ("Readiness", "VerificationPipeline", "readiness"),
+            "views": ("FilesView", "StagedView"),
         },
     )

@@ -100,7 +100,7 @@ def _entries(document: Markdown, version: str) -> list[str]:
 
 
 def check_form(document: Markdown) -> list[DocumentIssue]:
-    """Return what is not as it should be: headings, versions, dates, their order, sections."""
+    """Return issues of headings, versions, dates, their order, and sections."""
     heads = document.headings
     issues = []
     if not heads or heads[0].level != 1:
@@ -164,7 +164,7 @@ def _check_order(found: list[Release]) -> list[DocumentIssue]:
 
 
 def _key(version: str) -> tuple[list[int], bool, list[tuple[bool, int, str]]]:
-    """Return what versions are ordered by, as https://semver.org does."""
+    """Return the sort key of a version, as https://semver.org orders them."""
     numbers, _, pre = version.partition("+")[0].partition("-")
     parts = [int(part) if part.isdecimal() else -1 for part in numbers.split(".")]
     while len(parts) > 1 and not parts[-1]:

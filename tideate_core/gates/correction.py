@@ -1,4 +1,4 @@
-"""Verifying, having the errors corrected, verifying again: as long as that leads anywhere."""
+"""Self-correction: verify, have the errors corrected, verify again, as long as a correction can help."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tideate_core.gates.report import VerificationReport
+from tideate_core.gates.results import VerificationReport
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.gates.report import Verifier
+    from tideate_core.gates.results import Verifier
 
 __all__ = [
     "Corrected",
     "Correction",
     "CorrectionAttempt",
     "CorrectionEnd",
+    "CorrectionTurn",
     "Corrector",
     "SelfCorrectionLoop",
-    "digest_of_edit",
-    "end_of_edit",
-    "end_of_report",
 ]
 
 MAX_ATTEMPTS: Final = 3
@@ -35,15 +33,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a corrector did."""
+    """The change that a corrector made."""
 
     edit: str
-    """What it changed, the same text for the same change: a diff, say. Empty: it changed nothing."""
+    """The same text for the same change: a diff, say. Empty: it changed nothing."""
     summary: str = ""
+
+    @property
+    def digest(self) -> str:
+        """A short text that tells the edit from others; empty if it changes nothing."""
+        content = self.edit.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(content, digest_size=16).hexdigest() if content else ""
 
 
 Corrector: TypeAlias = Callable[[VerificationReport], Awaitable[Correction]]
-"""Is given what is wrong, changes the files, and says how."""
+"""Is given the failures, changes the files, and says how."""
 
 
 class CorrectionEnd(StrEnum):
@@ -58,7 +62,7 @@ class CorrectionEnd(StrEnum):
     """The corrector changed nothing."""
     EXHAUSTED = "exhausted"
     NOT_CORRECTABLE = "not_correctable"
-    """What is missing is a command, a program or trust: no edit brings that."""
+    """A command, a program or trust is missing: no edit brings that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +72,22 @@ class CorrectionAttempt:
     number: int
     """From 1."""
     before: VerificationReport
-    """What the corrector was given."""
+    """The failures that the corrector was given."""
     correction: Correction
 
 
 @dataclass(frozen=True, slots=True)
+class CorrectionTurn:
+    """One turn of the loop: a correction, and the end of the loop or None."""
+
+    end: CorrectionEnd | None
+    correction: Correction | None = None
+    """None: no corrector was asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class Corrected:
-    """How it came out."""
+    """The outcome of a loop."""
 
     end: CorrectionEnd
     report: VerificationReport
@@ -90,73 +103,70 @@ class Corrected:
 class SelfCorrectionLoop:
     """Verifies and has the errors corrected.
 
+    Its turns may be kept between two of them, as those of the gated task: then a loop is made anew with what
+    came before.
+
+    :param verifier: for `verify_and_correct`.
     :param max_attempts: corrections at most.
+    :param corrected: the reports that earlier corrections were made for, the oldest first.
+    :param edits: the digests of earlier corrections.
     :param on_report: called after each verification with the report and how many corrections came before.
     """
 
     def __init__(
         self,
-        verifier: Verifier,
+        verifier: Verifier | None = None,
         *,
         max_attempts: int = MAX_ATTEMPTS,
+        corrected: Sequence[VerificationReport] = (),
+        edits: Sequence[str] = (),
         on_report: Callable[[VerificationReport, int], None] | None = None,
     ) -> None:
         self._verifier = verifier
         self._max_attempts = max_attempts
+        self._corrected = [*corrected]
+        self._edits = [*edits]
         self._on_report = on_report
 
     async def verify_and_correct(self, corrector: Corrector) -> Corrected:
         """Verify, and correct until all checks pass or a further correction would not help.
 
-        Whatever the corrector raises goes on to the caller.
+        Errors of the corrector go on to the caller.
         """
+        if self._verifier is None:
+            raise TypeError("this loop has no verifier")
         attempts: list[CorrectionAttempt] = []
         while True:
-            report = await self._verify(len(attempts))
-            end = end_of_report(report, [one.before for one in attempts], self._max_attempts)
-            if end is None:
-                attempt = CorrectionAttempt(len(attempts) + 1, report, await corrector(report))
-                end = end_of_edit(attempt.correction.edit, [one.correction.edit for one in attempts])
-                attempts.append(attempt)
-            if end is not None:
-                log.info("verification ended after %d corrections: %s", len(attempts), end)
-                return Corrected(end, report, attempts)
+            report = await self._verifier.run_all()
+            if self._on_report is not None:
+                self._on_report(report, len(attempts))
+            turn = await self.correct(report, corrector)
+            if turn.correction is not None:
+                attempts.append(CorrectionAttempt(len(attempts) + 1, report, turn.correction))
+            if turn.end is not None:
+                log.info("verification ended after %d corrections: %s", len(attempts), turn.end)
+                return Corrected(turn.end, report, attempts)
 
-    async def _verify(self, corrections: int) -> VerificationReport:
-        report = await self._verifier.run_all()
-        if self._on_report is not None:
-            self._on_report(report, corrections)
-        return report
+    async def correct(self, report: VerificationReport, corrector: Corrector) -> CorrectionTurn:
+        """Have the failures of a verification corrected, unless a correction would not help."""
+        if (end := self._end_of_report(report)) is not None:
+            return CorrectionTurn(end)
+        correction = await corrector(report)
+        end = self._end_of_edit(correction.digest)
+        self._corrected.append(report)
+        self._edits.append(correction.digest)
+        return CorrectionTurn(end, correction)
 
+    def _end_of_report(self, report: VerificationReport) -> CorrectionEnd | None:
+        if report.passed:
+            return CorrectionEnd.PASSED
+        if not report.correctable:
+            return CorrectionEnd.NOT_CORRECTABLE
+        if self._corrected and self._corrected[-1].signature() == report.signature():
+            return CorrectionEnd.SAME_ERRORS
+        return CorrectionEnd.EXHAUSTED if len(self._corrected) >= self._max_attempts else None
 
-def end_of_report(
-    report: VerificationReport, corrected: Sequence[VerificationReport], most: int = MAX_ATTEMPTS
-) -> CorrectionEnd | None:
-    """Say why a verification is the last one; None: a correction may help.
-
-    :param corrected: what earlier corrections were given, the oldest first.
-    :param most: corrections at most.
-    """
-    if report.passed:
-        return CorrectionEnd.PASSED
-    if not report.correctable:
-        return CorrectionEnd.NOT_CORRECTABLE
-    if corrected and corrected[-1].signature() == report.signature():
-        return CorrectionEnd.SAME_ERRORS
-    return CorrectionEnd.EXHAUSTED if len(corrected) >= most else None
-
-
-def end_of_edit(edit: str, earlier: Sequence[str]) -> CorrectionEnd | None:
-    """Say why a correction is the last one; None: verification has to tell.
-
-    :param edit: what it changes, or that text's `digest_of_edit`.
-    :param earlier: the same of earlier corrections.
-    """
-    if not edit:
-        return CorrectionEnd.NO_EDIT
-    return CorrectionEnd.SAME_EDIT if edit in earlier else None
-
-
-def digest_of_edit(edit: str) -> str:
-    """Return what tells an edit from others and can be kept; empty if it changes nothing."""
-    return hashlib.blake2b(edit.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest() if edit else ""
+    def _end_of_edit(self, digest: str) -> CorrectionEnd | None:
+        if not digest:
+            return CorrectionEnd.NO_EDIT
+        return CorrectionEnd.SAME_EDIT if digest in self._edits else None

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
 
-from tideate_core.gates import changelog, checklist
+from tideate_core.gates.changelog import check_form, has_entry, releases
 from tideate_core.gates.document_issues import DocumentIssue, ValidationResult, new_issues
-from tideate_core.util.markdown import read_markdown
+from tideate_core.util.markdown import plain_words, read_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from tideate_core.util.markdown import Markdown
+    from tideate_core.util.markdown import ListItem, Markdown
 
 __all__ = ["DocumentIssue", "DocumentValidator", "ValidationResult"]
+
+_NEARLY: Final = re.compile(
+    r"[ \t]{0,40}(?:(?:[-*+]|\d{1,9}[.)])[ \t]{0,4}\[(?P<mark>[^\]]{0,3})\](?P<after>.{0,2})|\[[ xX]\] )"
+)
 
 
 class DocumentValidator:
@@ -35,11 +41,10 @@ class DocumentValidator:
         :param version: that the entry stands under; None: Unreleased.
         """
         document, old = read_markdown(text), _read(before)
-        issues = new_issues(changelog.check_form, document, old)
-        if needs_entry and not changelog.has_entry(document, version, entry, old):
+        issues = new_issues(check_form, document, old)
+        if needs_entry and not has_entry(document, version, entry, old):
             place = version or "Unreleased"
-            releases = changelog.releases(document)
-            line = next((r.line for r in releases if r.version == (version or "")), 1)
+            line = next((r.line for r in releases(document) if r.version == (version or "")), 1)
             wanted = f"{entry!r}" if entry else "this task"
             issues.append(DocumentIssue(line, f"there is no entry for {wanted} under {place}"))
         return ValidationResult(issues)
@@ -53,9 +58,62 @@ class DocumentValidator:
         :param before: the text before the task; what was wrong in it is not held against the task.
         """
         document = read_markdown(text)
-        issues = new_issues(checklist.check_form, document, _read(before))
-        return ValidationResult([*issues, *checklist.check_items(document, items)])
+        issues = new_issues(_checklist_form, document, _read(before))
+        return ValidationResult([*issues, *_checked_items(document, items)])
 
 
 def _read(text: str | None) -> Markdown | None:
     return None if text is None else read_markdown(text)
+
+
+def _checklist_form(document: Markdown) -> list[DocumentIssue]:
+    """Return what looks like an item and is none, and items that are checked before their parts are."""
+    issues = []
+    tasks = document.tasks
+    starts = {item.start for item in tasks}
+    for at, line in document.prose():
+        nearly = _NEARLY.match(line)
+        if nearly and at not in starts and not _is_link(nearly):
+            shown = line.strip()[:60]
+            issues.append(DocumentIssue(at + 1, f"{shown!r} is no item of a task list; write `- [ ] text`"))
+    for item, part in _open_parts(tasks):
+        issues.append(DocumentIssue(item.line, f"is checked, and its part at line {part.line} is not"))
+    return sorted(issues, key=lambda issue: issue.line)
+
+
+def _open_parts(tasks: Sequence[ListItem]) -> Iterator[tuple[ListItem, ListItem]]:
+    """Yield the checked items, each with the first of its parts that is not checked."""
+    around: list[ListItem] = []
+    for task in tasks:
+        while around and not around[-1].has_part(task):
+            around.pop()
+        if task.checked:
+            around.append(task)
+        else:
+            yield from ((item, task) for item in around)
+            around.clear()
+
+
+def _is_link(nearly: re.Match[str]) -> bool:
+    """Tell whether an item is a list's item with a short link or a reference: `- [a](b)`, `- [1]: x`."""
+    return (nearly["after"] or "").startswith(("(", "[", ":"))
+
+
+def _checked_items(document: Markdown, wanted: Sequence[str]) -> list[DocumentIssue]:
+    """Return which of these items are not there, or not checked.
+
+    :param wanted: an item's words, or enough of them that only one item has them.
+    """
+    known = [(plain_words(item.text), item) for item in document.tasks]
+    issues = []
+    for name in wanted:
+        words = plain_words(name)
+        found = [item for text, item in known if text == words] or [i for text, i in known if words in text]
+        if not found:
+            near = get_close_matches(words, [text for text, _ in known], n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            issues.append(DocumentIssue(1, f"there is no item {name!r}{hint}"))
+        issues += [
+            DocumentIssue(item.line, f"{item.text!r} is not checked") for item in found if not item.checked
+        ]
+    return issues

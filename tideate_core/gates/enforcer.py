@@ -1,4 +1,4 @@
-"""The five gates of a task: nothing goes on to the next stage but through them."""
+"""The five gates of a task: decide at the end of each stage whether it goes on, and count."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from pydantic import ValidationError
 
 from tideate_core.errors import InvalidInput, StoreError
-from tideate_core.gates.inputs import (
-    Approval,
-    AuditReport,
-    DocumentationResult,
-    ExecutionPlan,
-    TaskResult,
-)
-from tideate_core.gates.report import VerificationReport
-from tideate_core.gates.results import GateIssue, GateResult, GateStats
-from tideate_core.gates.stages import (
+from tideate_core.gates.results import GateIssue, GateResult, GateStats, VerificationReport
+from tideate_core.gates.stage_issues import (
     audit_issues,
     documentation_issues,
     execution_issues,
     is_accepted,
     plan_issues,
+)
+from tideate_core.gates.stage_results import (
+    Approval,
+    AuditReport,
+    DocumentationResult,
+    ExecutionPlan,
+    TaskResult,
 )
 from tideate_core.store import GateCount, GateOutcome
 
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.gates.documents import DocumentValidator
-    from tideate_core.gates.report import Verifier
+    from tideate_core.gates.results import Verifier
     from tideate_core.gates.views import FilesView
 
 __all__ = ["GateEnforcer", "Ledger"]
@@ -46,13 +45,13 @@ INPUTS: Final[dict[int, type[GateInput]]] = {
     4: DocumentationResult,
     5: VerificationReport,
 }
-"""What each gate is given."""
+"""The input of each gate."""
 
 log = logging.getLogger(__name__)
 
 
 class Ledger(Protocol):
-    """Where decisions are counted across runs: `store.GateLedger`."""
+    """Counts of decisions across runs: `store.GateLedger`."""
 
     async def record(self, outcome: GateOutcome) -> None:
         """Count a decision."""

@@ -1,23 +1,128 @@
-"""What a gate says."""
+"""Results of checks and gates: reports, issues, decisions and their statistics."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tideate_core.gates.report import VerificationReport  # noqa: TC001 pydantic needs it
 from tideate_core.store import GateCount
+from tideate_core.toolchain import Check, Failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["GateIssue", "GateResult", "GateStats"]
+__all__ = [
+    "CheckResult",
+    "CheckStatus",
+    "GateIssue",
+    "GateResult",
+    "GateStats",
+    "VerificationReport",
+    "Verifier",
+]
+
+
+class CheckStatus(StrEnum):
+    """Outcome of a check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_CONFIGURED = "not_configured"
+    """There is no command for it."""
+    TIMED_OUT = "timed_out"
+    NOT_TRUSTED = "not_trusted"
+    """It would run the project's code, and nobody said that it may."""
+    CANCELLED = "cancelled"
+    """Ended, or not begun, because somebody cancelled."""
+
+
+class CheckResult(BaseModel):
+    """The result of one check."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    check: Check
+    status: CheckStatus
+    required: bool = True
+    """False: the configuration says that the project has no such check."""
+    reason: str = ""
+    """The command's origin and notes for the person; a remedy, where it did not run."""
+    command: list[str] = Field(default_factory=list)
+    duration_ms: int = 0
+    exit_code: int | None = None
+    """None if it did not run or a signal ended it."""
+    signal: str | None = None
+    output: str = ""
+    """The end of what it printed, both streams."""
+    failures: list[Failure] = Field(default_factory=list)
+    more_failures: bool = False
+    """There are more than these."""
+
+    @property
+    def passed(self) -> bool:
+        """It passed, or is one that the project does not have."""
+        return self.status == CheckStatus.PASSED or not self.required
+
+    @property
+    def correctable(self) -> bool:
+        """It ran and did not pass: another text of the files may change that."""
+        ran = self.exit_code is not None or self.signal is not None
+        return not self.passed and ran and self.status in (CheckStatus.FAILED, CheckStatus.TIMED_OUT)
+
+    @property
+    def summary(self) -> str:
+        """A line for a person."""
+        return f"{self.check}: {self.status}" + (f" ({self.reason})" if self.reason else "")
+
+
+class VerificationReport(BaseModel):
+    """All five checks, in the order in which they ran."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    checks: list[CheckResult] = Field(default_factory=list)
+    duration_ms: int = 0
+
+    @property
+    def passed(self) -> bool:
+        """All five passed, or are ones that the project does not have."""
+        return {result.check for result in self.checks} == set(Check) and all(c.passed for c in self.checks)
+
+    @property
+    def correctable(self) -> bool:
+        """At least one check ran and did not pass."""
+        return any(result.correctable for result in self.checks)
+
+    def of(self, check: Check) -> CheckResult:
+        """Return the result of one check."""
+        return next(result for result in self.checks if result.check == check)
+
+    def quickfix(self) -> list[dict[str, Any]]:
+        """Return the failures of all checks as entries of `setqflist()`."""
+        return [failure.as_json() for result in self.checks for failure in result.failures]
+
+    def signature(self) -> frozenset[tuple[str, ...]]:
+        """Return the errors in a form that is the same wherever they stand.
+
+        Line numbers do not count, as an edit above moves them; nor do numbers in output that nothing could
+        be parsed from, as they are mostly times.
+        """
+        return frozenset(entry for result in self.checks if not result.passed for entry in _entries(result))
+
+
+class Verifier(Protocol):
+    """Runs the five checks, as a `VerificationPipeline`."""
+
+    async def run_all(self) -> VerificationReport:
+        """Run all five checks."""
 
 
 class GateIssue(BaseModel):
-    """What is wrong, and where."""
+    """A defect and its place."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -56,7 +161,7 @@ class GateResult(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class GateStats:
-    """How often each gate passed and failed."""
+    """Counts of each gate's decisions."""
 
     gates: dict[int, GateCount] = field(default_factory=dict)
     """All five, those that never decided too."""
@@ -88,3 +193,10 @@ class GateStats:
         count = self.gates[gate]
         total = count.passed + count.failed
         return count.total_ms / total if total else None
+
+
+def _entries(result: CheckResult) -> list[tuple[str, ...]]:
+    found = [(result.check, failure.file, failure.code, failure.message) for failure in result.failures]
+    if found:
+        return [tuple(map(str, entry)) for entry in found]
+    return [(str(result.check), str(result.status), re.sub(r"\d+", "#", result.output))]

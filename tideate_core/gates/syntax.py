@@ -1,19 +1,21 @@
-"""Syntax errors that an edit would bring into a text."""
+"""Syntax errors that an edit would bring into a text; each text is parsed once."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import tomllib
 import warnings
-from collections import Counter
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 __all__ = ["SyntaxProblem", "new_errors"]
 
@@ -49,6 +51,8 @@ _GRAMMARS = {
 """Our names of languages, and tree-sitter's grammars in ast-grep. Asking for one that it lacks panics."""
 
 _MOST_SHOWN = 60
+_MOST_KEPT = 128
+"""Texts whose errors are kept: a run's edits are checked when they are made, at gate 3 and in the review."""
 _LARGEST_STRICT_YAML = 200_000
 """Characters; the strict reader takes a second for as many, the grammar a hundredth of it."""
 _NAMED_TOKENS = ("identifier", "name", "number", "word", "constant")
@@ -80,18 +84,54 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     language = _known(language_or_path)
     if not language or before == after:
         return []
-    strict = _STRICT.get(language)
-    if strict is None:
-        return _absent_before(_tree_problems(language, after), _tree_problems(language, before))
-    found = strict(after)
+    found = _errors.of(language, after)
     if not found:
         return []
-    had = strict(before)
+    had = _errors.of(language, before)
     new = _absent_before(found, had)
-    if had and language in _GRAMMARS:
+    if had and language in _STRICT and language in _GRAMMARS:
         # these parsers stop at the first error, so that an old one hides the new ones behind it
-        new += _absent_before(_tree_problems(language, after), _tree_problems(language, before))
+        new += _absent_before(_errors.in_tree(language, after), _errors.in_tree(language, before))
     return new
+
+
+class _KnownErrors:
+    """Errors of the texts that were parsed last, by their content; threads share it."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str, bytes], tuple[SyntaxProblem, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, language: str, text: str) -> tuple[SyntaxProblem, ...]:
+        strict = _STRICT.get(language)
+        if strict is None:
+            return self.in_tree(language, text)
+        return self._get("strict", language, text, strict)
+
+    def in_tree(self, language: str, text: str) -> tuple[SyntaxProblem, ...]:
+        return self._get("tree", language, text, lambda text: _tree_problems(language, text))
+
+    def _get(
+        self, parser: str, language: str, text: str, parse: Callable[[str], list[SyntaxProblem]]
+    ) -> tuple[SyntaxProblem, ...]:
+        key = (
+            parser,
+            language,
+            hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest(),
+        )
+        with self._lock:
+            if (known := self._known.get(key)) is not None:
+                self._known.move_to_end(key)
+                return known
+        found = tuple(parse(text))
+        with self._lock:
+            self._known[key] = found
+            if len(self._known) > _MOST_KEPT:
+                self._known.popitem(last=False)
+        return found
+
+
+_errors = _KnownErrors()
 
 
 def _known(language_or_path: str) -> str:
@@ -101,7 +141,7 @@ def _known(language_or_path: str) -> str:
     return ""
 
 
-def _absent_before(found: list[SyntaxProblem], had: list[SyntaxProblem]) -> list[SyntaxProblem]:
+def _absent_before(found: Iterable[SyntaxProblem], had: Iterable[SyntaxProblem]) -> list[SyntaxProblem]:
     left = Counter((problem.message, problem.source) for problem in had)
     new = []
     for problem in found:

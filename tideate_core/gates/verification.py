@@ -1,4 +1,4 @@
-"""Gate 5's five checks: run one after the other, each shown as it runs."""
+"""Verification of a project by its five checks: their readiness, and one run after the other."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import asyncio
 import logging
 import shlex
 import time
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tideate_core.errors import CommandError
-from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
+from tideate_core.gates.results import CheckResult, CheckStatus, VerificationReport
 from tideate_core.process import Limits, run
 from tideate_core.project import make_project_state
 from tideate_core.toolchain import (
     Check,
     ProjectTrust,
+    declared_checks,
     parse_failures,
     select_tools,
     untrusted,
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from tideate_core.process import CommandResult, Line
     from tideate_core.toolchain import Tool
 
-__all__ = ["VerificationPipeline"]
+__all__ = ["Readiness", "VerificationPipeline", "readiness"]
 
 OnCheck: TypeAlias = "Callable[[Check, Tool], None]"
 OnLines: TypeAlias = "Callable[[Check, Sequence[Line]], None]"
@@ -208,3 +210,41 @@ def _not_run(tool: Tool, why: str) -> CheckResult:
 
 def _since(begin: float) -> int:
     return round((time.monotonic() - begin) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """The state of one check.
+
+    ``declared``: only the project's configuration names its command, and that file is not trusted.
+    """
+
+    check: Check
+    state: Literal["ready", "off", "missing", "declared", "untrusted"]
+    tool: Tool | None = None
+
+    @property
+    def ready(self) -> bool:
+        """It can run, or need not."""
+        return self.state in ("ready", "off")
+
+
+def readiness(root: Path, config: Verify) -> list[Readiness]:
+    """Return the state of all five checks; nothing is run.
+
+    :raises ConfigError: what is trusted cannot be read.
+    """
+    tools = select_tools(root, config, verification_environment(root, config))
+    trust = ProjectTrust(root)
+    declared = declared_checks(root)
+    found = []
+    for check in Check:
+        tool = tools.get(check)
+        if getattr(config, check.value) is None and check.value in declared:
+            # a file that is trusted counts among the configured ones; what it names is not passed over
+            found.append(Readiness(check, "declared"))
+        elif tool is None:
+            found.append(Readiness(check, "off" if check in tools else "missing"))
+        else:
+            found.append(Readiness(check, "ready" if trust.allows(tool) else "untrusted", tool))
+    return found

@@ -1,23 +1,22 @@
-"""The files as a task left them, and as they were before: on disk, or staged and not yet written."""
+"""Files as a task's staged edits leave them, and as they were before: what gates 3 and 4 read."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from tideate_core.errors import NotText, WorkspaceError
-from tideate_core.workspace import Document
+from tideate_core.errors import WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from tideate_core.workspace import FileChange, Workspace
 
-__all__ = ["DiskView", "FilesView", "StagedView"]
+__all__ = ["FilesView", "StagedView"]
 
 
 class FilesView(Protocol):
-    """What gates 3 and 4 read. Paths are relative to the root.
+    """The files that gates 3 and 4 read. Paths are relative to the root.
 
     Every method raises OutsideRoot for a path that a workflow never touches.
     """
@@ -32,36 +31,8 @@ class FilesView(Protocol):
         """Return a file's text before the task, None if there was none or it was no text."""
 
 
-class DiskView:
-    """What a task wrote.
-
-    :param before: the bytes that files had before the task; a file that is not named had none.
-    """
-
-    def __init__(self, workspace: Workspace, before: Mapping[str, bytes]) -> None:
-        self._workspace = workspace
-        self._before = before
-
-    async def exists(self, path: str) -> bool:
-        """Tell whether there is a file now."""
-        return await asyncio.to_thread(self._workspace.resolve(path).is_file)
-
-    async def text(self, path: str) -> str | None:
-        """Return a file's text now, None if there is none or it is no text."""
-        return await _read(self._workspace, path)
-
-    async def text_before(self, path: str) -> str | None:
-        """Return a file's text before the task, None if there was none or it was no text."""
-        name = _name(self._workspace, path)
-        data = self._before.get(path, self._before.get(name))
-        try:
-            return None if data is None else Document.decode(data, path).text
-        except NotText:
-            return None
-
-
 class StagedView:
-    """What a task wants to write; where it says nothing of a file, the file as it is."""
+    """The files as a task's staged edits leave them; any other file as it is."""
 
     def __init__(self, workspace: Workspace, changes: Sequence[FileChange]) -> None:
         self._workspace = workspace

@@ -1,4 +1,4 @@
-"""Workflows before they run: definitions, their order, their prompts, and who registered them."""
+"""Workflows before they run: definitions, parsing, templates, prompts, the registry and the catalog."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.workflows.catalog import Catalog
     from tideate_core.workflows.checking import KnownNames
-    from tideate_core.workflows.definition_files import parse_definition
     from tideate_core.workflows.definitions import (
-        KNOWN_AGENTS,
         RESERVED_NAMES,
-        ForEach,
-        NestedWorkflow,
-        ToolCall,
+        MachineWorkflow,
         WorkflowDefinition,
-        WorkflowStep,
         check_name,
     )
-    from tideate_core.workflows.diagram import draw_steps, step_summary
-    from tideate_core.workflows.discovery import is_definition_name, is_definition_path, is_workflow_path
     from tideate_core.workflows.expressions import evaluate, render_task
-    from tideate_core.workflows.graph import DependencyGraph, dependency_graph
+    from tideate_core.workflows.graph import DependencyGraph, dependency_graph, draw_steps, step_summary
     from tideate_core.workflows.handler import (
         MISSING,
         BufferContext,
@@ -37,25 +30,38 @@ if TYPE_CHECKING:
         StepContext,
         StepHandler,
     )
-    from tideate_core.workflows.inputs import WORDS, InputDefinition
     from tideate_core.workflows.json_reader import read_json
     from tideate_core.workflows.keys import key_file, workflow_key
     from tideate_core.workflows.limits import LIMITS
-    from tideate_core.workflows.machine_files import (
-        is_machine_name,
-        is_machine_path,
-        load_machine,
-        shown_path,
-    )
-    from tideate_core.workflows.machine_text import BOM, read_machine_stream, read_machine_text
-    from tideate_core.workflows.machine_workflow import MachineWorkflow
-    from tideate_core.workflows.nearest import Nearest
+    from tideate_core.workflows.loading import parse_definition
+    from tideate_core.workflows.mistakes import FileMistake, LineTable, Located, Nearest, Problem
     from tideate_core.workflows.parsing import ParsedWorkflow, WorkflowParser
-    from tideate_core.workflows.positions import FileMistake, LineTable, Located, Problem
+    from tideate_core.workflows.parts import (
+        KNOWN_AGENTS,
+        WORDS,
+        ForEach,
+        InputDefinition,
+        NestedWorkflow,
+        ToolCall,
+        WorkflowStep,
+    )
     from tideate_core.workflows.prompts import PromptLibrary
-    from tideate_core.workflows.registry import Registration, Source, WorkflowRegistry
+    from tideate_core.workflows.registration import Registration, Source
+    from tideate_core.workflows.registry import WorkflowRegistry
     from tideate_core.workflows.schema import definition_schema
     from tideate_core.workflows.time_limits import persons_time, working_time
+    from tideate_core.workflows.workflow_files import (
+        BOM,
+        is_definition_name,
+        is_definition_path,
+        is_machine_name,
+        is_machine_path,
+        is_workflow_path,
+        load_machine,
+        read_machine_stream,
+        read_machine_text,
+        shown_path,
+    )
     from tideate_core.workflows.yaml_reader import read_yaml
 
 __all__ = [
@@ -127,31 +133,9 @@ if not TYPE_CHECKING:
         {
             "catalog": ("Catalog",),
             "checking": ("KnownNames",),
-            "definition_files": ("parse_definition",),
-            "definitions": (
-                "ForEach",
-                "KNOWN_AGENTS",
-                "NestedWorkflow",
-                "RESERVED_NAMES",
-                "ToolCall",
-                "WorkflowDefinition",
-                "WorkflowStep",
-                "check_name",
-            ),
-            "diagram": ("draw_steps", "step_summary"),
-            "discovery": (
-                "is_definition_name",
-                "is_definition_path",
-                "is_workflow_path",
-            ),
-            "expressions": (
-                "evaluate",
-                "render_task",
-            ),
-            "graph": (
-                "DependencyGraph",
-                "dependency_graph",
-            ),
+            "definitions": ("MachineWorkflow", "RESERVED_NAMES", "WorkflowDefinition", "check_name"),
+            "expressions": ("evaluate", "render_task"),
+            "graph": ("DependencyGraph", "dependency_graph", "draw_steps", "step_summary"),
             "handler": (
                 "BufferContext",
                 "Confirm",
@@ -165,49 +149,37 @@ if not TYPE_CHECKING:
                 "StepContext",
                 "StepHandler",
             ),
-            "inputs": (
-                "InputDefinition",
-                "WORDS",
-            ),
             "json_reader": ("read_json",),
-            "keys": (
-                "key_file",
-                "workflow_key",
-            ),
+            "keys": ("key_file", "workflow_key"),
             "limits": ("LIMITS",),
-            "machine_files": (
-                "is_machine_name",
-                "is_machine_path",
-                "load_machine",
-                "shown_path",
-            ),
-            "machine_text": (
-                "BOM",
-                "read_machine_stream",
-                "read_machine_text",
-            ),
-            "machine_workflow": ("MachineWorkflow",),
-            "nearest": ("Nearest",),
-            "parsing": (
-                "ParsedWorkflow",
-                "WorkflowParser",
-            ),
-            "positions": (
-                "FileMistake",
-                "LineTable",
-                "Located",
-                "Problem",
+            "loading": ("parse_definition",),
+            "mistakes": ("FileMistake", "LineTable", "Located", "Nearest", "Problem"),
+            "parsing": ("ParsedWorkflow", "WorkflowParser"),
+            "parts": (
+                "ForEach",
+                "InputDefinition",
+                "KNOWN_AGENTS",
+                "NestedWorkflow",
+                "ToolCall",
+                "WORDS",
+                "WorkflowStep",
             ),
             "prompts": ("PromptLibrary",),
-            "registry": (
-                "Registration",
-                "Source",
-                "WorkflowRegistry",
-            ),
+            "registration": ("Registration", "Source"),
+            "registry": ("WorkflowRegistry",),
             "schema": ("definition_schema",),
-            "time_limits": (
-                "persons_time",
-                "working_time",
+            "time_limits": ("persons_time", "working_time"),
+            "workflow_files": (
+                "BOM",
+                "is_definition_name",
+                "is_definition_path",
+                "is_machine_name",
+                "is_machine_path",
+                "is_workflow_path",
+                "load_machine",
+                "read_machine_stream",
+                "read_machine_text",
+                "shown_path",
             ),
             "yaml_reader": ("read_yaml",),
         },

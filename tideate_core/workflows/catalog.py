@@ -1,4 +1,4 @@
-"""All workflows that can be named: those of the registry, and those in files."""
+"""Catalog of the workflows that can be named: those of the registry, and those in files."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 from tideate_core.project import expanded
-from tideate_core.workflows.catalog_files import Content, FileCache, load, registration
 from tideate_core.workflows.checking import KnownNames
-from tideate_core.workflows.definition_trust import check_kept, check_trust
-from tideate_core.workflows.discovery import (
-    WorkflowFile,
-    find_files,
+from tideate_core.workflows.discovery import WorkflowFile, find_files
+from tideate_core.workflows.loading import Content, FileCache, load, registration_of
+from tideate_core.workflows.registration import Registration, check_kept, check_trust
+from tideate_core.workflows.workflow_files import (
     is_definition_name,
+    is_machine_name,
     is_workflow_path,
+    shown_path,
 )
-from tideate_core.workflows.machine_files import is_machine_name, shown_path
-from tideate_core.workflows.registry import Registration
 
 if TYPE_CHECKING:
     from tideate_core.workflows.definitions import WorkflowDefinition
-    from tideate_core.workflows.registry import Source, WorkflowRegistry
+    from tideate_core.workflows.registration import Source
+    from tideate_core.workflows.registry import WorkflowRegistry
 
 __all__ = ["Catalog"]
 
@@ -56,7 +56,7 @@ class Catalog:
 
     @property
     def notices(self) -> list[str]:
-        """What a person should be told: packages and files whose workflows are left out, and why."""
+        """Packages and files whose workflows are left out, and why; for the person."""
         files = self._files()
         read = (self._parse(file, files) for file in files.used.values())
         return [
@@ -67,7 +67,7 @@ class Catalog:
         ]
 
     def notices_of(self, name: str) -> list[str]:
-        """What a person should be told who runs this workflow; no file is read for it."""
+        """Return the notices for a person who runs this workflow; no file is read for it."""
         files = self._files()
         problems = [file.problem for file in files.problems if file.is_directory or file.name == name]
         shadow = files.shadows.get(name)
@@ -156,7 +156,7 @@ class Catalog:
         return KnownNames(handlers, frozenset(machines), frozenset(filter(machines.get, machines)))
 
     def _registration(self, file: WorkflowFile, content: Content) -> Registration:
-        return registration(content, file, self._registry)
+        return registration_of(content, file, self._registry)
 
     def _registered(self) -> dict[str, Registration]:
         return {known.definition.name: known for known in self._registry.list()}

@@ -1,4 +1,4 @@
-"""What is wrong with a definition beyond the shape of its parts: names that lead nowhere, circles, templates.
+"""Check a definition beyond the shape of its parts: unknown names, cycles, templates.
 
 It looks at values as a file gives them, whatever else is wrong with them, so that all is told at once.
 """
@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.util.deadline import Deadline
-from tideate_core.workflows.discovery import is_definition_path, is_workflow_path
-from tideate_core.workflows.graph import cycles, shown_cycle
-from tideate_core.workflows.inputs import InputDefinition
+from tideate_core.workflows.graph import cycles, format_cycle
 from tideate_core.workflows.limits import LIMITS
-from tideate_core.workflows.nearest import Nearest
-from tideate_core.workflows.positions import Finding, canonical
-from tideate_core.workflows.steps import KNOWN_AGENTS, STEP_KINDS, kind_problems
+from tideate_core.workflows.mistakes import Finding, Nearest, canonical
+from tideate_core.workflows.parts import KNOWN_AGENTS, STEP_KINDS, InputDefinition, kind_problems
+from tideate_core.workflows.shape import schema_findings
 from tideate_core.workflows.template_checks import StepTemplates, TemplateChecks
+from tideate_core.workflows.workflow_files import is_definition_path, is_workflow_path
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from tideate_core.workflows.positions import Loc, Severity
+    from tideate_core.workflows.mistakes import Loc, Severity
 
 __all__ = ["KnownNames", "check_definition", "too_many"]
 
@@ -33,7 +32,7 @@ TOO_LONG: Final = "checking takes too long from here on"
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """What steps may name; of what is None nothing is known, and no name is checked."""
+    """Names that steps may use; where one is None nothing is known, and no name is checked."""
 
     handlers: Collection[str] | None = None
     workflows: Collection[str] | None = None
@@ -151,7 +150,7 @@ class _Checks:
         for cycle in cycles(self._stuck()):
             first = self._by_id[cycle[0]]
             place = next(place for place, name in first.named if name == cycle[1 % len(cycle)])
-            message = f"steps wait for each other: {shown_cycle(cycle)}"
+            message = f"steps wait for each other: {format_cycle(cycle)}"
             if len(cycle) == 1:
                 message = f"step {cycle[0]!r} waits for itself"
             yield Finding(first.at("dependencies", place), message, "remove one of these dependencies")
@@ -254,9 +253,6 @@ class _Checks:
 
     def schemas(self) -> Iterator[Finding]:
         """Check each schema of an output."""
-        # here, because few steps have one
-        from tideate_core.workflows.schema_checks import schema_findings
-
         for step in self._steps:
             schema = step.values.get("output_schema")
             if isinstance(schema, Mapping):

@@ -1,49 +1,39 @@
-"""What a workflow is, before it runs."""
+"""Definitions of workflows: a graph of steps, or a machine of states."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Annotated, Any, Final, Literal, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 from uuid import UUID  # noqa: TC003 - pydantic reads it
 
 from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
-from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows.inputs import InputDefinition, InputName, InputType
-from tideate_core.workflows.steps import (
-    DEFAULT_AGENT,
-    KNOWN_AGENTS,
+from tideate_core.errors import InvalidDefinition, InvalidInput, did_you_mean
+from tideate_core.workflows.parts import (
     LONGEST_NAME,
     NAME_PATTERN,
-    STEP_KINDS,
     Flag,
-    ForEach,
+    InputDefinition,
+    InputName,
     Name,
-    NestedWorkflow,
     Part,
-    StepKind,
-    ToolCall,
     WorkflowStep,
 )
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.machines.language import MachineDefinition, Obfuscator
+
 __all__ = [
-    "DEFAULT_AGENT",
-    "KNOWN_AGENTS",
-    "LONGEST_NAME",
     "MOST_CONCURRENT",
     "RESERVED_NAMES",
-    "STEP_KINDS",
-    "ForEach",
-    "InputDefinition",
-    "InputType",
+    "MachineWorkflow",
     "Needs",
-    "NestedWorkflow",
-    "StepKind",
-    "ToolCall",
     "WorkflowDefinition",
-    "WorkflowStep",
     "check_name",
 ]
 
@@ -57,7 +47,7 @@ RESERVED_NAMES = frozenset(
 """Subcommands of `:Workflow`; a workflow may not take such a name."""
 
 Needs = Literal["prompt", "text", "lines", "place"]
-"""What a run cannot do without: a prompt, a text, or a text that may be changed; `place` is where lines go,
+"""Needs of a run: a prompt, a text, or a text that may be changed; `place` is where lines go,
 a new buffer if there is none."""
 
 MOST_CONCURRENT: Final = 64
@@ -122,7 +112,7 @@ class WorkflowDefinition(Part):
 
     @classmethod
     def chain(cls, name: str, steps: list[str], **rest: Any) -> Self:
-        """Make a workflow whose steps run one after another (REQ-WORK-001).
+        """Make a workflow whose steps run one after another.
 
         :raises InvalidDefinition: with every mistake, one a line.
         """
@@ -134,6 +124,68 @@ class WorkflowDefinition(Part):
             return cls.model_validate({"name": name, "steps": links, **rest})
         except ValidationError as error:
             raise InvalidDefinition(_explain(name, error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class MachineWorkflow:
+    """A machine that can be run by its name.
+
+    :param path: the file it was read from.
+    :param confirm: states before which the person is asked.
+    :param takes: the inputs that a run of it knows.
+    :param obfuscator: given where `machine` has tokens in place of names.
+    :raises InvalidDefinition: the name may not be taken, or `confirm` has what is no state.
+    """
+
+    name: str
+    machine: MachineDefinition
+    description: str = ""
+    path: Path | None = None
+    confirm: frozenset[str] = frozenset()
+    require_confirmation: bool = True
+    needs: tuple[Needs, ...] = ()
+    obfuscator: Obfuscator | None = field(default=None, repr=False)
+    takes: tuple[str, ...] = ("confirm",)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        # of a machine that comes with tideate the states are made when they are asked for
+        stray = sorted(self.confirm - self.machine.states.keys()) if self.confirm else []
+        if stray:
+            raise InvalidDefinition(
+                f"workflow {self.name!r} wants a confirmation before {stray[0]!r}, which is no state of it"
+                f"{did_you_mean(stray[0], self.machine.states)}"
+            )
+
+    @property
+    def step_names(self) -> tuple[str, ...]:
+        """The states in the order of their first mention; a run may visit them in any."""
+        return tuple(self.machine.states)
+
+    def state_named(self, name: str) -> str:
+        """Return what this definition calls a state.
+
+        :param name: a state's name or, in an obfuscated definition, its token.
+        :raises InvalidInput: with the nearest state; of an obfuscated definition only tokens are told.
+        """
+        if name in self.machine.states:
+            return name
+        if self.obfuscator and name in self.obfuscator.tokens:
+            return self.obfuscator.token(name)
+        raise InvalidInput(
+            f"workflow {self.name!r} has no state {name!r}{did_you_mean(name, self.machine.states)}"
+            f" (states: {', '.join(self.machine.states)})"
+        )
+
+    def obfuscated(self, obfuscator: Obfuscator) -> MachineWorkflow:
+        """Return the same workflow with tokens for names in everything that may leave."""
+        return replace(
+            self,
+            machine=obfuscator.definition(),
+            description=obfuscator.hide(self.description),
+            confirm=frozenset(obfuscator.token(name) for name in self.confirm),
+            obfuscator=obfuscator,
+        )
 
 
 def check_name(name: str, before: str = "", after: str = "; choose another name") -> None:

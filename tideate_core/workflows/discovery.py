@@ -1,29 +1,30 @@
-"""Discovery of files with workflows: machines, and definitions in YAML and JSON."""
+"""Discovery of workflow files: of the project, the person and tideate, those that win first."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import InvalidDefinition, UnusableFile
 from tideate_core.project import DEFINITION_SUFFIXES, config_dir, list_documents
-from tideate_core.workflows.machine_files import (
+from tideate_core.workflows.workflow_files import (
     BUILTIN_MACHINES,
     MACHINE_SUFFIX,
     PLAIN_NAMES,
     check_stem,
+    is_definition_name,
+    is_definition_path,
     is_machine_name,
-    is_machine_path,
     shown_path,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-    from tideate_core.workflows.registry import Source
+    from tideate_core.workflows.registration import Source
 
-__all__ = ["WorkflowFile", "find_files", "is_definition_name", "is_definition_path", "is_workflow_path"]
+__all__ = ["WorkflowFile", "find_files"]
 
 PROJECT_WORKFLOWS: Final = ".tideate/workflows"
 RANK: Final = {suffix: rank for rank, suffix in enumerate((MACHINE_SUFFIX, *DEFINITION_SUFFIXES))}
@@ -50,21 +51,6 @@ class WorkflowFile:
     def is_definition(self) -> bool:
         """It has steps, and no states."""
         return is_definition_path(self.path.name)
-
-
-def is_definition_name(file: str) -> bool:
-    """Tell whether a file is a definition in YAML or JSON, by its name."""
-    return is_definition_path(file) and not file.startswith(".")
-
-
-def is_definition_path(path: str) -> bool:
-    """Tell whether a path is that of a definition in YAML or JSON, by its suffix."""
-    return PurePath(path).suffix.lower() in DEFINITION_SUFFIXES
-
-
-def is_workflow_path(name: str) -> bool:
-    """Tell whether this names a file; anything else is the name of a workflow."""
-    return is_machine_path(name) or is_definition_path(name)
 
 
 def find_files(root: Path | None) -> list[WorkflowFile]:

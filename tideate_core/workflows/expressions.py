@@ -1,4 +1,4 @@
-"""The templates and expressions of a step: what they see, and what they give.
+"""Fill in the templates of a step and evaluate its expressions, on JSON values by name.
 
 They are Jinja, in the sandbox of `templates`. They see JSON values by name: `inputs`, `context`, `prompt`,
 `steps.ID.result`, `.error` and `.status`, and where a step runs `for_each`, `item` and `index`. Nothing else
@@ -16,21 +16,21 @@ from jinja2 import StrictUndefined, TemplateError, Undefined, nodes
 from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
 from tideate_core.errors import InvalidDefinition, did_you_mean
-from tideate_core.workflows.steps import VALUE_NAMES
+from tideate_core.workflows.parts import VALUE_NAMES
 from tideate_core.workflows.templates import (
     LARGEST,
     MOST_TURNS,
     RENDER_ERRORS,
     Sandbox,
     check_length,
-    rendered,
+    render_in,
     restrict,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ValueSandbox", "evaluate", "parsed", "render_task", "words_of"]
+__all__ = ["ValueSandbox", "evaluate", "error_words", "parse_source", "render_task"]
 
 RESULT: Final = "_result"
 JSON_TYPES: Final = (str, int, float, dict, list, type(None))
@@ -44,10 +44,10 @@ def render_task(template: str, values: Mapping[str, Any]) -> str:
     if "{" not in template:
         return template
     try:
-        return rendered(template, values, ValueSandbox(_room(values)))
+        return render_in(template, values, ValueSandbox(_room(values)))
     except RENDER_ERRORS as error:
         raise InvalidDefinition(
-            f"the template {_short(template)} cannot be filled in: {words_of(error)}"
+            f"the template {_short(template)} cannot be filled in: {error_words(error)}"
         ) from error
 
 
@@ -61,16 +61,16 @@ def evaluate(expression: str, values: Mapping[str, Any]) -> Any:
     sandbox.filters[RESULT] = given.append
     try:
         check_length(expression)
-        body = parsed(sandbox, expression, is_expression=True)
+        body = parse_source(sandbox, expression, is_expression=True)
         _run(sandbox, body, values)
         return _plain(given[0])
     except RENDER_ERRORS as error:
-        words = f"the expression {_short(expression)} has no value: {words_of(error)}"
+        words = f"the expression {_short(expression)} has no value: {error_words(error)}"
         raise InvalidDefinition(words) from error
 
 
 class _Missing(StrictUndefined):
-    """What is not there, told with what is."""
+    """A missing value; its error names those that are there."""
 
     __slots__ = ()
 
@@ -114,7 +114,7 @@ class ValueSandbox(Sandbox):
         return super().getitem(obj, argument)
 
 
-def parsed(sandbox: Sandbox, source: str, *, is_expression: bool) -> nodes.Template:
+def parse_source(sandbox: Sandbox, source: str, *, is_expression: bool) -> nodes.Template:
     """Parse a template; an expression becomes one whose only effect is to keep its value."""
     if not is_expression:
         return sandbox.parse(source)
@@ -186,7 +186,7 @@ def _short(source: str) -> str:
     return repr(line if len(line) <= 60 else f"{line[:57]}…")
 
 
-def words_of(error: Exception) -> str:
+def error_words(error: Exception) -> str:
     """Return what one of `RENDER_ERRORS` says to a person."""
     if isinstance(error, RecursionError):
         return "it is nested too deeply"

@@ -1,23 +1,33 @@
-"""The order of a workflow's steps: Kahn's algorithm, in batches that could run side by side."""
+"""Order of a workflow's steps, in batches that could run side by side, and its diagram."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import InvalidDefinition, did_you_mean
+from tideate_core.errors import InvalidDefinition, InvalidInput, MachineError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tideate_core.workflows.definitions import WorkflowStep
+    from tideate_core.machines.diagrams import Diagram, Format
+    from tideate_core.workflows.definitions import WorkflowDefinition
+    from tideate_core.workflows.parts import WorkflowStep
 
-__all__ = ["DependencyGraph", "cycles", "dependency_graph", "shown_cycle"]
+__all__ = [
+    "DependencyGraph",
+    "cycles",
+    "dependency_graph",
+    "draw_steps",
+    "format_cycle",
+    "step_diagram",
+    "step_summary",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyGraph:
-    """Document 5's graph: `edges` lead from a dependency to its dependent."""
+    """Steps in their order; `edges` lead from a dependency to its dependent."""
 
     nodes: tuple[str, ...]
     edges: tuple[tuple[str, str], ...]
@@ -25,7 +35,7 @@ class DependencyGraph:
 
 
 def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
-    """Order the steps.
+    """Order the steps by Kahn's algorithm.
 
     :raises InvalidDefinition: a dependency is no step, or steps wait for each other (the cycle is named).
     """
@@ -57,7 +67,7 @@ def dependency_graph(steps: Sequence[WorkflowStep]) -> DependencyGraph:
     if stuck:
         circles = cycles({step.id: step.dependencies for step in steps if step.id in stuck})
         raise InvalidDefinition(
-            "\n".join(f"steps wait for each other: {shown_cycle(one)}" for one in circles)
+            "\n".join(f"steps wait for each other: {format_cycle(one)}" for one in circles)
         )
     edges = tuple((dependency, step.id) for step in steps for dependency in step.dependencies)
     return DependencyGraph(tuple(nodes), edges, tuple(order))
@@ -84,6 +94,83 @@ def cycles(waiting: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
     return found
 
 
-def shown_cycle(cycle: Sequence[str]) -> str:
+def format_cycle(cycle: Sequence[str]) -> str:
     """Return `a → b → a`."""
     return " → ".join((*cycle, cycle[0]))
+
+
+def draw_steps(
+    definition: WorkflowDefinition,
+    format: Format,  # noqa: A002 what everybody calls it
+    *,
+    width: int = 80,
+    current: str | None = None,
+) -> str:
+    """Draw the steps in the batches of their execution order; the result ends with a line end.
+
+    :param width: of the text, in columns.
+    :param current: the step to highlight.
+    :raises InvalidInput: there is no such step or format, or there are too many for an SVG.
+    :raises InvalidDefinition: the steps have no order.
+    """
+    from tideate_core.machines.diagrams import draw_diagram
+
+    if current is not None and current not in definition.step_names:
+        near = did_you_mean(current, definition.step_names)
+        raise InvalidInput(f"{current!r} is not a step of workflow {definition.name!r}{near}")
+    try:
+        return draw_diagram(step_diagram(definition, current), format, width)
+    except MachineError as error:
+        raise InvalidInput(str(error)) from error
+
+
+def step_diagram(definition: WorkflowDefinition, current: str | None = None) -> Diagram:
+    """Return a node for each step, which says what does its work and when it runs.
+
+    :raises InvalidDefinition: the steps have no order.
+    """
+    from tideate_core.machines.diagrams import Diagram, Edge, Node
+
+    graph = dependency_graph(definition.steps)
+    places = {step.id: at for at, step in enumerate(definition.steps)}
+    return Diagram(
+        definition.name,
+        [
+            Node(step.id, details=(_worker(step), _conditions(step)), tooltip=step_summary(step))
+            for step in definition.steps
+        ],
+        [Edge(places[source], places[target]) for source, target in graph.edges],
+        batches=[[places[name] for name in batch] for batch in graph.execution_order],
+        current=None if current is None else places[current],
+        title=definition.title,
+    )
+
+
+def step_summary(step: WorkflowStep) -> str:
+    """Return a step's title or name and its task, on one line."""
+    from tideate_core.machines.diagrams import one_line
+
+    title = "" if step.name == step.id else step.name
+    return one_line(": ".join(filter(None, (title or step.id, step.task or _worker(step)))))
+
+
+def _worker(step: WorkflowStep) -> str:
+    """Return what does a step's work."""
+    if step.tool is not None:
+        return f"tool {step.tool.server}/{step.tool.name}"
+    if step.workflow is not None:
+        return f"workflow {step.workflow.name}"
+    if step.machine is not None:
+        return f"machine {step.machine}"
+    return step.agent or f"handler {step.handler_name}"
+
+
+def _conditions(step: WorkflowStep) -> str:
+    """Return under which conditions a step runs."""
+    parts = (
+        f"when {step.when}" if step.when else "",
+        f"for each of {step.for_each.items}" if step.for_each else "",
+        "asks first" if step.confirm else "",
+        "" if step.parallel else "alone",
+    )
+    return ", ".join(filter(None, parts))

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
-    from tideate_core.workflows.definitions import WorkflowStep
+    from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workspace import ExecutableFile, Workspace
 
 __all__ = [

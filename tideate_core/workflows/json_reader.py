@@ -6,7 +6,7 @@ import re
 from json import JSONDecodeError, JSONDecoder
 from typing import Any, Final
 
-from tideate_core.workflows.positions import Located, Problem
+from tideate_core.workflows.mistakes import Located, Problem
 
 __all__ = ["DEEPEST", "read_json", "text_problem"]
 

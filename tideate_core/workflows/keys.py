@@ -1,4 +1,4 @@
-"""The key that makes a project's obfuscated names: without it no token leads back to a name."""
+"""Key of a project's obfuscated state names: made at the first use, read only if nobody else can."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _read(folder: int, path: Path) -> bytes | None:
         return None
     if len(key) != KEY_BYTES:
         raise ConfigError(
-            f"{path} is damaged: a key has {KEY_BYTES} bytes; put the file back, "
+            f"{path} is damaged: a key has {KEY_BYTES} bytes; copy it from a backup, "
             "or remove it and a new key is made (all tokens change)"
         )
     return key
@@ -90,7 +90,7 @@ def _check_mode(mode: int, path: Path) -> None:
         raise ConfigError(f"{path} is not a regular file; remove it and a new key is made")
     if stat.S_IMODE(mode) & 0o077:
         raise ConfigError(
-            f"others can read {path} and so undo the obfuscation: `chmod 600 {path}` if nobody did, "
+            f"others can read {path} and so read the obfuscated names: `chmod 600 {path}` if nobody did, "
             "otherwise remove it and a new key is made (all tokens change)"
         )
 

@@ -1,4 +1,4 @@
-"""Limits of reading, checking and filling in definitions: a clone may bring one that was made to cost much.
+"""Limits of reading, checking and filling in definitions, which may be hostile.
 
 Those of the schemas of outputs are in `tideate_core/util/json_schemas.py`. Times are of the processor and of
 one thread, so that a slow disk or a busy machine refuses nothing.

@@ -1,4 +1,4 @@
-"""Reads workflows from YAML and JSON: all mistakes of a file at once, each with its place and a hint."""
+"""Parse YAML and JSON workflow definitions; report all mistakes with positions and hints."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
 from tideate_core.workflows.checking import KnownNames, check_definition, too_many
 from tideate_core.workflows.definitions import WorkflowDefinition, check_name
-from tideate_core.workflows.nearest import Nearest
-from tideate_core.workflows.positions import FileMistake, Finding, LineTable, Located, Problem, span_of
-from tideate_core.workflows.shape import spelled, validated
+from tideate_core.workflows.mistakes import (
+    FileMistake,
+    Finding,
+    LineTable,
+    Located,
+    Nearest,
+    Problem,
+    span_of,
+)
+from tideate_core.workflows.shape import normalize_keys, validate_definition
+from tideate_core.workflows.workflow_files import BOM, LARGEST_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["LARGEST_FILE", "FileFormat", "ParsedWorkflow", "WorkflowParser", "format_of"]
+__all__ = ["FileFormat", "ParsedWorkflow", "WorkflowParser", "format_of"]
 
 FileFormat = Literal["yaml", "json"]
 
-LARGEST_FILE: Final = 1024 * 1024
-"""Bytes of a definition."""
 MOST_TOLD: Final = 200
 """Mistakes of a file that are told; the rest is counted."""
-BOM: Final = "\ufeff"
 ANY_NAME: Final = "workflow"
 """In place of a name that cannot be one, so that the rest is checked."""
 
@@ -38,12 +43,12 @@ def format_of(path: str) -> FileFormat | None:
 
 @dataclass(frozen=True, slots=True)
 class ParsedWorkflow:
-    """What a text says; `definition` is None if it has an error, `mistakes` are in the text's order."""
+    """A parsed text; `definition` is None if it has an error, `mistakes` are in the text's order."""
 
     definition: WorkflowDefinition | None
     mistakes: list[FileMistake]
     file: str
-    """How messages name it."""
+    """Its name in messages."""
 
     def require(self) -> WorkflowDefinition:
         """Return the definition.
@@ -57,7 +62,7 @@ class ParsedWorkflow:
 
 
 class WorkflowParser:
-    """Reads definitions.
+    """Parses definitions.
 
     :param known: what steps may name; by default only agents are checked.
     """
@@ -73,7 +78,7 @@ class WorkflowParser:
         name: str,
         path: str | None = None,
     ) -> ParsedWorkflow:
-        """Read a text; it never raises.
+        """Parse a text; it never raises.
 
         :param text: bytes are UTF-8; a byte order mark is left out.
         :param name: how the workflow is called: a file's stem.
@@ -111,13 +116,13 @@ class WorkflowParser:
             name = ANY_NAME
         if too_much := too_many(root.value):
             return None, [too_much]
-        values, twice = spelled(root.value)
+        values, twice = normalize_keys(root.value)
         nearest = Nearest()
         if "title" in values:
             findings.append(
                 Finding(("title",), "unknown key 'title'", "the key is called `name`", on_key=True)
             )
-        definition, wrong = validated(_called(values, name), nearest)
+        definition, wrong = validate_definition(_called(values, name), nearest)
         findings += [*twice, *map(_as_the_file_has_it, wrong)]
         return definition, [*findings, *check_definition(values, name, self._known)]
 

@@ -1,4 +1,4 @@
-"""Prompts are files that a person can read and override.
+"""Library of prompts: Markdown templates that a person or a project can override.
 
 A prompt file is a Jinja template in Markdown: the instructions, a line `---`, then what is asked. It is
 looked for in the project (`.tideate/prompts/`, where its content is trusted), then in the person's

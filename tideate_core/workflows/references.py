@@ -1,4 +1,4 @@
-"""What templates and expressions name, seen without running them."""
+"""References of templates and expressions: the names that they use, found without running them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jinja2 import meta, nodes
 from jinja2.exceptions import TemplateSyntaxError
 
 from tideate_core.errors import InvalidDefinition, did_you_mean
-from tideate_core.workflows.expressions import ValueSandbox, parsed, words_of
-from tideate_core.workflows.steps import VALUE_NAMES
+from tideate_core.workflows.expressions import ValueSandbox, error_words, parse_source
+from tideate_core.workflows.parts import VALUE_NAMES
 from tideate_core.workflows.templates import LARGEST, RENDER_ERRORS, Sandbox, restrict
 
 __all__ = ["References", "references"]
@@ -25,7 +25,7 @@ KEYWORDS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What a template or expression names.
+    """The names that a template or expression uses.
 
     :param fields: a step's id and what is asked of it, `("plan", "result")`.
     :param names: what it takes for known and is not in `VALUE_NAMES`.
@@ -71,7 +71,7 @@ def _plain_references(source: str) -> References | None:
 def _full_references(source: str, expression: bool) -> References:
     sandbox = _reading()
     try:
-        tree = parsed(sandbox, source, is_expression=expression)
+        tree = parse_source(sandbox, source, is_expression=expression)
         _check_calls(tree, sandbox)
         found = _References(_free_names(tree) - sandbox.globals.keys())
         for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
@@ -79,7 +79,7 @@ def _full_references(source: str, expression: bool) -> References:
                 found.see(node)
         restrict(tree, sandbox)
     except RENDER_ERRORS as error:
-        raise InvalidDefinition(words_of(error)) from error
+        raise InvalidDefinition(error_words(error)) from error
     return found.done()
 
 
@@ -116,14 +116,14 @@ class _References:
         self._fields: set[tuple[str, str]] = set()
 
     def see(self, node: nodes.Getattr | nodes.Getitem) -> None:
-        name = _asked(node)
+        name = _constant_key(node)
         of = node.node
         if name is None:
             return
         if isinstance(of, nodes.Name) and of.name in self._named and of.name in self._free:
             self._named[of.name].add(name)
         elif isinstance(of, nodes.Getattr | nodes.Getitem) and isinstance(of.node, nodes.Name):
-            step = _asked(of)
+            step = _constant_key(of)
             if of.node.name == "steps" and "steps" in self._free and step is not None:
                 self._fields.add((step, name))
 
@@ -145,7 +145,7 @@ class _References:
         )
 
 
-def _asked(node: nodes.Getattr | nodes.Getitem) -> str | None:
+def _constant_key(node: nodes.Getattr | nodes.Getitem) -> str | None:
     """Return the key of `.key` and of `["key"]`, None of one that is known only when it runs."""
     if isinstance(node, nodes.Getattr):
         return node.attr

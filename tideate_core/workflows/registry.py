@@ -1,16 +1,16 @@
-"""Every workflow that can be run, and what runs its steps."""
+"""Registry of workflows and of the handlers that run their steps."""
 
 from __future__ import annotations
 
 import logging
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from tideate_core.errors import InvalidDefinition, InvalidInput, UnknownWorkflow
-from tideate_core.project import make_project_state
-from tideate_core.workflows.machine_workflow import MachineWorkflow
-from tideate_core.workflows.steps import NAME_PATTERN
+from tideate_core.errors import InvalidDefinition, UnknownWorkflow
+from tideate_core.workflows.definitions import MachineWorkflow
+from tideate_core.workflows.parts import NAME_PATTERN
+from tideate_core.workflows.registration import Registration, check_kept
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,63 +18,22 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.handler import StepHandler
+    from tideate_core.workflows.registration import Source
 
-__all__ = ["ENTRY_POINT_GROUP", "Registration", "Source", "WorkflowRegistry"]
+__all__ = ["ENTRY_POINT_GROUP", "WorkflowRegistry"]
 
 log = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "tideate.workflows"
 """Entry points of packages: each is a function that takes the registry and registers into it."""
 
-Source = Literal["builtin", "package", "editor", "user", "project", "file"]
-"""`user` and `project`: a file of theirs; `file`: one that was named by its path."""
-
-
-@dataclass(frozen=True, slots=True)
-class Registration:
-    """A definition, its handlers, and where it came from.
-
-    :param handlers: by the names that steps have for them: the step's id, or its `handler`.
-    """
-
-    definition: WorkflowDefinition | MachineWorkflow
-    handlers: Mapping[str, StepHandler]
-    source: Source
-    path: Path | None = None
-    """The file that it was read from."""
-    text: str | None = None
-    """All of that file, of a definition in YAML or JSON."""
-
-    @property
-    def kind(self) -> Literal["graph", "machine"]:
-        return "machine" if isinstance(self.definition, MachineWorkflow) else "graph"
-
-    def obfuscated(self, root: Path | None) -> Registration:
-        """Return the same with tokens for the names of its states.
-
-        :param root: the project whose key makes the tokens; None is the person's.
-        :raises InvalidInput: it is a graph.
-        :raises ConfigError: the key cannot be used.
-        """
-        # here, because few runs need it
-        from tideate_core.machines.language import Obfuscator
-        from tideate_core.workflows.keys import workflow_key
-
-        definition = self.definition
-        if not isinstance(definition, MachineWorkflow):
-            raise InvalidInput(
-                f"workflow {definition.name!r} has steps and no states; only states can be obfuscated"
-            )
-        obfuscator = Obfuscator(workflow_key(make_project_state(root)), definition.machine)
-        return Registration(definition.obfuscated(obfuscator), self.handlers, self.source, self.path)
-
 
 @dataclass
 class WorkflowRegistry:
-    """Workflows by name. A handler may be missing: the run fails when it gets there (SCEN-WORK-006)."""
+    """Workflows by name. A handler may be missing: the run fails when it gets there."""
 
     notices: list[str] = field(default_factory=list)
-    """What went wrong while packages registered theirs."""
+    """Packages whose workflows could not be registered, and why."""
     _known: dict[str, Registration] = field(default_factory=dict)
     _functions: dict[str, StepHandler] = field(default_factory=dict)
 
@@ -157,8 +116,6 @@ class WorkflowRegistry:
         :param definition: the one that the run began with.
         :raises InvalidDefinition: it cannot or may not go on; words for behind "the definition".
         """
-        from tideate_core.workflows.definition_trust import check_kept
-
         kept = Registration(definition, self.handlers_of(definition), source, path)
         check_kept(kept, self.get)
         return kept

@@ -1,4 +1,4 @@
-"""The JSON Schema of a definition file, for editors that complete and check by it."""
+"""JSON Schema of a definition file, for editors that complete and check by it."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pydantic import TypeAdapter
 from pydantic.alias_generators import to_camel
 
 from tideate_core.workflows.definitions import WorkflowDefinition
-from tideate_core.workflows.inputs import InputDefinition
-from tideate_core.workflows.shape import file_keys
-from tideate_core.workflows.steps import (
+from tideate_core.workflows.parts import (
     KNOWN_AGENTS,
     STEP_KINDS,
     ForEach,
+    InputDefinition,
     NestedWorkflow,
     Part,
     ToolCall,
     WorkflowStep,
 )
+from tideate_core.workflows.shape import file_keys
 
 __all__ = ["definition_schema"]
 

@@ -1,25 +1,35 @@
-"""Whether the parts of a definition have the right shape, said in words."""
+"""Check the shape of a definition in plain words: keys, values, and the schemas of outputs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import ValidationError
 
+from tideate_core.errors import UnusableSchema
+from tideate_core.util.json_schemas import check_schema, pattern_problem
 from tideate_core.workflows.definitions import WorkflowDefinition
-from tideate_core.workflows.inputs import InputDefinition, shown
-from tideate_core.workflows.positions import Finding, canonical
-from tideate_core.workflows.steps import ForEach, NestedWorkflow, Part, ToolCall, WorkflowStep
+from tideate_core.workflows.mistakes import Finding, canonical
+from tideate_core.workflows.parts import (
+    ForEach,
+    InputDefinition,
+    NestedWorkflow,
+    Part,
+    ToolCall,
+    WorkflowStep,
+    kind_in_words,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pydantic_core import ErrorDetails
 
-    from tideate_core.workflows.nearest import Nearest
-    from tideate_core.workflows.positions import Loc
+    from tideate_core.util.deadline import Deadline
+    from tideate_core.workflows.mistakes import Loc, Nearest
 
-__all__ = ["file_keys", "spelled", "validated"]
+__all__ = ["file_keys", "normalize_keys", "schema_findings", "validate_definition"]
 
 PARTS: Final[Mapping[tuple[str, ...], type[Part]]] = {
     (): WorkflowDefinition,
@@ -32,7 +42,7 @@ PARTS: Final[Mapping[tuple[str, ...], type[Part]]] = {
 """The models by where they stand; `*` is any name or index."""
 
 TOLD_ELSEWHERE: Final = frozenset({"step_kind", "step_twice"})
-"""What `checking` tells, with better places."""
+"""Kinds of errors that `checking` tells, with better places."""
 
 EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
     "bool_type": ("true or false", "write true or false, without quotes"),
@@ -46,6 +56,9 @@ EXPECTED: Final[Mapping[str, tuple[str, str]]] = {
 """By pydantic's kind of error: what is wanted, and how to write it."""
 
 NAMES: Final = "a name is a letter or _, then letters, digits, _ . -"
+LEADS_OUT: Final = "a `$ref` leads out of the schema"
+VALUES: Final = frozenset({"const", "default", "enum", "examples"})
+"""Keywords whose value is no schema."""
 INPUT_NAMES: Final = "a name of an input is a letter or _, then letters, digits, _"
 
 
@@ -54,13 +67,15 @@ def file_keys(part: type[Part]) -> list[str]:
     return [name for name in part.model_fields if (part, name) != (WorkflowDefinition, "title")]
 
 
-def spelled(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
+def normalize_keys(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Finding]]:
     """Return a file's values with the keys of all parts in snake_case; two spellings of one are a mistake."""
     found: list[Finding] = []
     return _spelled(values, (), (), found), found
 
 
-def validated(values: Mapping[str, Any], nearest: Nearest) -> tuple[WorkflowDefinition | None, list[Finding]]:
+def validate_definition(
+    values: Mapping[str, Any], nearest: Nearest
+) -> tuple[WorkflowDefinition | None, list[Finding]]:
     """Make a definition, or say why not.
 
     :param values: with keys in snake_case.
@@ -69,7 +84,7 @@ def validated(values: Mapping[str, Any], nearest: Nearest) -> tuple[WorkflowDefi
         return WorkflowDefinition.model_validate(values), []
     except ValidationError as error:
         errors = [one for one in error.errors(include_url=False) if not _told_elsewhere(one)]
-        return None, [finding for one in errors for finding in _told(one, nearest)]
+        return None, [finding for one in errors for finding in _findings_of(one, nearest)]
 
 
 def _told_elsewhere(error: ErrorDetails) -> bool:
@@ -102,13 +117,13 @@ def _spelled(value: Any, path: tuple[str, ...], loc: Loc, found: list[Finding]) 
     return plain
 
 
-def _told(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
+def _findings_of(error: ErrorDetails, nearest: Nearest) -> Iterator[Finding]:
     loc, kind, value = error["loc"], error["type"], error["input"]
     context = error.get("ctx", {})
     what = _what(loc)
     if kind in EXPECTED:
         expected, hint = EXPECTED[kind]
-        message = f"{what} must be {expected}, not {shown(value)}"
+        message = f"{what} must be {expected}, not {kind_in_words(value)}"
         yield Finding(loc, message, _better_hint(kind, value, loc) or hint)
     elif kind == "extra_forbidden":
         known = file_keys(_part_at(loc[:-1]))
@@ -152,7 +167,7 @@ def _limit(kind: str, value: Any, context: Mapping[str, Any]) -> tuple[str, str]
 def _literal(loc: Loc, what: str, value: Any, nearest: Nearest) -> Finding:
     part: Any = InputDefinition if loc[-1] == "type" else WorkflowDefinition
     names = LITERALS[part]
-    told = f"{value!r}" if isinstance(value, str) else shown(value)
+    told = f"{value!r}" if isinstance(value, str) else kind_in_words(value)
     hint = nearest.hint(value, names) if isinstance(value, str) else ""
     return Finding(loc, f"{what} must be one of {', '.join(names)}, not {told}", hint)
 
@@ -201,6 +216,56 @@ def _part_at(loc: Loc) -> type[Part]:
     # what follows an index or an input's name is a key again
     path = tuple("*" if place == 1 else canonical(str(key)) for place, key in enumerate(loc))
     return PARTS[path]
+
+
+def schema_findings(schema: Mapping[str, Any], at: Loc, deadline: Deadline) -> Iterator[Finding]:
+    """Check a schema by the schema of schemas, and what that leaves open: references and patterns."""
+    try:
+        mistake = check_schema(schema)
+    except UnusableSchema as error:
+        yield Finding(at, f"the schema cannot be checked: {error}", "make it smaller")
+        return
+    if mistake is not None:
+        path = (*at, *mistake.absolute_path)
+        yield Finding(path, f"this is no JSON Schema: {_brief(mistake.message)}", "correct it")
+    yield from _inside(schema, at, deadline)
+
+
+def _inside(schema: Any, at: Loc, deadline: Deadline) -> Iterator[Finding]:
+    if isinstance(schema, list | tuple):
+        for index, item in enumerate(schema):
+            yield from _inside(item, (*at, index), deadline)
+    if not isinstance(schema, Mapping) or deadline.is_over:
+        return
+    for key, item in schema.items():
+        yield from _keyword(key, item, (*at, key), deadline)
+
+
+def _keyword(key: str, item: Any, at: Loc, deadline: Deadline) -> Iterator[Finding]:
+    if key in {"$ref", "$dynamicRef"} and isinstance(item, str) and not item.startswith("#"):
+        yield Finding(at, f"{LEADS_OUT}: {_brief(item)!r}", "nothing is fetched; put it under `$defs`")
+    elif key == "pattern" and isinstance(item, str):
+        yield from _pattern(item, at)
+    elif key not in VALUES:
+        if key == "patternProperties" and isinstance(item, Mapping):
+            for pattern in item:
+                yield from _pattern(pattern, (*at, pattern))
+        yield from _inside(item, at, deadline)
+
+
+def _pattern(pattern: str, at: Loc) -> Iterator[Finding]:
+    if problem := pattern_problem(pattern):
+        yield Finding(at, f"this is no pattern: {problem}", _hint(problem))
+
+
+def _hint(problem: str) -> str:
+    if "look" in problem or "backreference" in problem:
+        return "write it without look-around and backreferences; patterns are those of Rust's regex"
+    return "correct it; a `\\` needs single quotes in YAML"
+
+
+def _brief(message: str) -> str:
+    return message if len(message) <= 200 else f"{message[:100]} … {message[-90:]}"
 
 
 LITERALS: Final = {

@@ -1,4 +1,4 @@
-"""What is wrong with the templates and expressions of steps, seen before anything runs."""
+"""Check the templates and expressions of steps before anything runs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tideate_core.errors import InvalidDefinition
-from tideate_core.workflows.positions import Finding
-from tideate_core.workflows.steps import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS, VALUE_NAMES
+from tideate_core.workflows.mistakes import Finding
+from tideate_core.workflows.parts import LONGEST_NAME, LONGEST_TEXT, STEP_FIELDS, VALUE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tideate_core.util.deadline import Deadline
-    from tideate_core.workflows.nearest import Nearest
-    from tideate_core.workflows.positions import Loc
+    from tideate_core.workflows.mistakes import Loc, Nearest
     from tideate_core.workflows.references import References
 
 __all__ = ["StepTemplates", "TemplateChecks"]
 
 OF_THE_RUN: Final = ("filetype", "path", "selection", "text")
-"""What a run's `context` has of the text that it was started on."""
+"""Keys of a run's `context` for the text that it was started on."""
 
 
 class _Text(NamedTuple):
@@ -42,7 +41,7 @@ class StepTemplates:
     values: Mapping[str, Any]
 
     def texts(self) -> Iterator[_Text]:
-        """Return what is filled in or evaluated when the step runs."""
+        """Return the texts that are filled in or evaluated when the step runs."""
         loops = self.values.get("for_each")
         for key in ("when", "confirm"):
             if isinstance(text := self.values.get(key), str):
@@ -108,7 +107,7 @@ class TemplateChecks:
                 yield from self._no_list(text, found)
 
     def _references(self, source: str, is_expression: bool) -> References | str:
-        """Return what a text names, or why it cannot be read; aliases have a file repeat a text often."""
+        """Return the names that a text uses, or why it cannot be read; aliases have a file repeat a text."""
         # here, because a workflow without templates needs no Jinja
         from tideate_core.workflows.references import references
 

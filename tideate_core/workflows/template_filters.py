@@ -1,4 +1,4 @@
-"""The filters of templates, each of which says how much it made and stops where that is too much."""
+"""Filters of templates with a meter: each counts its output and stops where it is too much."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tideate_core.workflows.limits import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["COMPARED", "COUNTED", "SLICED", "Meter", "bounded_filters", "metered"]
+__all__ = ["COMPARED", "COUNTED", "SLICED", "Meter", "bounded_filters", "with_meter"]
 
 COUNTED: Final = "_counted"
 """Counts the turns of a loop."""
@@ -34,7 +34,7 @@ NAMES: Final = frozenset(
 
 
 class Meter:
-    """What one rendering may still make, and how long it may take.
+    """Limits of one rendering: its texts, lists, loops and time.
 
     :param largest: characters of its whole text, and of any text on the way.
     """
@@ -111,14 +111,14 @@ def bounded_filters(
         "join": bounded.join,
         "replace": bounded.replace,
     }
-    return {name: metered(function, meter) for name, function in found.items()} | {
+    return {name: with_meter(function, meter) for name, function in found.items()} | {
         COUNTED: meter.counted,
         COMPARED: meter.compared,
         SLICED: meter.sliced,
     }
 
 
-def metered(function: Callable[..., Any], meter: Meter) -> Callable[..., Any]:
+def with_meter(function: Callable[..., Any], meter: Meter) -> Callable[..., Any]:
     """Return a filter or test that is not called when the time is over, and whose result is counted."""
     passed = getattr(function, "jinja_pass_arg", None)
     at = 0 if passed is None else 1  # behind the environment or context

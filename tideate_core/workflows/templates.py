@@ -1,4 +1,4 @@
-"""Prompt templates, rendered so that no template can stall or fill up the process.
+"""Render prompt templates in a sandbox that bounds their time and memory.
 
 Jinja's sandbox keeps a template away from the interpreter, not from its time and memory. So what can grow
 without end is left out of the language (macros, calls but `range`, blocks that capture text), and what
@@ -20,7 +20,7 @@ from tideate_core.workflows.template_filters import (
     SLICED,
     Meter,
     bounded_filters,
-    metered,
+    with_meter,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ __all__ = [
     "TemplateError",
     "check_length",
     "render_template",
-    "rendered",
+    "render_in",
     "restrict",
 ]
 
@@ -66,11 +66,11 @@ def render_template(source: str, values: Mapping[str, Any]) -> str:
     :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
     """
     sandbox = Sandbox(LARGEST + sum(len(text) for text in values.values() if isinstance(text, str)))
-    return rendered(source, values, sandbox)
+    return render_in(source, values, sandbox)
 
 
-def rendered(source: str, values: Mapping[str, Any], environment: Sandbox) -> str:
-    """Fill in a template within a sandbox that nothing was rendered in before.
+def render_in(source: str, values: Mapping[str, Any], environment: Sandbox) -> str:
+    """Fill in a template within a sandbox that nothing was render_in in before.
 
     :raises RENDER_ERRORS: it is wrong, or takes too much time or room.
     """
@@ -109,7 +109,7 @@ class Sandbox(SandboxedEnvironment):
         self.globals = {"range": self.globals["range"]}
         self.filters = bounded_filters(self.filters, self._meter, self.getattr)
         tests: dict[str, Any] = dict(self.tests)
-        self.tests = {name: metered(test, self._meter) for name, test in tests.items()}
+        self.tests = {name: with_meter(test, self._meter) for name, test in tests.items()}
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
         if isinstance(left, int | float) and isinstance(right, int | float):

@@ -1,4 +1,4 @@
-"""Limits of time that stand still while a person is asked: how long they take is theirs."""
+"""Time limits that stop while a person is asked."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Limit:
         self._questions = 0
         self._left: float | None = None
         self.over = False
-        """What it was the limit of has ended."""
+        """The work within the limit has ended."""
 
     def stop(self) -> None:
         self._questions += 1

@@ -8,9 +8,9 @@ from typing import Final
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.reader import ReaderError
 
-from tideate_core.workflows.positions import Problem
+from tideate_core.workflows.mistakes import Problem
 
-__all__ = ["explained"]
+__all__ = ["explain_error"]
 
 QUOTES: Final = "put the text in quotes"
 TABLE: Final[tuple[tuple[str, str, str], ...]] = (
@@ -78,10 +78,10 @@ TABLE: Final[tuple[tuple[str, str, str], ...]] = (
     (r"expected alphabetic or numeric", "a name is missing after `&` or `*`", QUOTES),
     (r"directive|incompatible YAML document", "this directive cannot be used", "remove the line"),
 )
-"""What ruamel.yaml says, as a pattern; our words, and the hint. The first that matches counts."""
+"""Patterns of ruamel.yaml's words; our words, and the hint. The first that matches counts."""
 
 
-def explained(error: YAMLError, text: str) -> Problem:
+def explain_error(error: YAMLError, text: str) -> Problem:
     """Return a parser's error with its place, in words."""
     if isinstance(error, ReaderError):
         character = text[error.position]

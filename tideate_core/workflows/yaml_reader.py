@@ -22,8 +22,8 @@ from ruamel.yaml.resolver import VersionedResolver
 from tideate_core.util.deadline import Deadline
 from tideate_core.workflows.json_reader import DEEPEST, LARGEST_INTEGER, text_problem
 from tideate_core.workflows.limits import LIMITS
-from tideate_core.workflows.positions import Located, Problem
-from tideate_core.workflows.yaml_errors import explained
+from tideate_core.workflows.mistakes import Located, Problem
+from tideate_core.workflows.yaml_errors import explain_error
 
 __all__ = ["HEAVIEST", "PARSER_SLIPS", "read_yaml"]
 
@@ -59,7 +59,7 @@ def read_yaml(text: str) -> tuple[Located | None, list[Problem]]:
     except _Stop as stop:
         return None, [*problems, stop.problem]
     except YAMLError as error:
-        return None, [*problems, explained(error, text)]
+        return None, [*problems, explain_error(error, text)]
     except PARSER_SLIPS:
         at = composer.reached
         words = "YAML's parser cannot read what follows here"

@@ -16,7 +16,7 @@ from tideate_core.cli.views.project import build_catalog, open_project
 from tideate_core.config import Verify
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError
-from tideate_core.gates.readiness_check import readiness
+from tideate_core.gates import readiness
 from tideate_core.store import Store
 from tideate_core.toolchain import Check
 from tideate_core.workflows import PromptLibrary

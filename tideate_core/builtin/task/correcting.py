@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.changes import diff_of, name_of
 from tideate_core.builtin.task.reviewing import reviewed, write
-from tideate_core.gates import CorrectionEnd, digest_of_edit, end_of_edit, end_of_report
+from tideate_core.gates import Correction, CorrectionEnd, SelfCorrectionLoop
 from tideate_core.machines import WorkflowEvent
 
 if TYPE_CHECKING:
     from tideate_core.builtin.task.bench import Bench
     from tideate_core.builtin.task.record import TaskRecord
+    from tideate_core.gates import VerificationReport
     from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
 
 __all__ = ["correct"]
 
@@ -31,29 +33,33 @@ async def correct(step: StepContext, record: TaskRecord, bench: Bench) -> dict[s
     :raises Declined: nothing of it was accepted.
     :raises WorkspaceError: it cannot be written; nothing was.
     """
-    report = record.reports[-1]
-    end = end_of_report(report, record.corrected)
-    if end is not None:
-        return _ended(record, _WORDS[end])
-    from tideate_core.agents import correct_task
+    changes: list[FileChange] = []
 
-    brief = await bench.brief(step)
-    role = bench.role(step, "corrector")
-    done = await correct_task(step, role, brief, record.agreed, report, record.written, beyond=bench.gated)
-    for note in done.notes:
-        step.notice(note)
-    edit = diff_of(done.changes)
-    digest = digest_of_edit(edit)
-    if (end := end_of_edit(digest, record.edits)) is not None:
-        words = f" ({done.summary})" if done.summary else ""
-        return _ended(record, f"{_WORDS[end]}{words}")
-    accepted = await reviewed(step, bench, await step.workspace.attach(done.changes))
+    async def corrector(report: VerificationReport) -> Correction:
+        from tideate_core.agents import correct_task
+
+        brief, role = await bench.brief(step), bench.role(step, "corrector")
+        done = await correct_task(
+            step, role, brief, record.agreed, report, record.written, beyond=bench.gated
+        )
+        for note in done.notes:
+            step.notice(note)
+        changes.extend(done.changes)
+        return Correction(diff_of(done.changes), done.summary)
+
+    loop = SelfCorrectionLoop(corrected=record.corrected, edits=record.edits)
+    turn = await loop.correct(record.reports[-1], corrector)
+    summary = turn.correction.summary if turn.correction else ""
+    if turn.end is not None:
+        return _ended(record, _WORDS[turn.end] + (f" ({summary})" if summary else ""))
+    assert turn.correction is not None  # noqa: S101 a turn without an end has one
+    accepted = await reviewed(step, bench, await step.workspace.attach(changes))
     await write(step, accepted)
     return {
         "event": WorkflowEvent.CORRECTION_SUCCEEDED.value,
-        "edit": digest,
+        "edit": turn.correction.digest,
         "end": "",
-        "summary": done.summary,
+        "summary": summary,
         "written": [name_of(change) for change in accepted],
     }
 

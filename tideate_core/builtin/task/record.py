@@ -43,7 +43,7 @@ class TaskRecord:
     reports: list[VerificationReport] = field(default_factory=list)
     """Of all verifications."""
     edits: list[str] = field(default_factory=list)
-    """Of all corrections that were written, what `end_of_edit` compares."""
+    """Of all corrections that were written, the digests that `SelfCorrectionLoop` compares."""
     end: str = ""
     """Why corrections ended."""
 

@@ -1,0 +1,183 @@
+"""What the verification found becomes edits of the files concerned, and never the end of a test."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tests.support.gates import failed, report
+from tideate_core.agents.corrector import Corrected, correct_task, findings_of
+from tideate_core.gates import ExecutionPlan, PlanStep, VerificationReport
+from tideate_core.toolchain import Check, Failure
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PLAN = ExecutionPlan(
+    objective="double numbers",
+    steps=[PlanStep(type="edit", description="x", files=["src/a.py", "src/new.py"])],
+    files=["src/a.py"],
+    rollback_strategy="r",
+)
+A = "def double(x):\n    return 3 * x"
+RIGHT = A.replace("3", "2")
+TEST = "from src.a import double\n\n\ndef test_double():\n    assert double(2) == 4"
+
+
+def found(*files: str, output: str = "") -> VerificationReport:
+    failures = [Failure(file=name, line=5, column=None, message="assert 6 == 4") for name in files]
+    return report(failed(Check.TESTS, "x", output=output).model_copy(update={"failures": failures}))
+
+
+FOUND = found("tests/test_a.py")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_files(tmp_path, {"src/a.py": A + "\n", "tests/test_a.py": TEST + "\n", "other.py": "o = 1\n"})
+    return tmp_path
+
+
+async def corrected(
+    step: StageStep, what: VerificationReport = FOUND, files: tuple[str, ...] = ("src/a.py",)
+) -> Corrected:
+    return await correct_task(step, role("corrector"), BRIEF, PLAN, what, files)  # type: ignore[arg-type]
+
+
+def block(text: str, path: str = "") -> str:
+    return f"{path}\n```python\n{text}\n```\n"
+
+
+async def test_what_was_found_is_corrected(root: Path) -> None:
+    step = StageStep(root, block(RIGHT, "src/a.py"))
+    done = await corrected(step, found("tests/test_a.py", output="1 failed in 0.1s"))
+    assert [(change.path, change.after) for change in done.changes] == [("src/a.py", RIGHT)]
+    assert done.summary == "corrected src/a.py"
+    asked = step.asked[0].user
+    assert "tests/test_a.py:5: assert 6 == 4" in asked
+    assert "The end of its output:\n1 failed in 0.1s" in asked
+    # the task's files first, then those with failures, then the plan's
+    assert asked.index("src/a.py as it is:") < asked.index("tests/test_a.py as it is:")
+    assert asked.index("tests/test_a.py as it is:") < asked.index("src/new.py does not exist yet.")
+    assert "other.py" not in asked
+    assert "never delete, skip or weaken a test" in step.asked[0].system
+
+
+DELETES = "*** Begin Patch\n*** Delete File: tests/test_a.py\n*** End Patch"
+MOVES = "*** Begin Patch\n*** Update File: tests/test_a.py\n*** Move to: src/new.py\n*** End Patch"
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (DELETES, "tests/test_a.py may not be deleted, moved or emptied now"),
+        (MOVES, "tests/test_a.py may not be deleted, moved or emptied now"),
+        (block("o = 2", "other.py"), "none of the files that may be changed"),
+        ("I cannot.", "holds no edit"),
+    ],
+)
+async def test_what_goes_too_far_is_refused_and_asked_again(root: Path, bad: str, said: str) -> None:
+    step = StageStep(root, bad, block(RIGHT, "src/a.py"))
+    done = await corrected(step)
+    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert said in step.asked[1].user
+
+
+async def test_where_nobody_reviews_only_the_tasks_own_files_are_corrected(root: Path) -> None:
+    gutted = block("def test_double():\n    pass", "tests/test_a.py")
+    step = StageStep(root, gutted, block(RIGHT, "src/a.py"))
+    done = await correct_task(
+        step,  # type: ignore[arg-type]
+        role("corrector"),
+        BRIEF,
+        PLAN,
+        FOUND,
+        ("src/a.py",),
+        beyond=False,
+    )
+    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert "tests/test_a.py" in step.asked[1].user, "it was not refused"
+    assert "tests/test_a.py as it is:" not in step.asked[0].user
+
+
+async def test_a_test_is_not_emptied(root: Path) -> None:
+    step = StageStep(root, block("", "tests/test_a.py"), attempts=1)
+    done = await corrected(step)
+    assert done.changes == []
+    assert "tests/test_a.py: it has no lines and the file has 3" in done.summary
+
+
+async def test_a_small_model_does_not_empty_a_test_either(root: Path) -> None:
+    blocks = f"<<<<<<< SEARCH\n{TEST}\n=======\n>>>>>>> REPLACE"
+    step = StageStep(root, blocks, attempts=1, demonstration=True)
+    done = await corrected(step)
+    assert (done.changes, step.unused) == ([], 0)
+    assert "may not be deleted, moved or emptied" in done.summary
+
+
+async def test_a_new_file_of_the_plan_may_be_made(root: Path) -> None:
+    done = await corrected(StageStep(root, block("n = 1", "src/new.py")))
+    assert [(change.path, change.action) for change in done.changes] == [("src/new.py", "create")]
+
+
+async def test_nothing_to_change_is_no_change(root: Path) -> None:
+    done = await corrected(StageStep(root, "NO CHANGE"))
+    assert (done.changes, done.summary) == ([], "nothing was changed")
+
+
+async def test_an_answer_that_cannot_be_used_is_no_change_and_says_why(root: Path) -> None:
+    done = await corrected(StageStep(root, "no", "neither", attempts=2))
+    assert done.changes == []
+    assert "nothing was changed; the model's answer could not be used after 2 attempts" in done.summary
+
+
+async def test_a_small_model_corrects_one_file_at_a_time_the_failing_one_first(root: Path) -> None:
+    step = StageStep(root, "NO CHANGE", block(RIGHT), "NO CHANGE", demonstration=True)
+    done = await corrected(step)
+    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert [prompt.user.count(" as it is:") for prompt in step.asked] == [1, 1, 0]
+    assert "tests/test_a.py as it is:" in step.asked[0].user
+
+
+async def test_files_that_do_not_fit_are_left_out(root: Path) -> None:
+    write_files(root, {"tests/test_a.py": "x = 1\n" * 500})
+    step = StageStep(root, block(RIGHT), "NO CHANGE", context_tokens=500)
+    done = await corrected(step)
+    assert [change.path for change in done.changes] == ["src/a.py"]
+    assert all("tests/test_a.py as it is" not in prompt.user for prompt in step.asked)
+
+
+async def test_where_nothing_fits_that_is_said(root: Path) -> None:
+    write_files(root, {"src/a.py": "x = 1\n" * 500, "src/new.py": "x = 1\n" * 500})
+    done = await corrected(StageStep(root, context_tokens=100), found())
+    assert done.summary == "nothing was changed; none of the files concerned fits this model"
+
+
+async def test_failures_elsewhere_bring_no_file(root: Path, tmp_path_factory: Any) -> None:
+    elsewhere = tmp_path_factory.mktemp("library") / "lib.py"
+    elsewhere.write_text("secret = 1\n")
+    step = StageStep(root, "NO CHANGE")
+    await corrected(step, found(str(elsewhere), "gone.py", str(root / "other.py")))
+    asked = step.asked[0].user
+    assert "secret = 1" not in asked
+    assert "gone.py as" not in asked
+    assert "other.py as it is:" in asked
+
+
+def test_findings_are_bounded() -> None:
+    many = found(*[f"f{number}.py" for number in range(100)], output="begin" + "x" * 10_000 + "end")
+    words = findings_of(many)
+    assert "f39.py:5: " in words
+    assert "f40.py" not in words
+    assert "… and more" in words
+    assert words.endswith("end")
+    assert len(words) < 4_100
+    assert len(findings_of(many, 300)) < 400
+
+
+def test_checks_that_passed_are_not_told() -> None:
+    words = findings_of(FOUND)
+    assert "tests" in words
+    assert "lint" not in words

@@ -1,0 +1,156 @@
+"""Whatever is done to files in memory, the changes that come of it make exactly that of the files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.agents.stage import BRIEF, StageStep, role, write_files
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.errors import UnusableAnswer
+from tideate_core.workflows import Decision
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ["a", "b", "c", "d"]
+TEXTS = st.sampled_from(["one", "two", ""])
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["write", "delete", "move"]), st.sampled_from(NAMES), st.sampled_from(NAMES), TEXTS
+    ),
+    min_size=2,
+    max_size=8,
+)
+
+
+async def loaded(step: StageStep, *paths: str) -> StagedFiles:
+    staged = StagedFiles()
+    async with open_stage(step, role("executor"), BRIEF) as stage:  # type: ignore[arg-type]
+        await staged.load(stage, paths)
+    return staged
+
+
+class Memory:
+    """Files without a disk: what `StagedFiles.load` needs of a stage."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.staged = StagedFiles()
+        for name in NAMES:
+            text = files.get(name)
+            source = None if text is None else _Source(text)
+            self.staged._sources[name] = source  # type: ignore[assignment]
+            self.staged._now[name] = text
+
+
+class _Source:
+    buffer = None
+    tick = None
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def change_of(kind: str, path: str, other: str, text: str, now: dict[str, str]) -> FileChange | None:
+    before = now.get(path)
+    if kind == "write":
+        return FileChange(path, "create" if before is None else "modify", before, text)
+    if before is None or (kind == "move" and other in now):
+        return None
+    if kind == "delete":
+        return FileChange(path, "delete", before, None)
+    return FileChange(path, "move", before, text, move_to=other)
+
+
+def applied(files: dict[str, str], changes: list[FileChange]) -> dict[str, str]:
+    """Make changes as the workspace does: all at once, each of what was there before."""
+    after = dict(files)
+    taken = [path for change in changes for path in (change.path, change.move_to) if path]
+    assert len(taken) == len(set(taken))
+    for change in changes:
+        assert files.get(change.path) == change.before
+        assert (change.action == "create") is (change.before is None)
+        after.pop(change.path, None)
+    for change in changes:
+        if change.after is not None:
+            after[change.move_to or change.path] = change.after
+    return after
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(st.dictionaries(st.sampled_from(NAMES), TEXTS, min_size=2), OPERATIONS)
+def test_changes_make_what_was_done(files: dict[str, str], operations: list[Any]) -> None:
+    staged, now = Memory(files).staged, dict(files)
+    for kind, path, other, text in operations:
+        if (change := change_of(kind, path, other, text, now)) is None:
+            continue
+        staged.stage([change])
+        now.pop(path, None)
+        if change.after is not None:
+            now[change.move_to or path] = change.after
+        assert {name: staged.text(name) for name in NAMES} == {name: now.get(name) for name in NAMES}
+    assert applied(files, staged.changes()) == now
+
+
+def test_a_file_that_is_moved_twice_and_edited_is_moved_once() -> None:
+    staged = Memory({"a": "one"}).staged
+    staged.stage([FileChange("a", "move", "one", "one", move_to="b")])
+    staged.stage([FileChange("b", "modify", "one", "two")])
+    staged.stage([FileChange("b", "move", "two", "two", move_to="c")])
+    assert staged.changes() == [FileChange("a", "move", "one", "two", move_to="c")]
+
+
+def test_what_is_made_in_a_moved_files_place_is_not_lost() -> None:
+    staged = Memory({"a": "one"}).staged
+    staged.stage([FileChange("a", "move", "one", "one", move_to="b")])
+    staged.stage([FileChange("a", "create", None, "new")])
+    assert staged.changes() == [
+        FileChange("a", "modify", "one", "new"),
+        FileChange("b", "create", None, "one"),
+    ]
+
+
+async def test_files_are_read_as_the_person_sees_them(tmp_path: Path) -> None:
+    write_files(tmp_path, {"a.py": "on disk\n"})
+    staged = await loaded(StageStep(tmp_path), "a.py", "new.py")
+    assert (staged.text("a.py"), staged.text("new.py"), staged.changes()) == ("on disk", None, [])
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("../x", "outside the project"),
+        (".git/config", "never touches .git"),
+        ("dir", "is a directory"),
+        ("image.png", "is binary"),
+        ("unknown.py", "none of the files that may be changed"),
+    ],
+)
+async def test_what_cannot_be_used_says_why(tmp_path: Path, path: str, said: str) -> None:
+    write_files(tmp_path, {"dir/a.py": "", ".git/config": ""})
+    (tmp_path / "image.png").write_bytes(b"\x89PNG\x00")
+    staged = await loaded(StageStep(tmp_path), "../x", ".git/config", "dir", "image.png")
+    with pytest.raises(UnusableAnswer, match=said):
+        staged.text(path)
+    assert not staged.knows(path)
+
+
+@pytest.mark.parametrize(
+    ("decision", "known"),
+    [(Decision(True), True), (Decision(False), False), (Decision(True, by="policy"), False)],
+)
+async def test_only_a_person_gives_a_secret_to_a_model(
+    tmp_path: Path, decision: Decision, known: bool
+) -> None:
+    write_files(tmp_path, {".env": "KEY=1"})
+    step = StageStep(tmp_path, decisions=(decision,))
+    staged = await loaded(step, ".env")
+    assert staged.knows(".env") is known
+    assert step.questions == ["Give .env to the model? .env is a file that usually holds secrets."]
+    assert (await loaded(step, ".env")).knows(".env") is known  # asked once in a run

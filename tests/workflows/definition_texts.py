@@ -1,0 +1,25 @@
+"""Definition files for tests: texts, writing them, a handler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.workflows import StepContext
+
+PLAIN: Final = "description: {}\nsteps:\n  - {{id: draft, task: Write.}}\n"
+TEXT: Final = PLAIN.format("a file")
+MACHINE: Final = "* to draft: Write.\ndraft to *\n"
+BROKEN: Final = "steps:\n  - {id: draft, tsk: Write.}\n  - {id: end, task: End., dependencies: [draff]}\n"
+
+
+def write(path: Path, text: str = TEXT) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+async def query(_step: StepContext) -> str:
+    return "query"

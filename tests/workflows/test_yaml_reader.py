@@ -1,0 +1,198 @@
+# ruff: noqa: E501 - messages stand as they are told
+"""What is no YAML or no JSON is told as such; what a file may make is bounded; anything at all is survived."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tideate_core.workflows.parsing import FileFormat, WorkflowParser
+from tideate_core.workflows.yaml_reader import read_yaml
+
+
+def mistakes_in(text: str, kind: FileFormat = "yaml") -> list[str]:
+    parsed = WorkflowParser().parse(text, format=kind, name="w", path="f")
+    return [mistake.describe("f") for mistake in parsed.mistakes]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1:1: the file is empty; a workflow has at least one step, in `steps`"),
+        ("# only\n", "1:1: the file is empty; a workflow has at least one step, in `steps`"),
+        ("just words", "1:1: a workflow is a mapping with `steps`; begin with `steps:` and a list of steps"),
+        ("a: b: c", "1:5: this `:` makes a key where none can stand; put the text in quotes, or check the"
+         " indentation"),
+        ("a:\n\t- b", "2:1: a tab cannot indent; indent with spaces"),
+        ("a: 'x\nb: y\n", "1:4: this quote is never closed; close it, or remove it"),
+        ("a: [1,\nb: c\n", "1:4: a bracket is never closed; close it with `]`"),
+        ("a:\n  - b\n c: d", "3:2: this line does not fit the lines above; check its indentation"),
+        ("a: @x", "1:4: a text cannot begin with '@'; put the text in quotes"),
+        ("a: %x", "1:4: a text cannot begin with '%'; put the text in quotes"),
+        ("a: {{ x }}", "1:4: a text that begins with `{{` is a mapping to YAML; put the whole text in quotes"),
+        ("a: *b", "1:4: `*b` stands for nothing above; write `&b` before the value that it should stand for"),
+        ("a: &b [*b]", "1:8: `*b` stands for what it is itself a part of; write it out"),
+        ('a: "\\q"', "1:6: 'q' cannot follow a backslash; write `\\\\`, or use single quotes"),
+        ("a: \x01", "1:4: the character U+0001 cannot stand in YAML; remove it, or write it as an escape"),
+        ("a: 1\n---\nb: 2", "2:1: a second document begins here; a file has one workflow: remove the `---`"),
+        ("? [a]\n: b", "1:3: a list or mapping cannot be a key; a key is a text"),
+        ("key\nother: x", "2:6: this `:` makes a key where none can stand; put the text in quotes, or check"
+         " the indentation"),
+        ('a: "\\UFFFFFFFF"', "1:2: YAML's parser cannot read what follows here;"
+         " write it in another way"),
+        ("a: 'b'c", "1:7: a text goes on behind its closing quote; put all of it in quotes"),
+    ],
+)  # fmt: skip
+def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
+    assert mistakes_in(text) == [f"f:{expected}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "1:1: the file is empty; a workflow has at least one step, in `steps`"),
+        ('{"a": 1,}', "1:8: a `,` before the closing `}`; remove it; in JSON nothing may follow it"),
+        ('{"a": 1 "b": 2}', "1:9: a `,` or `}` is missing before '\"'"),
+        ("{'a': 1}", "1:2: a text is in single quotes; JSON's are double"),
+        ("{a: 1}", "1:2: the key 'a' is not in quotes; write \"a\""),
+        ('{"a": yes}', "1:7: 'yes' is no value of JSON; a text stands in double quotes"),
+        ('{"a": True}', "1:7: 'True' is no value of JSON; write true"),
+        ('{"a": NaN}', "1:7: 'NaN' is no value of JSON; a text stands in double quotes"),
+        ('{"a": 01}', "1:7: '01' is no value of JSON; a text stands in double quotes"),
+        ('{\n// x\n"a": 1}', "2:1: JSON has no comments; remove it, or make the file a .yaml one"),
+        ('{"a": "x', '1:7: this text has no closing `"`; close it with a `"`'),
+        (
+            '{"a": "x\ny"}',
+            "1:9: a text goes over the end of its line; write a line end as \\n and a tab as \\t",
+        ),
+        ('{"a": "\\q"}', "1:8: this escape is none of JSON's; a backslash is written twice, as \\\\"),
+        ('{"a": [1', "1:7: this `[` is never closed; close it with a `]`"),
+        ('{"a"', "1:5: a `:` is missing after the key 'a'"),
+        ('{"a":', "1:6: the text ends where a value should be"),
+        ("{}x", "1:3: more follows after the end of the workflow; remove it; a file has one workflow"),
+        ("{", "1:2: the text ends where a key should be"),
+        ("{1: 2}", "1:2: the key '1' is not in quotes; write \"1\""),
+        ("{:}", "1:2: a key in double quotes should be here, not ':'"),
+        ("['a']", "1:2: a text is in single quotes; JSON's are double"),
+        ("[,]", "1:2: a value should be here, not ','"),
+        ("steps: []", "1:1: 'steps' is no value of JSON; a text stands in double quotes"),
+    ],
+)
+def test_what_is_no_json_is_told_as_json(text: str, expected: str) -> None:
+    assert mistakes_in(text, "json") == [f"f:{expected}"]
+
+
+STEPS: dict[FileFormat, str] = {
+    "yaml": "steps: [{id: a, task: x}]\n",
+    "json": '"steps": [{"id": "a", "task": "x"}]',
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("yaml", "context: {a: 1, a: 2}", "2:17: the key 'a' is given twice; keep one of them"),
+        ("yaml", "context: {1: 2}", "2:11: the key 1 is no text; put it in quotes"),
+        ("yaml", "context: {a: !!python/x 2}", "2:14: the tag !!python/x is not used in a workflow;"
+         " remove it; values are what JSON has"),
+        ("yaml", "context: {a: .nan}", "2:14: .nan is no number that can be kept; put it in quotes if it is a text"),
+        ("yaml", "context: {a: 1e999}", "2:14: 1e999 is no number that can be kept; put it in quotes if it is a"
+         " text"),
+        ("yaml", f"context: {{a: {'9' * 5000}}}", "2:14: the number is too large; put it in quotes if it is a text"),
+        ("yaml", "context: {a: 9223372036854775808}",
+         "2:14: the number is too large; put it in quotes if it is a text"),
+        ("yaml", "concurrency: 9223372036854775808",
+         "2:14: the number is too large; put it in quotes if it is a text"),
+        ("yaml", "concurrency: !mine 3", "2:14: the tag !mine is not used in a workflow; remove it;"
+         " values are what JSON has"),
+        ("yaml", "context: {a: !!int x}", "2:14: 'x' is no `!!int`; remove the tag"),
+        ("yaml", "context: {<<: 3}", "2:15: `<<` is for a mapping, or a list of them; write `<<: *name`"),
+        ("yaml", 'context: {a: "\\ud800"}', "2:14: the text has half a character, \\ud800, without its other half;"
+         " write the character itself"),
+        ("json", '"context": {"a": 1, "a": 2}', "2:21: the key 'a' is given twice; keep one of them"),
+        ("json", '"context": {"a": 1e999}', "2:18: the number is too large; put it in quotes"),
+        ("json", '"context": {"a": 9223372036854775808}', "2:18: the number is too large; put it in quotes"),
+        ("json", '"context": {"a": "\\ud800"}', "2:18: the text has half a character, \\ud800, without its other"
+         " half; write both halves"),
+    ],
+)  # fmt: skip
+def test_what_a_run_could_not_keep_is_a_mistake(kind: FileFormat, text: str, expected: str) -> None:
+    whole = STEPS["yaml"] + text if kind == "yaml" else "{" + STEPS["json"] + ",\n" + text + "}"
+    assert mistakes_in(whole, kind) == [f"f:{expected}"]
+
+
+def value(text: str) -> Any:
+    root, problems = read_yaml(text)
+    assert not problems
+    assert root is not None
+    return root.value
+
+
+def test_plain_texts_are_those_of_yaml_1_2() -> None:
+    assert value("[yes, on, 2026-01-02, 12:30, 1.0.0, 0o17, 0x1F, -3, +4, 010, .5, 1e3, ~, '', !!str 5]") == [
+        *("yes", "on", "2026-01-02", "12:30", "1.0.0", 15, 31, -3, 4, 10, 0.5, 1000.0, None, "", "5"),
+    ]
+
+
+def test_standard_tags_say_what_a_text_is() -> None:
+    assert value("[!!null '', !!bool 'true', !!int '3', !!float '3', !!str true, ! 4]") == [
+        None,
+        True,
+        3,
+        3,
+        "true",
+        "4",
+    ]
+
+
+def test_an_alias_of_a_mapping_is_no_key() -> None:
+    assert mistakes_in("a: &a {b: 1}\n*a : 2") == [
+        "f:2:1: a list or mapping cannot be a key; a key is a text"
+    ]
+
+
+def test_reading_takes_bounded_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tideate_core.workflows.yaml_reader.MOST_SECONDS", -1.0)
+    assert mistakes_in("a: 1") == ["f:1:1: reading this takes too long; make it smaller"]
+
+
+def test_aliases_and_merged_mappings_are_filled_in() -> None:
+    text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: [*a, *a]\nd: {<<: [*a, {z: 4}]}"
+    assert value(text) == {
+        "a": {"x": 1, "y": 2},
+        "b": {"x": 1, "y": 3},
+        "c": [{"x": 1, "y": 2}] * 2,
+        "d": {"x": 1, "y": 2, "z": 4},
+    }
+
+
+def test_a_mistake_in_what_was_merged_is_told_where_it_stands() -> None:
+    text = "metadata:\n  usual: &usual\n    retries: 99\nsteps:\n  - {<<: *usual, id: a, task: x}\n"
+    assert mistakes_in(text) == ["f:3:14: `retries` must be at most 10, not 99; write a smaller number"]
+
+
+def test_a_billion_laughs_are_refused_at_once() -> None:
+    text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 30)
+    )
+    started = time.process_time()
+    assert "there is too much in this file" in mistakes_in(text)[0]
+    assert time.process_time() - started < 1.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("yaml", "[" * 5000),
+        ("yaml", "- " * 5000),
+        ("yaml", "\n".join(" " * i + "a:" for i in range(200))),
+        ("yaml", "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 3000))),
+        ("json", "[" * 100_000),
+        ("json", '{"a":' * 100_000),
+    ],
+)
+def test_what_is_nested_too_deeply_is_refused(kind: FileFormat, text: str) -> None:
+    (mistake,) = mistakes_in(text, kind)
+    assert "more than 60 levels deep" in mistake

@@ -1,0 +1,76 @@
+"""Answers by a schema: ask until one is valid, and tidy its texts for terminals and documents."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from tideate_core.adapters import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.adapters import Prompt, Reply
+
+__all__ = ["Answer", "AskBySchema", "ask_until_valid", "tidy_line", "tidy_path", "tidy_text"]
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class Answer(BaseModel):
+    """Base of what a model is asked for: no unknown keys, bounded so that a small one comes to an end."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class AskBySchema(Protocol):
+    """A question for a value of a schema, as `StepContext.ask` and `Stage.ask`."""
+
+    async def __call__(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply: ...
+
+
+async def ask_until_valid(
+    ask: AskBySchema,
+    schema: type[T],
+    prompt: Prompt,
+    find_mistakes: Callable[[T], list[str]],
+    *,
+    attempts: int,
+    correction: str,
+) -> tuple[T, list[str]]:
+    """Ask until an answer has no mistakes, `attempts` times at most; returns the last one with its mistakes.
+
+    :param correction: the follow-up, with `{mistakes}`.
+    """
+    for attempt in range(1, attempts + 1):
+        parsed = (await ask(prompt, schema=schema)).parsed
+        assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
+        answer: T = parsed
+        mistakes = find_mistakes(answer)
+        if not mistakes or attempt == attempts:
+            break
+        turn = Turn(prompt.user, answer.model_dump_json())
+        words = correction.format(mistakes="; ".join(mistakes))
+        prompt = replace(prompt, history=(*prompt.history, turn), user=words)
+    return answer, mistakes
+
+
+def tidy_text(text: str) -> str:
+    """Return a text without control characters but line ends, and without blanks around it."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("".join(c if c.isprintable() else " " for c in line).rstrip() for line in lines).strip()
+
+
+def tidy_line(text: str) -> str:
+    """Return a text as one line."""
+    return " ".join(tidy_text(text).split())
+
+
+def tidy_path(path: str) -> str:
+    """Return a path as a workspace names it; one that leads elsewhere still does."""
+    one = tidy_line(path).strip("`\"'")
+    while one.startswith("./"):
+        one = one[2:].lstrip("/")
+    return one

@@ -1,0 +1,137 @@
+"""The auditor: ask for the audit of a plan, and apply its fixes to the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from tideate_core.agents.answers import Answer, ask_until_valid, tidy_text
+from tideate_core.agents.model_input import Shown, named_files, real_names, shown_files
+from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.planner import StepAnswer
+from tideate_core.agents.stage import open_stage
+from tideate_core.edits import fence_for
+from tideate_core.gates import (
+    Approval,
+    AuditIssue,
+    AuditReport,
+    ExecutionPlan,
+    PlanFix,
+    PlanStep,
+    Severity,
+    fix_problem,
+)
+
+if TYPE_CHECKING:
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
+    from tideate_core.workflows import StepContext
+
+__all__ = ["AuditAnswer", "apply_fixes", "audit_plan"]
+
+Number = Annotated[int, Field(ge=1)]
+
+
+class IssueAnswer(Answer):
+    """An issue, as a model answers it."""
+
+    severity: Severity = Severity.ERROR
+    description: str = Field(max_length=600)
+    step: Number | None = None
+    fix: str = Field(default="", max_length=600)
+
+
+class FixAnswer(StepAnswer):
+    """A fix, as a model answers it."""
+
+    step: int | None = None
+
+
+class AuditAnswer(Answer):
+    """An audit, as a model answers it. Gate 2 is strict."""
+
+    approval: Approval
+    issues: list[IssueAnswer] = Field(default_factory=list, max_length=20)
+    auto_fixable: bool = False
+    fixes: list[FixAnswer] = Field(default_factory=list, max_length=20)
+
+    def as_report(self) -> AuditReport:
+        issues = [
+            AuditIssue(
+                severity=issue.severity,
+                description=tidy_text(issue.description),
+                step=issue.step,
+                fix=tidy_text(issue.fix),
+            )
+            for issue in self.issues
+        ]
+        fixes = [PlanFix(step=fix.step, **fix.as_step().model_dump()) for fix in self.fixes]
+        return AuditReport(approval=self.approval, issues=issues, auto_fixable=self.auto_fixable, fixes=fixes)
+
+
+async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan) -> AuditReport:
+    """Ask for the audit of a plan, with the files that it names as they are.
+
+    Fixes that cannot be made in the plan are given back to the model; what it still gives of them after
+    `step.attempts` is left to gate 2.
+
+    :raises StepFailed: the role's budget is used up.
+    """
+    async with open_stage(step, role, brief) as stage:
+        shown = await shown_files(stage, real_names(step.workspace, named_files(plan)))
+        answer, _ = await ask_until_valid(
+            stage.ask,
+            AuditAnswer,
+            _prompt(stage, plan, shown),
+            lambda audit: _mistakes(audit.as_report(), plan),
+            attempts=step.attempts,
+            correction="This audit cannot be used: {mistakes}. Give the corrected audit.",
+        )
+        return answer.as_report()
+
+
+def _prompt(stage: Stage, plan: ExecutionPlan, shown: Shown) -> Prompt:
+    words = plan_as_markdown(plan).strip()
+    return stage.render(
+        "task_audit",
+        plan=words,
+        files=shown.files,
+        left_out=shown.left_out,
+        fence=fence_for(words, *shown.texts),
+    )
+
+
+def _mistakes(report: AuditReport, plan: ExecutionPlan) -> list[str]:
+    if report.approval != Approval.CONDITIONAL or not report.auto_fixable:
+        return []
+    return [
+        f"fix {number}: {why}"
+        for number, fix in enumerate(report.fixes, 1)
+        if (why := fix_problem(fix, plan))
+    ]
+
+
+def apply_fixes(plan: ExecutionPlan, audit: AuditReport) -> ExecutionPlan:
+    """Return a plan with an audit's fixes made in it; those that cannot be made are left out.
+
+    What a fix does not say of a step stays as it was.
+    """
+    steps = list(plan.steps)
+    added: list[PlanStep] = []
+    files = list(plan.files)
+    for fix in audit.fixes:
+        if fix_problem(fix, plan):
+            continue
+        if fix.step is None:
+            added.append(PlanStep(type=fix.type, description=fix.description, files=fix.files))
+        else:
+            before = steps[fix.step - 1]
+            steps[fix.step - 1] = PlanStep(
+                type=fix.type if fix.type.strip() else before.type,
+                description=fix.description,
+                files=fix.files or before.files,
+            )
+        files += [file for file in fix.files if file not in files]
+    return plan.model_copy(update={"steps": [*steps, *added], "files": files})

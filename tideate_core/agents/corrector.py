@@ -1,0 +1,156 @@
+"""The corrector: ask for edits that settle the failures of a verification."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.file_edits import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
+from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.edits import fence_for
+from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
+    from tideate_core.gates import CheckResult, ExecutionPlan, VerificationReport
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange, Workspace
+
+__all__ = ["Corrected", "correct_task", "findings_of"]
+
+MOST_FAILURES: Final = 40
+"""Of one check that a model is told."""
+LONGEST_OUTPUT: Final = 4_000
+"""Characters of the end of a check's output."""
+FINDINGS_SHARE: Final = 4
+"""The part of what fits a model that findings may take: one in so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corrected:
+    """The edits of a correction; none, where no answer could be used."""
+
+    changes: list[FileChange]
+    summary: str
+    notes: list[str] = field(default_factory=list)
+
+
+async def correct_task(
+    step: StepContext,
+    role: Role,
+    brief: TaskBrief,
+    plan: ExecutionPlan,
+    report: VerificationReport,
+    files: Sequence[str],
+    *,
+    beyond: bool = True,
+) -> Corrected:
+    """Ask for edits that settle what the verification found. No file is deleted, moved or emptied.
+
+    :param files: what the task wrote so far.
+    :param beyond: files that failures are in may be changed, too, though neither plan nor task has to do with
+        them; not where nobody reviews that: a test would be made to pass by changing the test.
+    :raises StepFailed: the role's budget is used up.
+    """
+    async with open_stage(step, role, brief) as stage:
+        staged = StagedFiles()
+        failing = await _failing_files(step.workspace, report)
+        own = real_names(step.workspace, [*files, *named_files(plan)])
+        first = [path for path in failing if beyond or path in own]
+        candidates = real_names(step.workspace, [*files, *first, *own])
+        await staged.load(stage, candidates)
+        usable = [path for path in candidates if staged.knows(path)]
+        notes: list[str] = []
+        summary = ""
+        try:
+            for part in _parts(step, usable, failing, staged):
+                notes += await _correct(stage, plan, report, staged, part)
+        except (ContextTooLong, UnusableAnswer) as error:
+            summary = str(error)
+        changes = staged.changes()
+        changed = ", ".join(change.path for change in changes)
+        said = f"corrected {changed}" if changes else "nothing was changed"
+        return Corrected(changes, f"{said}; {summary}" if summary else said, notes)
+
+
+async def _failing_files(workspace: Workspace, report: VerificationReport) -> list[str]:
+    """Return the project's files that failures are in."""
+    found: list[str] = []
+    for result in report.checks:
+        for failure in () if result.passed else result.failures:
+            try:
+                path = workspace.resolve(failure.file) if failure.file else None
+            except OutsideRoot:
+                continue  # a library's
+            if path is not None and await asyncio.to_thread(path.is_file):
+                found.append(workspace.name_of(path))
+    return list(dict.fromkeys(found))
+
+
+def _parts(
+    step: StepContext, usable: Sequence[str], failing: Sequence[str], staged: StagedFiles
+) -> Iterable[tuple[str, ...]]:
+    """Return which files are asked for together: as many as fit, for a small model one after another."""
+    left = text_budget(step)
+    fitting: list[str] = []
+    for path in usable:
+        size = len(staged.text(path) or "")
+        if left is not None and size > left:
+            continue
+        left = None if left is None else left - size
+        fitting.append(path)
+    if not fitting:
+        raise ContextTooLong("none of the files concerned fits this model")
+    if not is_small(step) and all(map(can_be_named, fitting)):
+        return [tuple(fitting)]
+    # one after another: first those that failures are in
+    return [(path,) for path in sorted(fitting, key=lambda path: path not in failing)]
+
+
+async def _correct(
+    stage: Stage, plan: ExecutionPlan, report: VerificationReport, staged: StagedFiles, files: tuple[str, ...]
+) -> list[str]:
+    step = stage.step
+    shown = shown_of(staged, files)
+    words = plan_as_markdown(plan).strip()
+    budget = text_budget(step)
+    findings = findings_of(report, None if budget is None else budget // FINDINGS_SHARE)
+    prompt = stage.render(
+        "task_correct",
+        plan=words,
+        findings=findings,
+        files=shown,
+        order=f"Correct what the verification found. If nothing has to change here, answer only: {NO_CHANGE}",
+        answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
+        fence=fence_for(words, findings, *(file.text or "" for file in shown)),
+    )
+    return await edit_files(stage, prompt, staged, Edit(files))
+
+
+def findings_of(report: VerificationReport, limit: int | None = None) -> str:
+    """Return in words what checks have against a task: their failures, and the end of their output.
+
+    :param limit: characters in all; None: only each check's are bounded.
+    """
+    failed = [result for result in report.checks if not result.passed]
+    each = LONGEST_OUTPUT if limit is None else min(LONGEST_OUTPUT, limit // max(1, len(failed)))
+    return "\n\n".join(_finding(result, each) for result in failed)
+
+
+def _finding(result: CheckResult, limit: int) -> str:
+    told = result.failures[:MOST_FAILURES]
+    lines = [f"{result.check} ({' '.join(result.command)}): {result.status}"]
+    lines += [f"{one.file}:{one.line}: {one.message}" for one in told]
+    if len(result.failures) > len(told) or result.more_failures:
+        lines.append("… and more")
+    words = "\n".join(lines)[:limit]
+    left = limit - len(words)
+    tail = result.output.strip()[-left:] if left > 0 else ""
+    return f"{words}\n\nThe end of its output:\n{tail}" if tail else words

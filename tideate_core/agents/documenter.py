@@ -1,0 +1,259 @@
+"""The documenter: ask what changed; write it into changelog, checklist and documents by rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field
+
+from tideate_core.agents.answers import Answer, ask_until_valid, tidy_line
+from tideate_core.agents.coder import edit_format, write_text
+from tideate_core.agents.model_input import (
+    is_small,
+    named_files,
+    read_if_there,
+    real_names,
+    text_budget,
+    why_hidden,
+)
+from tideate_core.agents.records import Records, add_entry, is_document, read_records, tick_items
+from tideate_core.agents.stage import open_stage
+from tideate_core.edits import fence_for
+from tideate_core.errors import ContextTooLong, UnusableAnswer, WorkspaceError
+from tideate_core.gates import DocumentationResult, has_entry
+from tideate_core.util.markdown import plain_words, read_markdown
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
+    from tideate_core.gates import ExecutionPlan
+    from tideate_core.util.markdown import ListItem
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import Source
+
+__all__ = ["Documented", "DocumentationAnswer", "document_task"]
+
+LONGEST_DIFF: Final = 40_000
+"""Characters of the change that a model is shown, if it bears them."""
+LONGEST_CHANGELOG: Final = 3_000
+
+Section = Literal["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+
+
+class DocumentationAnswer(Answer):
+    """The documentation of a change, as a model answers it."""
+
+    section: Section = "Changed"
+    entry: str = Field(default="", max_length=500)
+    """Of the changelog: one line, without a bullet."""
+    items: list[int] = Field(default_factory=list, max_length=50)
+    """Numbers of the open items of the checklist that this change settles."""
+    documents: list[Annotated[str, Field(max_length=260)]] = Field(default_factory=list, max_length=20)
+    """Of those that were named, the ones that have to be updated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """The edits of a documentation, and its result for gate 4."""
+
+    changes: list[FileChange]
+    result: DocumentationResult
+    notes: list[str] = field(default_factory=list)
+
+
+async def document_task(
+    step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, diff: str, files: Sequence[str]
+) -> Documented:
+    """Ask what changed and put it into changelog, checklist and the documents that the plan names.
+
+    No model is asked where there is none of them.
+
+    :param diff: of the task, as a patch.
+    :param files: that the task wrote; documents among them are done.
+    :raises StepFailed: the role's budget is used up.
+    """
+    async with open_stage(step, role, brief) as stage:
+        records, problems = await read_records(step)
+        named = real_names(step.workspace, named_files(plan))
+        done = {*files, *records.paths}
+        documents = [path for path in named if is_document(path) and path not in done]
+        work = _Documentation(stage, plan, records, documents, _clipped(step, diff), files)
+        work.errors += problems
+        if not problems and (records.changelog or records.open_items or documents):
+            await work.run()
+        return work.done()
+
+
+def _clipped(step: StepContext, diff: str) -> str:
+    budget = text_budget(step)
+    limit = LONGEST_DIFF if budget is None else min(LONGEST_DIFF, budget // 2)
+    if len(diff) <= limit:
+        return diff
+    return f"{diff[:limit].rpartition(chr(10))[0]}\n… and more that is not shown here"
+
+
+class _Documentation:
+    def __init__(
+        self,
+        stage: Stage,
+        plan: ExecutionPlan,
+        records: Records,
+        documents: Sequence[str],
+        diff: str,
+        files: Sequence[str],
+    ) -> None:
+        self._stage = stage
+        self._plan = plan
+        self._records = records
+        self._documents = documents
+        self._diff = diff
+        self._files = files
+        self._changes: list[FileChange] = []
+        self._entry = ""
+        self._items: list[str] = []
+        self._written: list[str] = []
+        self._notes: list[str] = []
+        self.errors: list[str] = []
+
+    async def run(self) -> None:
+        answer = await self._ask()
+        self._log(answer)
+        self._tick(answer)
+        for path in self._documents:
+            if path in answer.documents:
+                await self._write(path)
+
+    def done(self) -> Documented:
+        changelog, checklist = self._records.changelog, self._records.checklist
+        result = DocumentationResult(
+            success=not self.errors,
+            changelog=changelog.path if changelog else None,
+            entry=self._entry,
+            checklist=checklist.path if checklist else None,
+            items=self._items,
+            docs=self._written,
+            errors=self.errors,
+        )
+        return Documented(self._changes, result, self._notes)
+
+    async def _ask(self) -> DocumentationAnswer:
+        changelog = self._records.changelog
+        beginning = changelog.text[:LONGEST_CHANGELOG] if changelog else ""
+        prompt = self._stage.render(
+            "task_document",
+            objective=self._plan.objective,
+            files=self._files,
+            diff=self._diff,
+            changelog=beginning,
+            items=[item.text for item in self._records.open_items],
+            documents=self._documents,
+            fence=fence_for(self._diff, beginning),
+        )
+        answer, mistakes = await ask_until_valid(
+            self._stage.ask,
+            DocumentationAnswer,
+            prompt,
+            self._mistakes,
+            attempts=self._stage.step.attempts,
+            correction="This cannot be used: {mistakes}. Give the corrected answer.",
+        )
+        self.errors += mistakes
+        return answer
+
+    def _mistakes(self, answer: DocumentationAnswer) -> list[str]:
+        wrong = []
+        if self._records.changelog and not plain_words(_entry_of(answer)):
+            wrong.append("it has no entry for the changelog")
+        count = len(self._records.open_items)
+        wrong += [f"there is no item {number}" for number in answer.items if not 1 <= number <= count]
+        known = ", ".join(self._documents) or "none"
+        others = [path for path in answer.documents if path not in self._documents]
+        wrong += [f"{tidy_line(path)} is none of the documents to update ({known})" for path in others]
+        return wrong
+
+    def _log(self, answer: DocumentationAnswer) -> None:
+        changelog, entry = self._records.changelog, _entry_of(answer)
+        if changelog is None or not plain_words(entry):
+            return
+        self._entry = entry
+        if has_entry(read_markdown(changelog.text), None, entry, None):
+            self._notes.append(f"{changelog.path} has this entry already")
+            return
+        self._change(changelog, add_entry(changelog.text, answer.section, entry))
+
+    def _tick(self, answer: DocumentationAnswer) -> None:
+        checklist, items = self._records.checklist, self._records.open_items
+        if checklist is None:
+            return
+        chosen = {items[number - 1].line for number in answer.items if 1 <= number <= len(items)}
+        for item in reversed(items):  # parts before what they are parts of
+            if item.line in chosen and (part := _open_part(item, items, chosen)):
+                chosen.discard(item.line)
+                words = f"{item.text!r} stays open: its part {part.text!r} is"
+                self._notes.append(f"{checklist.path}:{item.line}: {words}")
+        if not chosen:
+            return
+        self._change(checklist, tick_items(checklist.text, chosen))
+        still_open = {plain_words(item.text) for item in items if item.line not in chosen}
+        ticked = [item.text for item in items if item.line in chosen]
+        # by its words an item that stands there twice cannot be told from the one that stays open
+        self._items = [text for text in ticked if plain_words(text) not in still_open]
+
+    def _change(self, source: Source, after: str) -> None:
+        if after != source.text:
+            change = FileChange(
+                source.path, "modify", source.text, after, buffer=source.buffer, tick=source.tick
+            )
+            self._changes.append(change)
+
+    async def _write(self, path: str) -> None:
+        """Ask for a document's new text."""
+        step = self._stage.step
+        try:
+            source = await read_if_there(step.workspace, path)
+            text = source.text if source else None
+            if text and (why := await why_hidden(step, path, text)):
+                self._notes.append(f"{path} was left out: {why}")
+                return
+            budget = text_budget(step)
+            if text and budget is not None and len(text) + len(self._diff) > 2 * budget:
+                raise ContextTooLong(f"{path} does not fit this model")
+            prompt = self._stage.render(
+                "task_document_write",
+                objective=self._plan.objective,
+                diff=self._diff,
+                path=path,
+                text=text,
+                answer_format=edit_format(text, small=is_small(step)).instructions,
+                fence=fence_for(text or "", self._diff),
+            )
+            written = await write_text(
+                self._stage.ask, prompt, before=text, language="markdown", path=path, attempts=step.attempts
+            )
+        except (ContextTooLong, WorkspaceError) as error:
+            unnamed = isinstance(error, UnusableAnswer)
+            self.errors.append(f"{path}: {error}" if unnamed else str(error))
+            return
+        self._notes += [f"{path}: {note}" for note in written.notes]
+        after = "\n".join(written.lines)
+        if source is not None:
+            self._change(source, after)
+        else:
+            self._changes.append(FileChange(path, "create", None, after))
+        self._written.append(path)
+
+
+def _entry_of(answer: DocumentationAnswer) -> str:
+    return tidy_line(answer.entry).lstrip("-*+# ")
+
+
+def _open_part(item: ListItem, items: Sequence[ListItem], chosen: set[int]) -> ListItem | None:
+    """Return an open part of an item that is not going to be checked.
+
+    :param items: all open ones.
+    """
+    return next((part for part in items if item.has_part(part) and part.line not in chosen), None)

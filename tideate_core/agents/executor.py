@@ -1,0 +1,230 @@
+"""The executor: ask for the edits of a plan, and stage them in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.file_edits import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
+from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.records import is_document, is_record
+from tideate_core.agents.stage import open_stage
+from tideate_core.agents.staged_files import StagedFiles
+from tideate_core.edits import fence_for
+from tideate_core.errors import ContextTooLong, UnusableAnswer
+from tideate_core.gates import ExecutionPlan, TaskResult
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tideate_core.agents.roles import Role
+    from tideate_core.agents.stage import Stage, TaskBrief
+    from tideate_core.gates import PlanStep
+    from tideate_core.workflows import StepContext
+
+__all__ = ["Executed", "execute_plan", "result_of"]
+
+DELETES: Final = frozenset({"delete", "remove"})
+MOST_AT_ONCE: Final = 12
+"""Files that are asked for in one answer: a longer one tends to be cut off."""
+MOVES: Final = frozenset({"move", "rename"})
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """The edits of a plan, and the result for gate 3."""
+
+    changes: list[FileChange]
+    result: TaskResult
+    notes: list[str] = field(default_factory=list)
+    """On places that the model did not give exactly, and on files that were left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The files and the order of one question."""
+
+    files: tuple[str, ...]
+    order: str
+    wanted: tuple[str, ...] = ()
+
+
+async def execute_plan(
+    step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, *, beyond: bool = True
+) -> Executed:
+    """Ask for a plan's edits, at once where the model bears that, else step by step or file by file.
+
+    An answer that cannot be used becomes an error of the result.
+
+    :param beyond: files may go away or be emptied though no step of the plan deletes or moves them; not where
+        nobody reviews that: a test would be made to pass by taking it out.
+    :raises StepFailed: the role's budget is used up.
+    """
+    async with open_stage(step, role, brief) as stage:
+        execution = _Execution(stage, plan, beyond=beyond)
+        await execution.run()
+        return execution.done()
+
+
+class _Execution:
+    def __init__(self, stage: Stage, plan: ExecutionPlan, *, beyond: bool) -> None:
+        self._stage = stage
+        self._plan = plan
+        self._staged = StagedFiles()
+        self._errors: list[str] = []
+        self._notes: list[str] = []
+        self._records: frozenset[str] = frozenset()
+        self._beyond = beyond
+
+    async def run(self) -> None:
+        named = self._named(named_files(self._plan))
+        records = [path for path in named if is_record(path, self._stage.step)]
+        if len(records) == len(named):
+            records = []  # they are what the task is about
+        self._records = frozenset(records)
+        if records:
+            self._notes.append(f"{', '.join(records)}: left to the documentation")
+        await self._staged.load(self._stage, [path for path in named if path not in records])
+        hidden = self._staged.hidden
+        self._notes += [f"{path} was left out: {why}" for path, why in hidden.items()]
+        try:
+            for part in self._parts():
+                await self._try(part)
+        except (ContextTooLong, UnusableAnswer) as error:
+            self._errors.append(str(error))  # what follows may depend on it: nothing more is asked for
+
+    async def _try(self, part: _Part) -> None:
+        try:
+            await self._edit(part)
+        except ContextTooLong:
+            if len(part.files) == 1:
+                raise
+            for path in part.files:  # what fits was only guessed
+                await self._edit(_one(path, part.order))
+
+    def done(self) -> Executed:
+        changes = self._staged.changes()
+        if not changes and not self._errors:
+            reasons = [f"{path}: {why}" for path, why in self._staged.hidden.items()]
+            self._errors.append("; ".join(["the plan was carried out and changes no file", *reasons]))
+        return Executed(changes, result_of(changes, self._errors), self._notes)
+
+    def _parts(self) -> Iterator[_Part]:
+        """Yield what is asked for; each sees the files as those before it left them."""
+        steps = [step for step in self._plan.steps if not self._only_documents(step)]
+        simple = [step for step in steps if _kind(step) not in DELETES | MOVES]
+        at_once = self._editable(named_files(self._plan))
+        if len(simple) == len(steps) and at_once and self._fits(at_once):
+            # a document may be left to the documenter
+            new = (path for path in at_once if self._staged.text(path) is None)
+            wanted = tuple(path for path in new if not is_document(path))
+            yield _Part(at_once, "Carry out this plan.", wanted)
+            return
+        for number, step in enumerate(self._plan.steps, 1):
+            if step in steps and not self._do_simply(step):
+                yield from self._parts_of(number, step)
+
+    def _parts_of(self, number: int, step: PlanStep) -> Iterator[_Part]:
+        files = self._editable(step.files or named_files(self._plan))
+        order = f"Carry out step {number} of this plan: {step.description}"
+        if files and self._fits(files):
+            yield _Part(files, order)
+            return
+        for path in files:
+            yield _one(path, order)
+
+    def _only_documents(self, step: PlanStep) -> bool:
+        return bool(step.files) and self._records.issuperset(self._named(step.files))
+
+    def _editable(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(path for path in self._named(paths) if self._staged.knows(path))
+
+    def _named(self, paths: Sequence[str]) -> list[str]:
+        return real_names(self._stage.step.workspace, paths)
+
+    def _fits(self, files: Sequence[str]) -> bool:
+        """Tell whether these files can be asked for in one answer."""
+        together = len(files) <= MOST_AT_ONCE and all(map(can_be_named, files))
+        if len(files) > 1 and (is_small(self._stage.step) or not together):
+            return False
+        return self._size(files) <= (text_budget(self._stage.step) or float("inf"))
+
+    def _removable(self, files: Sequence[str]) -> frozenset[str]:
+        if self._beyond:
+            return frozenset(files)
+        steps = (step for step in self._plan.steps if _kind(step) in DELETES | MOVES)
+        return frozenset(files).intersection(path for step in steps for path in self._named(step.files))
+
+    def _size(self, files: Sequence[str]) -> int:
+        return sum(len(self._staged.text(path) or "") for path in files)
+
+    def _do_simply(self, step: PlanStep) -> bool:
+        """Do a step that no model has to be asked for: files are only removed, or one is moved."""
+        kind, files = _kind(step), self._editable(step.files)
+        if kind in DELETES | MOVES:
+            for path in self._named(step.files):
+                if why := self._staged.hidden.get(path):
+                    raise UnusableAnswer(f"{path} cannot be removed or moved: {why}")
+        if kind in DELETES and files:
+            texts = [(path, self._staged.text(path)) for path in files]
+            self._staged.stage(
+                [FileChange(path, "delete", old, None) for path, old in texts if old is not None]
+            )
+            return True
+        if kind not in MOVES or not files or len(files) % 2:
+            return False
+        for source, target in zip(files[::2], files[1::2], strict=True):
+            self._move(source, target)
+        return True
+
+    def _move(self, source: str, target: str) -> None:
+        old, new = self._staged.text(source), self._staged.text(target)
+        if old is None or new is not None:
+            why = f"{source} does not exist" if old is None else f"{target} exists already"
+            raise UnusableAnswer(f"{source} cannot be moved to {target}: {why}")
+        self._staged.stage([FileChange(source, "move", old, old, move_to=target)])
+
+    async def _edit(self, part: _Part) -> None:
+        step, size = self._stage.step, self._size(part.files)
+        budget = text_budget(step)
+        if budget is not None and size > budget:
+            raise ContextTooLong(
+                f"{', '.join(part.files)}: {size} characters do not fit this model, which can rewrite about "
+                f"{budget}"
+            )
+        step.notice(f"asking for the edits of {', '.join(part.files)}")
+        shown = shown_of(self._staged, part.files)
+        plan = plan_as_markdown(self._plan).strip()
+        prompt = self._stage.render(
+            "task_execute",
+            plan=plan,
+            files=shown,
+            order=part.order,
+            answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
+            fence=fence_for(plan, *(file.text or "" for file in shown)),
+        )
+        edit = Edit(part.files, part.wanted, self._removable(part.files))
+        self._notes += await edit_files(self._stage, prompt, self._staged, edit)
+
+
+def _kind(step: PlanStep) -> str:
+    return step.type.strip().lower()
+
+
+def _one(path: str, order: str) -> _Part:
+    rest = f"Now do only what it asks for in {path}. If that is nothing, answer only: {NO_CHANGE}"
+    return _Part((path,), f"{order}\n\n{rest}")
+
+
+def result_of(changes: Sequence[FileChange], errors: Sequence[str] = ()) -> TaskResult:
+    """Say in a task's result what changes do."""
+    created = [change.path for change in changes if change.action == "create"]
+    moved = [change for change in changes if change.action == "move"]
+    return TaskResult(
+        files_created=[*created, *(change.move_to for change in moved if change.move_to)],
+        files_modified=[change.path for change in changes if change.action == "modify"],
+        files_deleted=[change.path for change in changes if change.action == "delete" or change in moved],
+        errors=list(errors),
+    )

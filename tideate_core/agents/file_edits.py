@@ -1,0 +1,173 @@
+"""Edits of several files from one answer: ask, resolve, refuse what goes too far, stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.attempts import Draft, until_usable
+from tideate_core.agents.coder import EditFormat, edit_format
+from tideate_core.agents.model_input import ShownFile
+from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text
+from tideate_core.errors import UnusableAnswer
+from tideate_core.gates import SyntaxProblem, new_errors
+from tideate_core.workspace import FileChange, language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents.stage import Stage
+    from tideate_core.agents.staged_files import StagedFiles
+
+__all__ = ["NO_CHANGE", "Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
+
+NO_CHANGE: Final = "NO CHANGE"
+"""The answer of a model that finds nothing to change."""
+
+_WHOLE: Final = (
+    "For each file that you change or create you write its path on a line of its own, below it a fenced code "
+    "block that holds the complete new text of the file, with nothing left out, and nothing else. Files that "
+    "stay as they are you leave out."
+)
+_LONGER_FENCE: Final = " Begin and end each of these blocks with four backticks (````)."
+_BLOCKS: Final = (
+    "You answer only with search/replace blocks, one for each change, each below a line with the path of its "
+    "file, in this form:\n\n"
+    "path/of/file\n<<<<<<< SEARCH\nlines of the file, copied exactly\n=======\nthe lines that replace them\n"
+    ">>>>>>> REPLACE\n\n"
+    "The searched lines must be whole lines and stand only once in the file: add lines around them until "
+    "they do. Leave nothing out inside a block. A new file is one block that searches nothing."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileProblem:
+    """A syntax error of a file that a change brings."""
+
+    path: str
+    problem: SyntaxProblem
+
+    @property
+    def message(self) -> str:
+        return f"{self.path}: {self.problem.message}"
+
+    @property
+    def source(self) -> str:
+        return self.problem.source
+
+    def __str__(self) -> str:
+        return f"{self.path}, {self.problem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The bounds of an answer.
+
+    :param files: that may be changed or created; all are loaded in the staged.
+    :param wanted: files that have to be there afterwards.
+    :param removable: those of `files` that may be deleted, moved or emptied.
+    """
+
+    files: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
+    removable: frozenset[str] = frozenset()
+
+
+def can_be_named(path: str) -> bool:
+    """Tell whether a path is recognised on a line above a block: `Makefile` or `a file.py` is not."""
+    return path_in(path) == path
+
+
+def shown_of(staged: StagedFiles, files: Sequence[str]) -> list[ShownFile]:
+    """Return files for a prompt, as the stage wants them by now."""
+    return [ShownFile(path, staged.text(path), language_of(path)) for path in files]
+
+
+def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
+    """Choose how a model is to write these files: all anew if each is short, else search/replace blocks."""
+    formats = [edit_format(text, small=small) for text in texts]
+    if len(formats) == 1:
+        return formats[0]
+    if any(each.name == "blocks" for each in formats):
+        return EditFormat("blocks", _BLOCKS)
+    nested = any(is_fence(line) for text in texts for line in (text or "").split("\n"))
+    return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""))
+
+
+async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> list[str]:
+    """Ask for edits and put them over the files; returns how places were found that were not exact.
+
+    What brings new syntax errors after all attempts is taken all the same: the next gate tells of them.
+
+    :raises UnusableAnswer: no attempt gave edits that may be made.
+    """
+
+    def build(answer: str) -> Draft[list[FileChange]]:
+        if answer.strip(" \t\r\n`*.").upper() == NO_CHANGE and not edit.wanted:
+            return Draft([])
+        draft = _resolved(answer, staged, edit)
+        _refuse(draft.value, staged, edit)
+        return draft
+
+    done = await until_usable(stage.ask, prompt, build, _problems, stage.step.attempts)
+    staged.stage(done.value)
+    return [*done.notes, *(f"{problem} is new" for problem in done.problems)]
+
+
+def _resolved(answer: str, staged: StagedFiles, edit: Edit) -> Draft[list[FileChange]]:
+    if len(edit.files) > 1:
+        return _several(answer, staged)
+    path = edit.files[0]
+    before = staged.text(path)
+    try:
+        edited = resolve_text(answer, before, path=path, language=language_of(path))
+    except UnusableAnswer as error:
+        try:
+            return _several(answer, staged)  # a patch that deletes or moves it
+        except UnusableAnswer:
+            raise UnusableAnswer(f"{path}: {error}") from error
+    places = [str(place) for place in edited.places if not place.is_exact]
+    after = "\n".join(edited.lines)
+    change = FileChange(path, "create" if before is None else "modify", before, after)
+    return Draft([change], [f"{path}: {note}" for note in (*places, *edited.notes)])
+
+
+def _several(answer: str, staged: StagedFiles) -> Draft[list[FileChange]]:
+    resolved = resolve_files(answer, staged.text)
+    notes = [str(place) for place in resolved.places if not place.is_exact]
+    return Draft(resolved.changes, notes)
+
+
+def _refuse(changes: Sequence[FileChange], staged: StagedFiles, edit: Edit) -> None:
+    """Refuse what goes beyond what was asked for."""
+    for change in changes:
+        _refuse_other(change, staged, edit)
+        emptied = change.action == "modify" and not (change.after or "").strip() and bool(change.before)
+        if (emptied or change.action in {"delete", "move"}) and change.path not in edit.removable:
+            raise UnusableAnswer(f"{change.path} may not be deleted, moved or emptied now; change it")
+    there = {change.move_to or change.path for change in changes if change.after is not None}
+    missing = [path for path in edit.wanted if path not in there and staged.text(path) is None]
+    if missing:
+        raise UnusableAnswer(
+            f"it leaves out {', '.join(missing)}, which the plan creates; answer with all files"
+        )
+
+
+def _refuse_other(change: FileChange, staged: StagedFiles, edit: Edit) -> None:
+    for path in (change.path, change.move_to):
+        if path is not None and path not in edit.files:
+            raise UnusableAnswer(
+                f"{path} may not be changed now; the files that may are {', '.join(edit.files)}"
+            )
+    if change.move_to is not None and staged.text(change.move_to) is not None:
+        raise UnusableAnswer(f"{change.path}: {change.move_to} exists already")
+
+
+def _problems(changes: list[FileChange]) -> list[FileProblem]:
+    return [
+        FileProblem(change.path, problem)
+        for change in changes
+        if change.after is not None and change.action != "move"
+        for problem in new_errors(language_of(change.path), change.before or "", change.after)
+    ]

@@ -1,0 +1,122 @@
+"""Plan of `multi_file`: the files to create, modify, delete or move, checked against the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from tideate_core.agents.answers import ask_until_valid, tidy_line
+from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
+from tideate_core.workspace import new_name_problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.adapters import Prompt
+    from tideate_core.agents.answers import AskBySchema
+    from tideate_core.workspace import Workspace
+
+__all__ = ["Plan", "PlannedFile", "make_plan", "parse_plan"]
+
+
+class PlannedFile(BaseModel):
+    """One file of a plan; `path` and `move_to` are relative to the root."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    action: Literal["create", "modify", "delete", "move"]
+    path: str = Field(min_length=1, max_length=200)
+    why: str = Field(default="", max_length=300)
+    move_to: str | None = Field(default=None, max_length=200)
+
+    @field_validator("why")
+    @classmethod
+    def _tidy(cls, text: str) -> str:
+        return tidy_line(text)
+
+    @field_validator("path", "move_to")
+    @classmethod
+    def _one_line(cls, text: str | None) -> str | None:
+        if text is not None and not text.isprintable():
+            raise ValueError("must be one line without control characters")
+        return text
+
+
+class Plan(BaseModel):
+    """The files of a change; bounded, so that a small model comes to an end."""
+
+    files: list[PlannedFile] = Field(max_length=50)
+
+
+async def make_plan(
+    ask: AskBySchema, prompt: Prompt, workspace: Workspace, *, attempts: int
+) -> list[PlannedFile]:
+    """Ask for a plan until it fits the project.
+
+    :param attempts: how often the model is asked before the step fails.
+    :raises StepFailed: no usable plan came; says what was wrong with the last one.
+    """
+    plan, mistakes = await ask_until_valid(
+        ask,
+        Plan,
+        prompt,
+        lambda plan: _mistakes(plan.files, workspace),
+        attempts=attempts,
+        correction="This plan cannot be carried out: {mistakes}. Give the corrected plan.",
+    )
+    if mistakes:
+        raise StepFailed(f"no usable plan after {attempts} attempts: {'; '.join(mistakes)}")
+    return plan.files
+
+
+def parse_plan(value: Any, workspace: Workspace) -> list[PlannedFile]:
+    """Read a plan that a person may have edited.
+
+    :raises InvalidInput: it is no plan, or does not fit the project.
+    """
+    try:
+        files = Plan.model_validate(value).files
+    except ValidationError as error:
+        words = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise InvalidInput(f"the plan cannot be read: {words}") from error
+    mistakes = _mistakes(files, workspace) if files else []
+    if mistakes:
+        raise InvalidInput(f"the plan cannot be carried out: {'; '.join(mistakes)}")
+    return files
+
+
+def _mistakes(files: list[PlannedFile], workspace: Workspace) -> list[str]:
+    if not files:
+        return ["it names no file"]
+    found = []
+    touched: set[Path] = set()
+    for file in files:
+        try:
+            paths = [workspace.resolve(path) for path in (file.path, file.move_to) if path]
+        except OutsideRoot as error:
+            found.append(str(error))
+            continue
+        new = file.path if file.action == "create" else file.move_to
+        if new and (wrong := new_name_problem(new)):
+            found.append(f"{new!r} is no name for a new file: {wrong}")
+        found += _mistakes_of(file, paths)
+        found += [f"{path.name} is named twice" for path in paths if path in touched]
+        touched.update(paths)
+    return found
+
+
+def _mistakes_of(file: PlannedFile, paths: list[Path]) -> list[str]:
+    exists = paths[0].is_file()
+    if file.action == "create":
+        return [f"{file.path} exists already: modify it, or name another file"] if paths[0].exists() else []
+    if not exists:
+        return [f"{file.path} does not exist, so it cannot be {_DONE[file.action]}"]
+    if file.action != "move":
+        return [f"{file.path}: only a move has a target"] if file.move_to else []
+    if not file.move_to:
+        return [f"{file.path}: a move needs a target (move_to)"]
+    return [f"{file.move_to} exists already"] if paths[1].exists() else []
+
+
+_DONE = {"modify": "modified", "delete": "deleted", "move": "moved"}

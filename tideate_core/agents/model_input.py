@@ -1,0 +1,240 @@
+"""Texts and files for a model: as much as its context window holds, private ones only by consent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.util.escaping import label
+from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tideate_core.agents.stage import Stage
+    from tideate_core.gates import ExecutionPlan
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import Source, Workspace
+
+__all__ = [
+    "CHARACTERS_PER_TOKEN",
+    "Shown",
+    "ShownFile",
+    "clip",
+    "is_small",
+    "listed_files",
+    "named_files",
+    "nearest_files",
+    "read_if_there",
+    "real_names",
+    "shown_files",
+    "text_budget",
+    "why_hidden",
+]
+
+CHARACTERS_PER_TOKEN = 3
+"""On the careful side: code takes more tokens than prose."""
+SMALL = 16_384
+"""Tokens of context up to which a model counts as small."""
+LISTED_FILES = 400
+AVERAGE_PATH = 40
+"""Characters: how many paths fit a small model is guessed by this."""
+
+WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+SHORTEST: Final = 3
+"""Letters of a word that counts."""
+ASIDE: Final = frozenset(
+    {
+        "build",
+        "dist",
+        "fixtures",
+        "generated",
+        "node_modules",
+        "testdata",
+        "third_party",
+        "vendor",
+        "vendored",
+    }
+)
+"""Folders of what is seldom changed by hand."""
+
+
+def text_budget(step: StepContext) -> int | None:
+    """Return how many characters of text fit beside the question and the answer; None = no known limit."""
+    if step.context_tokens is None:
+        return None
+    return step.context_tokens * CHARACTERS_PER_TOKEN // 2
+
+
+def is_small(step: StepContext) -> bool:
+    """Tell by its context whether a model is one of those that keep to no form but a whole text."""
+    return step.demonstration or (step.context_tokens is not None and step.context_tokens <= SMALL)
+
+
+def clip(step: StepContext, text: str, budget: int | None = None) -> str:
+    """Cut a text to what the model can read, at a line's end, and say so.
+
+    :param budget: characters, None for what a question about the text leaves.
+    """
+    budget = text_budget(step) if budget is None else budget
+    if budget is None or len(text) <= budget:
+        return text
+    kept = text[:budget].rpartition("\n")[0] or text[:budget]
+    lines, total = kept.count("\n") + 1, text.count("\n") + 1
+    step.notice(f"only the first {lines} of {total} lines fit this model and were read", level="warn")
+    return kept
+
+
+async def listed_files(step: StepContext, about: str) -> tuple[list[str], int]:
+    """Return as many of the project's files as the model bears, and how many more there are.
+
+    :param about: what the question is about; where not all fit, the files nearest to it are returned.
+    """
+    files = await step.workspace.list()
+    budget = text_budget(step)
+    limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
+    return nearest_files(files, about, limit), max(0, len(files) - limit)
+
+
+def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
+    """Return those that a text is most likely about, in the order in which they are given.
+
+    Named ones come first, then those that share most words with it, those that are not `ASIDE`, and those
+    nearest to the root.
+
+    :param files: paths with `/`.
+    :param limit: how many.
+    """
+    if len(files) <= limit:
+        return list(files)
+    words = _words(text)
+    common = {path: len(_words(path) & words) for path in files}
+
+    def rank(path: str) -> tuple[bool, int, bool, int]:
+        folders = path.split("/")
+        named = path in text or (common[path] > 0 and folders[-1] in text)
+        return not named, -common[path], not ASIDE.isdisjoint(folders), len(folders)
+
+    chosen = set(sorted(files, key=rank)[:limit])
+    return [path for path in files if path in chosen]
+
+
+def _words(text: str) -> set[str]:
+    """Return its words in lower case, those of `snake_case` and `camelCase` each; a plural counts as one."""
+    found = (word.lower() for word in WORD.findall(text) if len(word) >= SHORTEST)
+    return {word.removesuffix("s") for word in found}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """A file for a prompt; `text` is None of one that does not exist."""
+
+    path: str
+    text: str | None
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Files for a prompt, and the names of those for which there was no room, or that are no text."""
+
+    files: list[ShownFile] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def texts(self) -> list[str]:
+        return [file.text or "" for file in self.files]
+
+
+def named_files(plan: ExecutionPlan) -> list[str]:
+    """Return the files that a plan names, each once, in its order."""
+    named = [*plan.files, *(file for step in plan.steps for file in step.files)]
+    return list(dict.fromkeys(file for file in named if file.strip()))
+
+
+def real_names(workspace: Workspace, paths: Iterable[str]) -> list[str]:
+    """Return each file once, as the workspace names it, links followed; what is no file's path stays."""
+    return list(dict.fromkeys(_real_name(workspace, path) for path in paths))
+
+
+def _real_name(workspace: Workspace, path: str) -> str:
+    try:
+        return workspace.name_of(workspace.resolve(path))
+    except OutsideRoot:
+        return path  # reading it says why it cannot be read
+
+
+async def read_if_there(workspace: Workspace, path: str) -> Source | None:
+    """Read a file as the person sees it, unsaved changes included; None if there is none.
+
+    :raises OutsideRoot: it is none of the project's.
+    :raises WorkspaceError: it is there and no text, too large, or a directory.
+    """
+    try:
+        return await workspace.read(path)
+    except OutsideRoot:
+        raise
+    except WorkspaceError:
+        if await asyncio.to_thread(workspace.resolve(path).exists):
+            raise
+        return None
+
+
+async def shown_files(stage: Stage, paths: Iterable[str]) -> Shown:
+    """Read files for a prompt, as many as the model bears, the first ones first; none is cut."""
+    step = stage.step
+    left = text_budget(step)
+    shown = Shown()
+    for path in paths:
+        try:
+            source = await read_if_there(step.workspace, path)
+        except WorkspaceError:
+            shown.left_out.append(path)
+            continue
+        text = source.text if source else None
+        if text and await why_hidden(step, path, text):
+            shown.left_out.append(path)
+            continue
+        if left is not None and len(text or "") > left:
+            shown.left_out.append(path)
+            continue
+        left = None if left is None else left - len(text or "")
+        shown.files.append(ShownFile(path, text, language_of(path)))
+    return shown
+
+
+async def why_hidden(step: StepContext, path: str, text: str) -> str:
+    """Say why a model may not see a file: it seems to hold secrets, and nobody agreed; else empty."""
+    from tideate_core.mentions import secret_in, secret_name
+
+    why = secret_name(path) or await asyncio.to_thread(secret_in, text) or await _linked(step, path)
+    return "" if not why or await _agreed(step, path, why) else why
+
+
+async def _linked(step: StepContext, path: str) -> str:
+    from tideate_core.mentions import HardLinks
+
+    workspace = step.workspace
+    try:
+        real = workspace.resolve(path)
+    except OutsideRoot:
+        return ""  # reading it says why it cannot be read
+    return await asyncio.to_thread(HardLinks(workspace.root).reason, real)
+
+
+async def _agreed(step: StepContext, path: str, why: str) -> bool:
+    """Ask once in a run. Only a person's yes counts, no policy's."""
+
+    async def decide() -> bool:
+        decision = await step.confirm(
+            "gate",
+            f"Give {label(path)} to the model? {why[:1].upper()}{why[1:]}.",
+            details="With a no, the model does not see this file.",
+        )
+        return decision.accepted and decision.by == "user"
+
+    agreed: bool = await step.choose_for_run(f"secret:{path}", why, decide)
+    return agreed

@@ -1,0 +1,101 @@
+"""Stage of a task: its prompts and questions, by its role's adapter and within its budgets."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tideate_core.errors import StepFailed, StepTimedOut
+from tideate_core.project import config_dir
+from tideate_core.workflows import shown_path, working_time
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Prompt, Reply
+    from tideate_core.agents.roles import Role
+    from tideate_core.workflows import StepContext
+
+__all__ = ["Stage", "TaskBrief", "open_stage"]
+
+T = TypeVar("T", bound="BaseModel")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBrief:
+    """A change request, in the person's words."""
+
+    description: str
+    material: str = ""
+    """The contexts of its @mentions, ready for a prompt."""
+
+
+class Stage:
+    """Asks for one stage and counts its tokens; made by `open_stage`."""
+
+    def __init__(self, step: StepContext, role: Role, brief: TaskBrief) -> None:
+        self.step = step
+        self._role = role
+        self._brief = brief
+        self._spent = 0
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        """Fill in a stage's prompt: the role's words, then what is asked, with the task and its material."""
+        values = {"instructions": self._role.instructions, "task": self._brief.description, **values}
+        prompt = self.step.render(name, **values)
+        material = self._brief.material
+        return replace(prompt, user=f"{material}\n\n---\n\n{prompt.user}") if material else prompt
+
+    async def ask(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply:
+        """Ask quietly: JSON and edits are for parsers, the person sees what comes of them.
+
+        :raises StepFailed: the answers of this stage took more tokens than its role may use.
+        """
+        more = {"tools": self._role.tools} if self._role.tools else {}
+        reply = await self.step.ask(prompt, schema=schema, quiet=True, adapter=self._role.adapter, **more)
+        self._spent += reply.usage.input_tokens + reply.usage.output_tokens
+        limit = self._role.tokens
+        if limit is not None and self._spent > limit:
+            raise StepFailed(
+                f"the role {self._role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
+                f"set `tokens` higher in {_place(self._role)}, or give it less to do"
+            )
+        return reply
+
+    async def ask_for(self, schema: type[T], prompt: Prompt) -> T:
+        """Ask for a value of a schema; see `ask`."""
+        parsed = (await self.ask(prompt, schema=schema)).parsed
+        assert isinstance(parsed, schema)  # noqa: S101 the adapter validated it
+        return parsed
+
+
+@asynccontextmanager
+async def open_stage(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Stage]:
+    """Open a stage, which ends in time; notices of its role are passed on.
+
+    The time that a person takes to answer is not the role's.
+
+    :raises StepTimedOut: it took longer than the role's timeout.
+    """
+    for notice in role.notices:
+        step.notice(notice, level="warn")
+    limit: asyncio.Timeout | None = None
+    try:
+        async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
+            yield Stage(step, role, brief)
+    except TimeoutError as error:
+        if limit is None or not limit.expired():
+            raise
+        raise StepTimedOut(
+            f"the role {role.name!r} took longer than its timeout of {role.timeout} ms; "
+            f"set `timeout` higher in {_place(role)}, or give it less to do"
+        ) from error
+
+
+def _place(role: Role) -> str:
+    """Name the files that set a role's keys; a project's is the stronger one."""
+    return f"{shown_path(config_dir() / 'agents' / f'{role.name}.md')} or .tideate/agents/{role.name}.md"

@@ -1,0 +1,201 @@
+"""Issues of a plan, its audit, its execution and its documentation: the rules of gates 1 to 4."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import OutsideRoot
+from tideate_core.gates.results import GateIssue
+from tideate_core.gates.stage_results import Approval
+from tideate_core.gates.syntax import new_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from tideate_core.gates.documents import DocumentValidator, ValidationResult
+    from tideate_core.gates.stage_results import (
+        AuditReport,
+        DocumentationResult,
+        ExecutionPlan,
+        PlanFix,
+        TaskResult,
+    )
+    from tideate_core.gates.views import FilesView
+
+__all__ = [
+    "CHANGELOGS",
+    "audit_issues",
+    "documentation_issues",
+    "execution_issues",
+    "fix_problem",
+    "is_accepted",
+    "plan_issues",
+]
+
+SHORTEST_OBJECTIVE = 10
+"""Characters."""
+
+CHANGELOGS = ("CHANGELOG.md", "CHANGES.md", "HISTORY.md", "docs/CHANGELOG.md")
+"""Usual places of a project's changelog."""
+
+
+def plan_issues(plan: ExecutionPlan, resolve: Callable[[str], Path] | None) -> list[GateIssue]:
+    """Return what is missing in a plan, and files of it that may not be written.
+
+    :param resolve: raises OutsideRoot for such a file; None: nothing is known of files.
+    """
+    issues = []
+    objective = plan.objective.strip()
+    if len(objective) < SHORTEST_OBJECTIVE:
+        what = f"{objective!r} is no objective; say in {SHORTEST_OBJECTIVE} characters or more what is wanted"
+        issues.append(GateIssue(what=what, where="objective"))
+    if not plan.steps:
+        issues.append(GateIssue(what="there is no step; a plan needs at least one", where="steps"))
+    for number, step in enumerate(plan.steps, 1):
+        missing = [name for name in ("type", "description") if not getattr(step, name).strip()]
+        issues += [GateIssue(what=f"it has no {name}", where=f"step {number}") for name in missing]
+    if not plan.rollback_strategy.strip():
+        what = "there is none; say how the change is rolled back"
+        issues.append(GateIssue(what=what, where="rollback strategy"))
+    named = [*plan.files, *(file for step in plan.steps for file in step.files)]
+    return issues + _forbidden(dict.fromkeys(named), resolve)
+
+
+def _forbidden(files: Iterable[str], resolve: Callable[[str], Path] | None) -> list[GateIssue]:
+    if resolve is None:
+        return []
+    issues = []
+    for file in files:
+        try:
+            above = next((one for one in resolve(file).parents if one.exists()), None)
+        except OutsideRoot as error:
+            issues.append(GateIssue(what=str(error), where="files", file=file))
+            continue
+        if above is not None and not above.is_dir():
+            what = f"{file!r} cannot be: {above.name} is a file"
+            issues.append(GateIssue(what=what, where="files", file=file))
+    return issues
+
+
+def fix_problem(fix: PlanFix, plan: ExecutionPlan | None) -> str:
+    """Say why a fix cannot be made in a plan; empty if it can.
+
+    :param plan: None: it is not known which steps there are.
+    """
+    if fix.step is not None and (fix.step < 1 or (plan is not None and fix.step > len(plan.steps))):
+        count = "" if plan is None else f"; the plan has {len(plan.steps)}"
+        return f"it is one of step {fix.step}, which does not exist{count}"
+    if not fix.description.strip():
+        return "it does not say what is to be done"
+    return "" if fix.step is not None or fix.type.strip() else "it adds a step and does not say of which type"
+
+
+def is_accepted(audit: AuditReport, plan: ExecutionPlan | None = None) -> bool:
+    """Tell whether an audit lets a plan through: as it is, or with fixes that can be made in it."""
+    if audit.approval == Approval.CONDITIONAL:
+        return audit.auto_fixable and any(not fix_problem(fix, plan) for fix in audit.fixes)
+    return audit.approval == Approval.APPROVED
+
+
+def audit_issues(audit: AuditReport, plan: ExecutionPlan | None = None) -> list[GateIssue]:
+    """Return what an audit has against a plan, and why it does not let it through."""
+    issues = [
+        GateIssue(
+            what=f"{issue.severity}: {issue.description}" + (f" (fix: {issue.fix})" if issue.fix else ""),
+            where=f"step {issue.step}" if issue.step else "plan",
+        )
+        for issue in audit.issues
+    ]
+    if audit.approval == Approval.CONDITIONAL:
+        found = enumerate((fix_problem(fix, plan) for fix in audit.fixes), 1)
+        issues += [GateIssue(what=f"it cannot be made: {why}", where=f"fix {n}") for n, why in found if why]
+    if is_accepted(audit, plan):
+        return issues
+    what = "the audit rejected the plan"
+    if audit.approval == Approval.CONDITIONAL:
+        what = "the audit approved the plan on conditions that cannot be met without a new plan"
+        if audit.auto_fixable:
+            what = "the audit says that the plan can be fixed, and gives no fix that can be made"
+    return [*issues, GateIssue(what=what, where="audit")]
+
+
+async def execution_issues(result: TaskResult, view: FilesView) -> list[GateIssue]:
+    """Return errors of an execution, files that are not as it says, and syntax errors that it brought."""
+    issues = [GateIssue(what=error, where="execution") for error in result.errors]
+    for path in dict.fromkeys([*result.files_created, *result.files_modified]):
+        issues += await _written(path, view, created=path in result.files_created)
+    for path in dict.fromkeys(result.files_deleted):
+        try:
+            if await view.exists(path):
+                issues.append(GateIssue.at(path, None, "it was to be deleted and is there"))
+        except OutsideRoot as error:
+            issues.append(GateIssue(what=str(error), where="files", file=path))
+    return issues
+
+
+async def _written(path: str, view: FilesView, *, created: bool) -> list[GateIssue]:
+    try:
+        if not await view.exists(path):
+            what = "it was to be created and is not there" if created else "it was to be modified and is gone"
+            return [GateIssue.at(path, None, what)]
+        after, before = await view.text(path), await view.text_before(path)
+    except OutsideRoot as error:
+        return [GateIssue(what=str(error), where="files", file=path)]
+    if after is None:  # an image has no syntax
+        return []
+    problems = new_errors(path, before or "", after)
+    return [
+        GateIssue.at(path, problem.line, f"{problem.message} in {problem.source!r}") for problem in problems
+    ]
+
+
+async def documentation_issues(
+    docs: DocumentationResult, view: FilesView, validator: DocumentValidator
+) -> list[GateIssue]:
+    """Return why a task is not documented: its changelog, its checklist, its documents."""
+    issues = [GateIssue(what=error, where="documentation") for error in docs.errors]
+    if not docs.success and not issues:
+        issues.append(GateIssue(what="it did not succeed", where="documentation"))
+    issues += await _changelog(docs, view, validator)
+    issues += await _checklist(docs, view, validator)
+    for path in docs.docs:
+        if not await view.exists(path):
+            issues.append(GateIssue.at(path, None, "it was to be written and is not there"))
+    return issues
+
+
+async def _changelog(
+    docs: DocumentationResult, view: FilesView, validator: DocumentValidator
+) -> list[GateIssue]:
+    path = docs.changelog
+    if path is None:
+        for known in CHANGELOGS:
+            if await view.exists(known):
+                return [
+                    GateIssue.at(known, None, "the project keeps a changelog, and nothing was added to it")
+                ]
+        return []
+    text = await view.text(path)
+    if text is None:
+        return [GateIssue.at(path, None, "there is no such changelog")]
+    before = await view.text_before(path)
+    result = validator.validate_changelog(text, before=before, entry=docs.entry, version=docs.version)
+    return _of_document(path, result)
+
+
+async def _checklist(
+    docs: DocumentationResult, view: FilesView, validator: DocumentValidator
+) -> list[GateIssue]:
+    path = docs.checklist
+    if path is None:
+        return [GateIssue(what="there are items and no checklist", where="checklist")] if docs.items else []
+    text = await view.text(path)
+    if text is None:
+        return [GateIssue.at(path, None, "there is no such checklist")]
+    before = await view.text_before(path)
+    return _of_document(path, validator.validate_checklist(text, docs.items, before=before))
+
+
+def _of_document(path: str, result: ValidationResult) -> list[GateIssue]:
+    return [GateIssue.at(path, issue.line, issue.message) for issue in result.issues]

@@ -1,0 +1,171 @@
+"""Load workflows from files, parsed again only when they changed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidWorkflowFile
+from tideate_core.workflows.definitions import MachineWorkflow
+from tideate_core.workflows.registration import Registration
+from tideate_core.workflows.workflow_files import check_stem, load_machine, read_machine_text, shown_path
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.workflows.checking import KnownNames
+    from tideate_core.workflows.definitions import Needs, WorkflowDefinition
+    from tideate_core.workflows.discovery import WorkflowFile
+    from tideate_core.workflows.parsing import ParsedWorkflow
+    from tideate_core.workflows.registration import Source
+    from tideate_core.workflows.registry import WorkflowRegistry
+
+__all__ = [
+    "Content",
+    "DefinitionFile",
+    "FileCache",
+    "load",
+    "load_definition",
+    "parse_definition",
+    "registration_of",
+]
+
+BUILTIN_CONFIRM: Final[Mapping[str, frozenset[str]]] = {"PLANNER": frozenset({"execution"})}
+"""States of built-in machines, and of files that take their place, before which the person is asked."""
+BUILTIN_NEEDS: Final[Mapping[str, tuple[Needs, ...]]] = {"PLANNER": ("prompt",)}
+SETTLED: Final = 1_000_000_000
+"""Nanoseconds within which a file may change twice and keep its times."""
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFile:
+    """A definition, and all of its file's text."""
+
+    definition: WorkflowDefinition
+    text: str
+
+
+Content: TypeAlias = MachineWorkflow | DefinitionFile
+
+
+class FileCache:
+    """Parses a file again only when it, or what its steps may name, changed."""
+
+    def __init__(self) -> None:
+        self._parsed: dict[Path, tuple[tuple[object, ...], Content | str]] = {}
+
+    def read(self, file: WorkflowFile, known: KnownNames | None) -> Content | str:
+        """Return what a file has; a notice in place of one that has mistakes.
+
+        :param known: what steps of a definition may name; None of a machine.
+        """
+        # stat before read: a change in between is seen the next time
+        try:
+            status = file.path.stat()
+        except OSError as error:
+            return f"{file.path} cannot be read: {error.strerror}"
+        version = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, known)
+        cached = self._parsed.get(file.path)
+        if cached and cached[0] == version:
+            return cached[1]
+        try:
+            read: Content | str = load(file, known)
+        except InvalidDefinitionFile as error:
+            read = _first_mistake(file.path, error)
+        except InvalidWorkflowFile as error:
+            read = _first_diagnostic(file.path, error)
+        except InvalidDefinition as error:
+            read = str(error)
+        if _settled(status):
+            self._parsed[file.path] = version, read
+        return read
+
+
+def load(file: WorkflowFile, known: KnownNames | None) -> Content:
+    """Read a file.
+
+    :param known: None for a machine.
+    :raises InvalidWorkflowFile: a machine's text has mistakes; all of them are told.
+    :raises InvalidDefinitionFile: a definition's text has; all of them are told.
+    :raises InvalidDefinition: it cannot be used.
+    """
+    if known is None:
+        return load_machine(file.path, file.root)
+    return load_definition(file.path, known, file.root)
+
+
+def registration_of(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:
+    """Return a file's workflow as a run takes it.
+
+    :param registry: has the handlers that its steps may name.
+    """
+    if isinstance(content, DefinitionFile):
+        own = registry.handlers_of(content.definition)
+        return Registration(content.definition, own, file.source, file.path, content.text)
+    return _of_machine(content, file.source)
+
+
+def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:
+    # whatever file has a built-in name: to copy it must not take the person's say away
+    confirm = BUILTIN_CONFIRM.get(machine.name, frozenset()) & machine.machine.states.keys()
+    machine = replace(machine, confirm=confirm, needs=BUILTIN_NEEDS.get(machine.name, ()))
+    return Registration(machine, {}, source, machine.path)
+
+
+def _settled(status: os.stat_result) -> bool:
+    return time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED
+
+
+def _first_mistake(path: Path, error: InvalidDefinitionFile) -> str:
+    from tideate_core.workflows.mistakes import FileMistake
+
+    first, *others = [
+        one for one in error.mistakes if isinstance(one, FileMistake) and one.severity == "error"
+    ]
+    return first.describe(str(path)) + _more(len(others))
+
+
+def _first_diagnostic(path: Path, error: InvalidWorkflowFile) -> str:
+    from tideate_core.machines.language import Diagnostic
+
+    first, *others = [
+        mistake
+        for mistake in error.diagnostics
+        if isinstance(mistake, Diagnostic) and mistake.severity == "error"
+    ]
+    place = f"{path}:{first.position.line}:{first.position.column}"
+    return f"{place}: {first.message}{_more(len(others))}"
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more)" if count else ""
+
+
+def load_definition(path: Path, known: KnownNames, root: Path | None = None) -> DefinitionFile:
+    """Read a definition; it is called by the file's stem.
+
+    :param root: of the project that it came with.
+    :raises InvalidDefinition: the file cannot be read, or its name cannot be a workflow's.
+    :raises InvalidDefinitionFile: the text has mistakes; all of them are told.
+    """
+    check_stem(path)
+    try:
+        text = read_machine_text(path, root)
+    except InvalidDefinition as error:
+        raise InvalidDefinition(f"{shown_path(path)} {error}") from error
+    return DefinitionFile(parse_definition(path, text, known).require(), text)
+
+
+def parse_definition(path: Path, text: str, known: KnownNames, label: str | None = None) -> ParsedWorkflow:
+    """Parse a definition's text.
+
+    :param label: how messages name the file; by default its path.
+    """
+    # here, because most runs need no parser
+    from tideate_core.workflows.parsing import WorkflowParser, format_of
+
+    kind = format_of(path.name) or "yaml"
+    return WorkflowParser(known).parse(text, format=kind, name=path.stem, path=label or shown_path(path))

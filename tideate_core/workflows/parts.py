@@ -1,0 +1,303 @@
+"""Parts of a definition: steps with what they run, and inputs with the values that fit them."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, Self
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = [
+    "DEFAULT_AGENT",
+    "KNOWN_AGENTS",
+    "LONGEST_NAME",
+    "LONGEST_TEXT",
+    "LONGEST_WAIT",
+    "NAME_PATTERN",
+    "STEP_FIELDS",
+    "STEP_KINDS",
+    "VALUE_NAMES",
+    "WORDS",
+    "Flag",
+    "ForEach",
+    "InputDefinition",
+    "InputName",
+    "InputType",
+    "Name",
+    "NestedWorkflow",
+    "Part",
+    "StepKind",
+    "ToolCall",
+    "WorkflowStep",
+    "kind_in_words",
+    "kind_problems",
+]
+
+LONGEST_NAME: Final = 100
+NAME_PATTERN: Final = r"^[A-Za-z_][\w.-]*$"
+LONGEST_TEXT: Final = 10_000
+"""Characters of a task, a question or an expression."""
+LONGEST_WAIT: Final = 7 * 24 * 3_600_000
+"""Milliseconds of the longest time that a definition may name: a week."""
+
+DEFAULT_AGENT: Final = "assistant"
+KNOWN_AGENTS: Final = frozenset({DEFAULT_AGENT})
+"""Agents that a step may name; `checking` tells of others, so that a stored run can always be read."""
+
+VALUE_NAMES: Final = ("context", "index", "inputs", "item", "prompt", "steps")
+"""Names that templates and expressions see."""
+STEP_FIELDS: Final = ("error", "result", "status")
+"""Fields of a step that they see."""
+
+StepKind = Literal["agent", "handler", "tool", "workflow", "machine"]
+STEP_KINDS: Final[tuple[StepKind, ...]] = ("agent", "handler", "tool", "workflow", "machine")
+
+Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=NAME_PATTERN)]
+Text = Annotated[str, Field(min_length=1, max_length=LONGEST_TEXT)]
+Milliseconds = Annotated[int, Field(strict=True, gt=0, le=LONGEST_WAIT)]
+Flag = Annotated[bool, Field(strict=True)]
+
+InputType = Literal["string", "integer", "number", "boolean", "array", "object"]
+InputName = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=r"^[A-Za-z_]\w*$")]
+
+WORDS: Final[dict[InputType, str]] = {
+    "string": "a text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+}
+
+
+class Part(BaseModel):
+    """Base of all parts of a definition: keys in camelCase or snake_case, and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class ToolCall(Part):
+    """A tool of an MCP server; the server is looked for when the step runs."""
+
+    server: str = Field(min_length=1, max_length=100, description="Name of a configured MCP server.")
+    name: str = Field(min_length=1, max_length=200, description="Name of the server's tool.")
+    arguments: dict[str, Any] = Field(
+        default_factory=dict, description="Arguments of the tool; texts are templates."
+    )
+
+
+class NestedWorkflow(Part):
+    """Another workflow that runs as this step."""
+
+    name: str = Field(min_length=1, max_length=1000, description="A workflow's name, or the path of a file.")
+    prompt: str = Field(
+        default="", max_length=LONGEST_TEXT, description="Its prompt, a template; by default this run's."
+    )
+    inputs: dict[str, Any] = Field(default_factory=dict, description="Its inputs; texts are templates.")
+
+
+class ForEach(Part):
+    """Runs a step once for every item of a list."""
+
+    items: Text = Field(description="An expression that gives a list, such as `steps.plan.result.files`.")
+    max_parallel: Annotated[int, Field(strict=True, ge=1, le=64)] | None = Field(
+        default=None, description="How many items run at the same time; by default as many as the run allows."
+    )
+
+
+class KindProblem(NamedTuple):
+    """A mistake in the choice of what a step does, at a key."""
+
+    key: str
+    message: str
+    hint: str
+
+
+def kind_problems(given: Collection[str]) -> list[KindProblem]:
+    """Check that a step says once what it does.
+
+    :param given: the keys of the step, in snake_case, that have a value.
+    """
+    kinds = [kind for kind in STEP_KINDS if kind in given]
+    found = [
+        KindProblem(
+            extra,
+            f"a step does one thing, and this one names {kinds[0]!r} and {extra!r}",
+            "keep one of them, or make two steps",
+        )
+        for extra in kinds[1:]
+    ]
+    if kinds[:1] == ["agent"] and "task" not in given:
+        found.append(
+            KindProblem("agent", "the step has an agent and no task", "say in `task` what it should do")
+        )
+    if kinds and "agent" not in kinds and "task" in given:
+        found.append(
+            KindProblem(
+                "task",
+                f"a task is for an agent, and this step is of the kind {kinds[0]!r}",
+                f"remove `task`, or `{kinds[0]}`",
+            )
+        )
+    return found
+
+
+class WorkflowStep(Part):
+    """One step of a graph.
+
+    It does exactly one thing: an `agent` gets a `task`, or a `handler`, a `tool`, a `workflow` or a `machine`
+    runs. With a task alone the agent is the assistant; with none of them what runs is the handler that was
+    registered under the step's id.
+    """
+
+    id: Name = Field(description="What other steps and templates call this step.")
+    name: str = Field(default="", max_length=200, description="Shown to people; by default the id.")
+    agent: Annotated[str, Field(min_length=1, max_length=50)] | None = Field(
+        default=None,
+        validation_alias=AliasChoices("agent", "agentId", "agent_id"),
+        serialization_alias="agentId",
+        description="Who does the task; by default the assistant.",
+    )
+    task: Text | None = Field(
+        default=None,
+        description="What the agent should do: a template with `inputs`, `context`, `prompt` and"
+        " `steps.ID.result` of the steps before.",
+    )
+    handler: Name | None = Field(default=None, description="Name of a registered function.")
+    tool: ToolCall | None = Field(default=None, description="A tool of an MCP server.")
+    workflow: NestedWorkflow | None = Field(default=None, description="Another workflow, by its name.")
+    machine: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        default=None, description="A machine, by its name or the path of its `.workflow` file."
+    )
+    dependencies: tuple[str, ...] = Field(default=(), description="Steps that have to end before this one.")
+    parallel: Flag = Field(default=True, description="Whether other steps may run at the same time.")
+    timeout: Milliseconds | None = Field(default=None, description="Milliseconds that one attempt may take.")
+    duration: Milliseconds | None = Field(
+        default=None, description="Milliseconds that it usually takes; long ways through the graph go first."
+    )
+    retries: Annotated[int, Field(strict=True, ge=0, le=10)] = Field(
+        default=0, description="How often it is tried again after it failed."
+    )
+    retry_delay: Annotated[int, Field(strict=True, ge=0, le=60_000)] = Field(
+        default=1000, description="Milliseconds before the first new attempt; doubled at each, at most 60000."
+    )
+    continue_on_error: Flag = Field(default=False, description="Whether the run goes on if this step fails.")
+    confirm: Text | None = Field(
+        default=None, description="A question, a template, that a person answers before the step starts."
+    )
+    when: Text | None = Field(
+        default=None, description="An expression; where it is false the step is skipped."
+    )
+    for_each: ForEach | None = Field(
+        default=None, description="Runs the step once for every `item` of a list; `index` counts from 0."
+    )
+    output_schema: dict[str, Any] | None = Field(
+        default=None, description="A JSON Schema that the result has to fit."
+    )
+    idempotent: Flag = Field(
+        default=True, description="Whether it may start again unasked after the process was killed."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled_out(cls, data: Any) -> Any:
+        """Put what may be written short, or left out, in its long form."""
+        if not isinstance(data, dict):
+            return data
+        data = dict(data)
+        if not data.get("name") and isinstance(data.get("id"), str):
+            data["name"] = data["id"]
+        if data.get("task") is not None and not _given(data) & set(STEP_KINDS):
+            data["agent"] = DEFAULT_AGENT
+        if isinstance(data.get("workflow"), str):
+            data["workflow"] = {"name": data["workflow"]}
+        for key in ("forEach", "for_each"):
+            if isinstance(data.get(key), str):
+                data[key] = {"items": data[key]}
+        return data
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = {key for key in (*STEP_KINDS, "task") if getattr(self, key) is not None}
+        for problem in kind_problems(given):
+            raise PydanticCustomError("step_kind", "{words}", {"words": f"{problem.message}; {problem.hint}"})
+        return self
+
+    @cached_property
+    def kind(self) -> StepKind:
+        """The kind of what runs the step; `handler` where nothing is named."""
+        return next((kind for kind in STEP_KINDS if getattr(self, kind) is not None), "handler")
+
+    @property
+    def handler_name(self) -> str:
+        """The registered handler of a step of this kind: the one named, or that of the step's id."""
+        return self.handler or self.id
+
+
+def _given(data: dict[str, Any]) -> set[str]:
+    given = {key for key, value in data.items() if value is not None}
+    return given | {"agent"} if given & {"agentId", "agent_id"} else given
+
+
+class InputDefinition(Part):
+    """One input; without a default it has to be given, unless `required` is false: then it is null."""
+
+    type: InputType = Field(default="string", description="What kind of value it is.")
+    description: str = Field(default="", max_length=1000, description="What it is for, in a line.")
+    default: Any = Field(default=None, description="Its value where none is given.")
+    required: Flag = Field(
+        default=True, description="Whether a run has to be given it; by default if it has no default."
+    )
+    enum: tuple[Any, ...] | None = Field(default=None, min_length=1, description="The values it may have.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _required_by_default(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "required" not in data:
+            return {**data, "required": data.get("default") is None}
+        return data
+
+    def problem_with(self, value: Any) -> str:
+        """Say why a value does not fit: `must be a whole number, not a text`; an empty string if it does."""
+        if not _fits(self.type, value):
+            return f"must be {WORDS[self.type]}, not {kind_in_words(value)}"
+        if self.enum is not None and not any(_same(value, known) for known in self.enum):
+            return f"must be one of {', '.join(map(repr, self.enum))}, not {value!r}"
+        return ""
+
+
+def kind_in_words(value: Any) -> str:
+    """Name the kind of a JSON value in words."""
+    if value is None:
+        return "nothing"
+    for kind in ("boolean", "string", "integer", "number", "array", "object"):
+        if _fits(kind, value):
+            return "true or false" if kind == "boolean" else WORDS[kind]
+    return f"a {type(value).__name__}"
+
+
+def _fits(kind: InputType, value: Any) -> bool:
+    match kind:
+        case "string":
+            return isinstance(value, str)
+        case "boolean":
+            return isinstance(value, bool)
+        case "integer":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "number":
+            return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        case "array":
+            return isinstance(value, list | tuple)
+        case "object":
+            return isinstance(value, dict)
+
+
+def _same(one: Any, other: Any) -> bool:
+    # to Python, True is 1
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
