@@ -8,7 +8,7 @@ import pytest
 
 from tests.builtin.test_builtin import BETTER, LOOP, PLAN, analyzed, only, planned
 from tests.workspace.project import Editor
-from tideate_core.builtin.lines import analyze
+from tideate_core.builtin.buffer_workflows import analyze
 from tideate_core.engine import ConfirmationRequest, EventName
 from tideate_core.workflows import BufferContext, Decision, RunContext
 from tideate_core.workspace import Workspace

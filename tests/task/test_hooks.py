@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STAGES = ("planning", "auditing", "executing", "documenting", "verifying")
 
 
-def telling(lines: list[tuple[str, str]]) -> WorkflowHooks:
+def check_events(lines: list[tuple[str, str]]) -> WorkflowHooks:
     def hook(name: str, key: str) -> Callable[[Event], None]:
         def tell(event: Event) -> None:
             lines.append((name, str(event.data.get(key, ""))))
@@ -40,7 +40,7 @@ def telling(lines: list[tuple[str, str]]) -> WorkflowHooks:
 async def test_stages_and_gates_are_told_in_their_order(desk: Desk) -> None:
     lines: list[tuple[str, str]] = []
     orchestrator = WorkflowOrchestrator(desk.runner())
-    orchestrator.set_hooks(telling(lines))
+    orchestrator.set_hooks(check_events(lines))
     result = await orchestrator.execute_task(TASK)
     assert (result.ok, result.rollback_performed, result.attempts) == (True, False, 0), result.error
     gates = [line for line in lines if line[0] in ("pass", "fail")]
@@ -57,7 +57,7 @@ async def test_a_gate_that_fails_and_the_error_are_told(desk: Desk) -> None:
     lines: list[tuple[str, str]] = []
     desk.model.says("planner", plan(rollback_strategy=""))
     orchestrator = WorkflowOrchestrator(desk.runner())
-    orchestrator.set_hooks(telling(lines))
+    orchestrator.set_hooks(check_events(lines))
     result = await orchestrator.execute_task(TASK)
     assert (result.ok, result.rollback_performed) == (False, True)
     assert lines[-2:] == [("fail", "plan"), ("error", "")]

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tideate_core.config import Config
-    from tideate_core.engine.execution import Execution, RunRequest
+    from tideate_core.engine.execution import RunRequest
     from tideate_core.engine.steps.services import Services
     from tideate_core.engine.work import Driver, Settled
     from tideate_core.project import Documents
@@ -50,7 +50,7 @@ class DriverHooks:
         """Return the id of the snapshot that a run made before it wrote anything."""
         return None
 
-    def conclude(self, execution: Execution, ending: Ending, documents: Documents) -> None:
+    def conclude(self, run_id: str, results: Mapping[str, Any], ending: Ending, documents: Documents) -> None:
         """Leave documents of a run that has ended; blocking.
 
         :raises StoreError: they cannot be written.

@@ -172,7 +172,9 @@ async def leave_summary(
     try:
         await asyncio.to_thread(write_summary, documents, summary)
         if execution.hooks is not NO_HOOKS:
-            await asyncio.to_thread(execution.hooks.conclude, execution, ending, documents)
+            await asyncio.to_thread(
+                execution.hooks.conclude, execution.id, execution.results, ending, documents
+            )
     except StoreError:
         log.exception("run %s has no summary", execution.id)
 

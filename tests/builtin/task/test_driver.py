@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.support.tasks import PLAN, approved
-from tideate_core.builtin.task.bench import Bench
-from tideate_core.builtin.task.definition import task_workflow
+from tideate_core.builtin.task.definition import TaskHooks, task_workflow
 from tideate_core.builtin.task.driver import TaskDriver
-from tideate_core.builtin.task.hooks import TaskHooks
+from tideate_core.builtin.task.environment import TaskEnvironment
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.steps import Services
@@ -64,7 +63,9 @@ class Course:
         self.moves: list[dict[str, Any]] = []
         config = Config.model_validate({"limits": limits or {}})
         services = Services("task", self._tell, _nothing, WorkflowRegistry())
-        self.driver = TaskDriver(task_workflow(), Bench(config, services), confirm=confirm, prompt="x")
+        self.driver = TaskDriver(
+            task_workflow(), TaskEnvironment(config, services), confirm=confirm, prompt="x"
+        )
         self.driver.prepare()
         self.works: list[Work] = []
 

@@ -23,6 +23,7 @@ LARGEST: Final = 1024 * 1024
 MOST_TOLD: Final = 20
 
 _Shape = TypeVar("_Shape", bound=BaseModel)
+_MODELS: Final = "tideate_core.builtin.handoff.models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,6 @@ class HandoffFile:
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **shape}
 
 
-_MODELS: Final = "tideate_core.builtin.handoff.models"
 FILES: Final = {
     "plan": HandoffFile("planner/output/plan_v1.json", f"{_MODELS}:PlanFile", "what is wanted"),
     "state": HandoffFile("workflow/state.json", f"{_MODELS}:ExecutionState", "how far the run is"),

@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task import TASK
-from tideate_core.builtin.task.record import TaskRecord
-from tideate_core.builtin.task.summary import failure_of, summary_of
+from tideate_core.builtin.task.record import TaskRecord, failure_of, summary_of
 from tideate_core.engine import EventName, Question, Work
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
@@ -17,7 +16,7 @@ from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, Workfl
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.engine import Settled
     from tideate_core.workflows import MachineWorkflow, StepContext
 
@@ -27,17 +26,17 @@ _S = WorkflowState
 BOUNDARY: Final = "*"
 
 HANDLERS: Final = {
-    _S.IDLE: ("tideate_core.builtin.task.preparing", "prepare"),
+    _S.IDLE: ("tideate_core.builtin.task.preparation", "prepare"),
     _S.PLANNING: ("tideate_core.builtin.task.stages", "plan"),
-    _S.AWAITING_PLAN_GATE: ("tideate_core.builtin.task.planned", "plan_gate"),
+    _S.AWAITING_PLAN_GATE: ("tideate_core.builtin.task.gates", "plan_gate"),
     _S.AUDITING: ("tideate_core.builtin.task.stages", "audit"),
-    _S.AWAITING_AUDIT_GATE: ("tideate_core.builtin.task.planned", "audit_gate"),
+    _S.AWAITING_AUDIT_GATE: ("tideate_core.builtin.task.gates", "audit_gate"),
     _S.EXECUTING: ("tideate_core.builtin.task.stages", "execute"),
-    _S.AWAITING_EXECUTION_GATE: ("tideate_core.builtin.task.written", "execution_gate"),
+    _S.AWAITING_EXECUTION_GATE: ("tideate_core.builtin.task.gates", "execution_gate"),
     _S.DOCUMENTING: ("tideate_core.builtin.task.stages", "document"),
-    _S.AWAITING_DOCUMENTATION_GATE: ("tideate_core.builtin.task.written", "documentation_gate"),
-    _S.VERIFYING: ("tideate_core.builtin.task.verifying", "verify"),
-    _S.SELF_CORRECTING: ("tideate_core.builtin.task.correcting", "correct"),
+    _S.AWAITING_DOCUMENTATION_GATE: ("tideate_core.builtin.task.gates", "documentation_gate"),
+    _S.VERIFYING: ("tideate_core.builtin.task.verification", "verify"),
+    _S.SELF_CORRECTING: ("tideate_core.builtin.task.stages", "correct"),
 }
 """By state its module and function; a module is loaded when the task gets there."""
 STAGES: Final = {
@@ -60,11 +59,16 @@ class TaskDriver:
     """
 
     def __init__(
-        self, definition: MachineWorkflow, bench: Bench, *, confirm: Collection[str], prompt: str
+        self,
+        definition: MachineWorkflow,
+        environment: TaskEnvironment,
+        *,
+        confirm: Collection[str],
+        prompt: str,
     ) -> None:
         self.has_steps = True
         self._states = tuple(definition.machine.states)
-        self._bench = bench
+        self._environment = environment
         self._confirm = confirm
         self._prompt = prompt
         self._fsm = WorkflowFSM()
@@ -180,16 +184,16 @@ class TaskDriver:
     async def _do(self, state: WorkflowState, step: StepContext) -> dict[str, Any]:
         module, name = HANDLERS[state]
         handler = getattr(import_module(module), name)
-        value: dict[str, Any] = await handler(step, self._record, self._bench)
+        value: dict[str, Any] = await handler(step, self._record, self._environment)
         return value
 
     def _move(self, source: str, target: str, event: str, by: str) -> None:
         move = {"from": str(source), "to": str(target), "when": str(event), "by": by}
         self._path.append(move)
-        self._bench.emit(EventName.TRANSITION, {**move, "move": len(self._path)})
+        self._environment.emit(EventName.TRANSITION, {**move, "move": len(self._path)})
 
     def _check_limits(self, target: WorkflowState) -> None:
-        limits, moves, visits = self._bench.config.limits, len(self._path), self._visits[target]
+        limits, moves, visits = self._environment.config.limits, len(self._path), self._visits[target]
         if moves >= limits.max_moves:
             self._refuse(f"{moves} moves were made", f"max_moves = {limits.max_moves}")
         if visits >= limits.max_visits:

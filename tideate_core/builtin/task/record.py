@@ -1,9 +1,9 @@
-"""What a task knows so far, from the results of its steps: the same live and after a restart."""
+"""Record of a task's progress, folded from the results of its steps; its summary and its failure message."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.gates import AuditReport, DocumentationResult, ExecutionPlan, TaskResult, VerificationReport
 from tideate_core.machines import WorkflowEvent, WorkflowState
@@ -13,9 +13,18 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import FileChange
 
-__all__ = ["TaskRecord"]
+__all__ = ["TaskRecord", "failure_of", "summary_of"]
+
 
 _S = WorkflowState
+_FAILED: Final = {
+    _S.AWAITING_PLAN_GATE: "the plan did not pass gate 1",
+    _S.AWAITING_EXECUTION_GATE: "the edits did not pass gate 3",
+    _S.AWAITING_DOCUMENTATION_GATE: "the documentation did not pass gate 4",
+    _S.SELF_CORRECTING: "the verification did not pass gate 5",
+}
+MOST_TOLD: Final = 20
+"""Issues that an error names."""
 
 
 @dataclass
@@ -96,3 +105,33 @@ class TaskRecord:
         if value["event"] == WorkflowEvent.CORRECTION_SUCCEEDED:
             self.edits.append(value["edit"])
         self.end = value["end"]
+
+
+def failure_of(state: WorkflowState, record: TaskRecord) -> str:
+    """Return why a task failed in a state, in words."""
+    issues = record.issues
+    told = [f"- {issue}" for issue in issues[:MOST_TOLD]]
+    if len(issues) > MOST_TOLD:
+        told.append(f"- and {len(issues) - MOST_TOLD} more")
+    head = _FAILED.get(state, f"the task failed in {state.value!r}")
+    if state is _S.SELF_CORRECTING and record.end:
+        head = f"{head}, and {record.end}"
+    return "\n".join([f"{head}:", *told]) if told else head
+
+
+def summary_of(record: TaskRecord) -> str:
+    """Return, as Markdown, what a task did."""
+    lines = [record.agreed.objective, "", "Files:", ""]
+    lines += [f"- {name}" for name in record.written] or ["- none"]
+    report = record.reports[-1] if record.reports else None
+    if report is not None:
+        lines += ["", "Checks:", ""]
+        lines += [
+            f"- {result.check}: {'off' if not result.required else result.status}" for result in report.checks
+        ]
+    count = len(record.edits)
+    if count:
+        lines += ["", f"Corrected {'once' if count == 1 else f'{count} times'}."]
+    if record.snapshot:
+        lines += ["", f"Snapshot from before: {record.snapshot}"]
+    return "\n".join(lines)

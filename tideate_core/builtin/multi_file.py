@@ -1,4 +1,4 @@
-"""`multi_file`: a plan of files, agreed on, then every file's edit, reviewed, written all or none."""
+"""Steps of `multi_file`: a confirmed plan of files, then one reviewed edit of all of them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Decision, StepContext
 
 __all__ = ["confirm", "execute", "plan"]
+
 
 SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 

@@ -1,13 +1,13 @@
-"""`refactor` and `generate`: a model's lines into one buffer, through a review."""
+"""Steps of `ask`, `summarize`, `refactor` and `generate`: one text in, an answer or reviewed lines out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import edit_range, insert_text, text_budget
+from tideate_core.agents import clip, edit_range, insert_text, text_budget
 from tideate_core.builtin.review import review_and_apply
 from tideate_core.edits import fence_for
-from tideate_core.engine import Subject, brief, with_material
+from tideate_core.engine import NO_TEXT, Subject, brief, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
 from tideate_core.workspace import FileChange
@@ -15,10 +15,31 @@ from tideate_core.workspace import FileChange
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
-__all__ = ["analyze", "generate", "refactor"]
-
+__all__ = ["analyze", "generate", "query", "refactor", "summarize"]
 ORIENTATION = 15
 """Lines before and after the place that a model is shown."""
+
+
+async def query(step: StepContext) -> str:
+    """Answer a question, about the selection where there is one."""
+    subject = Subject.of(step.context)
+    about = subject is not None and subject.selected
+    return await _answer(step, "ask", subject if about else None)
+
+
+async def summarize(step: StepContext) -> str:
+    """Summarize the selection or the whole text."""
+    return await _answer(step, "summarize", Subject.of(step.context))
+
+
+async def _answer(step: StepContext, prompt: str, subject: Subject | None) -> str:
+    variables = subject.variables() if subject else dict(NO_TEXT)
+    variables["text"] = clip(step, variables["text"])
+    asked = await with_material(step, step.render(prompt, prompt=step.prompt, **variables))
+    reply = await step.ask(brief(step, asked))
+    if reply.truncated:
+        step.notice("the answer was cut off at the model's length limit", level="warn")
+    return reply.text.strip()
 
 
 async def analyze(step: StepContext) -> Confirm:

@@ -1,4 +1,4 @@
-"""What the stages and gates of a task work with."""
+"""Environment of a task's stages and gates: configuration, roles, events, gate statistics."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
-__all__ = ["Bench", "root_of"]
+__all__ = ["TaskEnvironment", "root_of"]
 
 
-class Bench:
+class TaskEnvironment:
     """Of one run."""
 
     def __init__(self, config: Config, services: Services) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tideate_core.builtin.task.record import TaskRecord
-from tideate_core.builtin.task.summary import MOST_TOLD, failure_of, summary_of
+from tideate_core.builtin.task.record import MOST_TOLD, TaskRecord, failure_of, summary_of
 from tideate_core.gates.inputs import ExecutionPlan
 from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
 from tideate_core.machines import WorkflowState

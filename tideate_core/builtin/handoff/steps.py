@@ -1,4 +1,4 @@
-"""`handoff`: a plan from a file, edits, a commit on a branch of its own, what to test, and the tests."""
+"""Steps of the handoff workflow: read the plan, make the edits, state what to test, judge the results."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace import FileChange
 
 __all__ = ["edit", "manifest", "plan", "report"]
+
 
 LONGEST_SUBJECT: Final = 60
 """Characters of a commit's description."""

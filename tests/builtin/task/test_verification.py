@@ -5,22 +5,27 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, cast
 
-from tideate_core.builtin.task.checks import MOST_LINES, Telling
-from tideate_core.builtin.task.verifying import KEPT_FAILURES, KEPT_OUTPUT, bounded
+from tideate_core.builtin.task.verification import (
+    KEPT_FAILURES,
+    KEPT_OUTPUT,
+    MOST_LINES,
+    CheckEvents,
+    bounded,
+)
 from tideate_core.engine import EventName
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
 from tideate_core.process import Line
 from tideate_core.toolchain import Check, Failure, Tool
 
 if TYPE_CHECKING:
-    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.workflows import StepContext
 
 TOOL = Tool(Check.TESTS, "pytest", ("pytest", "-q", "a b"), "configured")
 
 
 class Listening:
-    """A bench that keeps what it is told."""
+    """An environment that keeps what it is told."""
 
     def __init__(self) -> None:
         self.told: list[tuple[EventName, dict[str, Any]]] = []
@@ -31,9 +36,9 @@ class Listening:
         self.heard.set()
 
 
-def telling() -> tuple[Telling, Listening]:
-    bench = Listening()
-    return Telling(cast("StepContext", None), cast("Bench", bench)), bench
+def check_events() -> tuple[CheckEvents, Listening]:
+    environment = Listening()
+    return CheckEvents(cast("StepContext", None), cast("TaskEnvironment", environment)), environment
 
 
 def result(**more: Any) -> CheckResult:
@@ -42,10 +47,10 @@ def result(**more: Any) -> CheckResult:
 
 
 async def test_a_check_is_told_with_its_command_and_its_end() -> None:
-    tell, bench = telling()
+    tell, environment = check_events()
     tell.on_check(Check.TESTS, TOOL)
     tell.on_result(result(failures=[Failure("a.py", 3, None, "wrong")]))
-    (_, started), (name, ended) = bench.told
+    (_, started), (name, ended) = environment.told
     assert started == {"check": "tests", "command": "pytest -q 'a b'"}
     assert name is EventName.CHECK_ENDED
     assert (ended["status"], ended["exit_code"], ended["duration_ms"]) == ("failed", 1, 7)
@@ -53,31 +58,31 @@ async def test_a_check_is_told_with_its_command_and_its_end() -> None:
 
 
 async def test_lines_come_together_after_a_moment() -> None:
-    tell, bench = telling()
+    tell, environment = check_events()
     tell.on_lines(Check.TESTS, [Line("stdout", "one")])
     tell.on_lines(Check.TESTS, [Line("stderr", "two")])
-    assert bench.told == []
-    await asyncio.wait_for(bench.heard.wait(), 10)
-    assert bench.told == [(EventName.CHECK_OUTPUT, {"check": "tests", "lines": ["one", "two"]})]
+    assert environment.told == []
+    await asyncio.wait_for(environment.heard.wait(), 10)
+    assert environment.told == [(EventName.CHECK_OUTPUT, {"check": "tests", "lines": ["one", "two"]})]
 
 
 async def test_of_too_many_lines_the_last_are_told_and_how_many_were_left_out() -> None:
-    tell, bench = telling()
+    tell, environment = check_events()
     for number in range(5_000):
         tell.on_lines(Check.TESTS, [Line("stdout", f"{number}")])
     tell.on_result(result())
-    (_, output), (last, _) = bench.told
+    (_, output), (last, _) = environment.told
     assert last is EventName.CHECK_ENDED
     assert output["lines"][0] == f"… {5_000 - MOST_LINES} lines left out"
     assert (len(output["lines"]), output["lines"][-1]) == (MOST_LINES + 1, "4999")
 
 
 async def test_after_the_end_nothing_is_told() -> None:
-    tell, bench = telling()
+    tell, environment = check_events()
     tell.on_lines(Check.TESTS, [Line("stdout", "late")])
     tell.close()
     assert tell._due is None
-    assert bench.told == []
+    assert environment.told == []
 
 
 def test_a_kept_report_is_small_and_the_same_errors_stay_the_same() -> None:

@@ -11,7 +11,7 @@ from tests.engine.conftest import LIMIT
 from tests.support.state import trust_all
 from tests.support.tally import TASK
 from tideate_core.adapters import AdapterPool
-from tideate_core.builtin.task.preparing import unready
+from tideate_core.builtin.task.preparation import unready
 from tideate_core.cli.wiring import build_catalog, open_project
 from tideate_core.config import Verify
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner

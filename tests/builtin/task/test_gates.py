@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.support.tasks import approved, conditional
-from tideate_core.builtin.task.gating import MOST_ISSUES, words_of
-from tideate_core.builtin.task.reviewing import reviewed
+from tideate_core.builtin.task.changes import review_changes
+from tideate_core.builtin.task.gates import MOST_ISSUES, words_of
 from tideate_core.engine import EventName
 from tideate_core.gates import GateIssue
 from tideate_core.workflows import Decision, Declined
@@ -16,7 +16,7 @@ from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
     from tests.task.desk import Desk
-    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.workflows import StepContext
 
 CHANGES = [FileChange("a.txt", "create", None, "a")]
@@ -49,7 +49,7 @@ class Asked:
 
 
 class Nobody:
-    """A bench of a run in which nobody is asked."""
+    """An environment of a run in which nobody is asked."""
 
     gated = False
 
@@ -57,13 +57,15 @@ class Nobody:
 async def test_edits_of_a_demonstration_are_reviewed_even_where_nobody_is_to_be_asked() -> None:
     step = Asked(demonstration=True)
     with pytest.raises(Declined, match="no"):
-        await reviewed(cast("StepContext", step), cast("Bench", Nobody()), CHANGES)
+        await review_changes(cast("StepContext", step), cast("TaskEnvironment", Nobody()), CHANGES)
     assert step.kinds == ["review"]
 
 
 async def test_other_edits_are_not() -> None:
     step = Asked(demonstration=False)
-    assert await reviewed(cast("StepContext", step), cast("Bench", Nobody()), CHANGES) == CHANGES
+    assert (
+        await review_changes(cast("StepContext", step), cast("TaskEnvironment", Nobody()), CHANGES) == CHANGES
+    )
     assert step.kinds == []
 
 

@@ -1,4 +1,4 @@
-"""The first step of a task: whether it can be verified at all, then a snapshot, before anybody is asked."""
+"""First step of a task: check that it can be verified, then make a snapshot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.builtin.task.bench import root_of
+from tideate_core.builtin.task.environment import root_of
 from tideate_core.errors import InvalidInput
 from tideate_core.gates import readiness
 from tideate_core.machines import WorkflowEvent
@@ -16,7 +16,7 @@ from tideate_core.workflows import MISSING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import Readiness
     from tideate_core.toolchain import Tool
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 __all__ = ["prepare", "unready"]
 
+
 SNAPSHOT: Final = "snapshot"
 """The key under which the step remembers the snapshot that it made."""
 LONGEST_NAME: Final = 60
 
 
-async def prepare(step: StepContext, _record: TaskRecord, bench: Bench) -> dict[str, Any]:
+async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Check that all five checks can run, then make a snapshot.
 
     :raises InvalidInput: there is no project, or a check has no command or may not run.
@@ -40,7 +41,7 @@ async def prepare(step: StepContext, _record: TaskRecord, bench: Bench) -> dict[
             "a task needs a project: a directory with a .git or a .tideate; nothing was asked or changed. "
             "Start it in one, or make this directory one with `git init`"
         )
-    checks = await asyncio.to_thread(readiness, root_of(step.workspace), bench.config.verify)
+    checks = await asyncio.to_thread(readiness, root_of(step.workspace), environment.config.verify)
     problems = unready(checks)
     if problems:
         raise InvalidInput("\n".join(problems))
@@ -53,7 +54,7 @@ async def prepare(step: StepContext, _record: TaskRecord, bench: Bench) -> dict[
             "task changes in them is saved before it is verified, with your changes",
             level="warn",
         )
-    snapshot = await _snapshot(step, bench)
+    snapshot = await _snapshot(step, environment)
     return {"event": WorkflowEvent.START_TASK.value, "snapshot": snapshot}
 
 
@@ -89,7 +90,7 @@ def _untrusted(tools: list[Tool]) -> list[str]:
     ]
 
 
-async def _snapshot(step: StepContext, bench: Bench) -> str:
+async def _snapshot(step: StepContext, environment: TaskEnvironment) -> str:
     """Make a snapshot, once: one that was made before a crash is found again."""
     known = step.recall(SNAPSHOT)
     if known is not MISSING:
@@ -99,7 +100,7 @@ async def _snapshot(step: StepContext, bench: Bench) -> str:
         root_of(workspace),
         buffers=workspace.buffers,
         private=workspace.private,
-        limits=SnapshotLimits.configured(bench.config.snapshots),
+        limits=SnapshotLimits.configured(environment.config.snapshots),
     )
     run = step.execution_id
     made = [one.id for one in await manager.list() if run in one.pinned]
