@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.conftest import Bench, bench
 from tideate_core.engine import EventName
-from tideate_core.engine.ending import result_of
+from tideate_core.engine.lifecycle import result_of
 from tideate_core.store import Store
 from tideate_core.workspace import FileChange, Workspace
 from tideate_core.workspace.executed import executed_file, executed_path

@@ -11,7 +11,7 @@ import pytest
 from tests.engine.test_driving import graph, step
 from tests.engine.test_taken_up import Stop, events_of, row_of
 from tests.engine.test_undoing import adds, content, rolled_back
-from tideate_core.engine.abandoned import GivenUp, PutBack, give_up, put_back
+from tideate_core.engine.recovery import GivenUp, PutBack, give_up, put_back
 from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.store.standing import resumable, state_of

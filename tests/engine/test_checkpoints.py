@@ -8,7 +8,7 @@ import pytest
 from tests.engine.logbook import RUN
 from tideate_core.engine import RunRequest
 from tideate_core.engine.checkpoints import CheckpointManager
-from tideate_core.engine.resuming import load_past
+from tideate_core.engine.recorded_run import load_past
 from tideate_core.engine.stored_definition import stored_definition
 from tideate_core.errors import CheckpointNotFound, RunNotFound, StoreError
 from tideate_core.store import RunLog, Store

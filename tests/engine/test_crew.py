@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tideate_core.engine import crew as module
-from tideate_core.engine.crew import Crew
+from tideate_core.engine import task_group as module
+from tideate_core.engine.task_group import Crew
 from tideate_core.errors import StepFailed
 
 pytestmark = pytest.mark.concurrency

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from tideate_core.adapters import Prompt, Reply
 from tideate_core.config import Limits
+from tideate_core.engine.driver import Settled, Work
+from tideate_core.engine.drivers.graph import GraphDriver
+from tideate_core.engine.drivers.machine import MachineDriver
+from tideate_core.engine.drivers.machine_prompts import choice_among, exit_word
 from tideate_core.engine.events import EventName
-from tideate_core.engine.graph_driver import GraphDriver
-from tideate_core.engine.machine_driver import MachineDriver
-from tideate_core.engine.machine_states import choice_among, exit_word
-from tideate_core.engine.work import Settled, Work
 from tideate_core.errors import InvalidDefinition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
 from tideate_core.workflows import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.engine.work import Driver
+    from tideate_core.engine.driver import Driver
 
 
 class Chooser:

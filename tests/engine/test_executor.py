@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.engine.logbook import Logbook, Watcher
-from tideate_core.engine import crew
-from tideate_core.engine.crew import Crew
-from tideate_core.engine.executor import FATAL, TaskExecutor, wait_before
+from tideate_core.engine import task_group
+from tideate_core.engine.driver import Question, Work
 from tideate_core.engine.memory import Memory
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.work import Question, Work
+from tideate_core.engine.step_runner import FATAL, TaskExecutor, wait_before
+from tideate_core.engine.task_group import Crew
 from tideate_core.errors import (
     AdapterUnavailable,
     AuthenticationFailed,
@@ -30,7 +30,7 @@ from tideate_core.workflows import Confirm, Decision, Declined, StepContext, Wor
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tideate_core.engine.work import Settled
+    from tideate_core.engine.driver import Settled
 
 
 class Context:
@@ -280,7 +280,7 @@ async def test_what_comes_of_a_step_after_its_time_does_not_count() -> None:
 async def test_a_handler_that_does_not_end_when_it_is_stopped_holds_nothing_up(
     monkeypatch: pytest.MonkeyPatch, cancelled: bool, time_limit: int | None
 ) -> None:
-    monkeypatch.setattr(crew, "GRACE", 0.02)
+    monkeypatch.setattr(task_group, "GRACE", 0.02)
     started, go, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def stubborn(_step: Any) -> None:

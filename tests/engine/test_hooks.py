@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.engine import Event, EventName
-from tideate_core.engine.hooks import WorkflowHooks
+from tideate_core.engine.events import WorkflowHooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

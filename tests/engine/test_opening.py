@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT
-from tideate_core.engine.opening import LazyStore
+from tideate_core.engine.run_store import LazyStore
 from tideate_core.errors import StoreError
 from tideate_core.store import Store
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.engine.queue import TaskQueue
-from tideate_core.engine.work import Work
+from tideate_core.engine.driver import Work
+from tideate_core.engine.scheduler import TaskQueue
 
 pytestmark = pytest.mark.concurrency
 

@@ -10,7 +10,7 @@ from tests.engine.logbook import RUN, Watcher
 from tests.workspace.project import Editor
 from tideate_core.adapters import Usage
 from tideate_core.engine import RunRequest
-from tideate_core.engine.resuming import Past, definition_for, found_again, load_past
+from tideate_core.engine.recorded_run import Past, definition_for, found_again, load_past
 from tideate_core.engine.stored_definition import stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidDefinition, RunNotFound, UnknownWorkflow
 from tideate_core.machines.language import Obfuscator, parse

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.conftest import LIMIT
 from tests.engine.test_driving import graph, step
 from tests.engine.test_taken_up import events_of
-from tideate_core.engine import EventName, slow
+from tideate_core.engine import EventName, live_run
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -58,7 +58,7 @@ async def test_steps_stop_though_the_database_is_locked_and_that_is_said(bench: 
 async def test_a_step_that_takes_its_time_to_stop_is_said_to(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slow, "SLOW", 0.05)
+    monkeypatch.setattr(live_run, "SLOW", 0.05)
     (told,) = await cancelled_while(bench, lock=False)
     assert told == "cancelled; waits for what is under way to end"
 
@@ -67,7 +67,7 @@ async def test_a_run_that_ends_at_once_is_not_said_to_wait(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = asyncio.Event()
-    monkeypatch.setattr(slow.Slow, "_tell", lambda _: told.set())
+    monkeypatch.setattr(live_run.Slow, "_tell", lambda _: told.set())
     started = asyncio.Event()
 
     async def works(_step: StepContext) -> None:

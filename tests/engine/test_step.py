@@ -12,10 +12,10 @@ from tests.engine.logbook import RUN, Logbook, Watcher
 from tideate_core.adapters import Prompt, Reply, Usage
 from tideate_core.config import Limits
 from tideate_core.engine import Execution, RunRequest
+from tideate_core.engine.driver import Settled
 from tideate_core.engine.memory import Memory
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.step import StepRun
-from tideate_core.engine.work import Settled
+from tideate_core.engine.step_context import StepRun
 from tideate_core.errors import InvalidReply
 from tideate_core.workflows import (
     BufferContext,

@@ -13,7 +13,7 @@ from tests.engine.conftest import LIMIT, Bench, no
 from tests.engine.test_driving import graph, passing, step
 from tideate_core.config import Config
 from tideate_core.engine import EventName
-from tideate_core.engine.driving import Driving
+from tideate_core.engine.scheduler import Driving
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotFound, StepFailed, StoreError, UnknownAdapter
 from tideate_core.store import writer
 from tideate_core.workflows import Confirm, Decision, StepContext, WorkflowRegistry

@@ -12,7 +12,7 @@ from tests.engine.conftest import LIMIT, Bench
 from tests.engine.test_driving import passing, step
 from tests.engine.test_taken_up import Stop, row_of
 from tests.workspace.project import Editor
-from tideate_core.engine.undoing import (
+from tideate_core.engine.rollback import (
     Undoing,
     families,
     forget_changes,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tideate_core.engine.undoing import RolledBack
+    from tideate_core.engine.rollback import RolledBack
     from tideate_core.store import Store
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferText

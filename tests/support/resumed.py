@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.ending import result_of
+from tideate_core.engine.lifecycle import result_of
 from tideate_core.errors import RunEnded, RunNotFound
 
 if TYPE_CHECKING:

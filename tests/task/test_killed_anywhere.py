@@ -20,7 +20,7 @@ from tests.support.tasks import CODE, Model, edits, plan
 from tests.task.nursery import Nursery
 from tests.task.site import RUN, Site
 from tests.task.test_correcting import BODY
-from tideate_core.engine.taking_back import momentary
+from tideate_core.engine.automatic_rollback import momentary
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:

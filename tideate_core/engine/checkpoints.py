@@ -10,10 +10,10 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver_hooks import driver_hooks
-from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.recorded_run import settled_of
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.reports import Report, iso_time, write_report
-from tideate_core.engine.resuming import settled_of
+from tideate_core.engine.run import RunRequest
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.stored_definition import stored_graph
 from tideate_core.errors import UnusableFile

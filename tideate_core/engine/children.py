@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol
 
-from tideate_core.engine.ending import CannotGoOn, result_of
-from tideate_core.engine.opening import inherited
+from tideate_core.engine.lifecycle import CannotGoOn, result_of
+from tideate_core.engine.run_store import inherited
 from tideate_core.errors import RunNotFound, TideateError
 
 if TYPE_CHECKING:
-    from tideate_core.engine.execution import RunRequest, WorkflowResult
-    from tideate_core.engine.live import LiveRun, Within
-    from tideate_core.engine.opening import LazyStore
+    from tideate_core.engine.live_run import LiveRun, Within
+    from tideate_core.engine.run import RunRequest, WorkflowResult
+    from tideate_core.engine.run_store import LazyStore
     from tideate_core.engine.stored_definition import Changed
     from tideate_core.store import RunRow
 

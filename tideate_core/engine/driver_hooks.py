@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tideate_core.config import Config
-    from tideate_core.engine.execution import RunRequest
-    from tideate_core.engine.steps.services import Services
-    from tideate_core.engine.work import Driver, Settled
+    from tideate_core.engine.driver import Driver, Settled
+    from tideate_core.engine.run import RunRequest
+    from tideate_core.engine.step_services import Services
     from tideate_core.project import Documents
     from tideate_core.store import Ending
     from tideate_core.workflows import MachineWorkflow

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from tideate_core.config import Limits
-    from tideate_core.engine.execution import RunRequest
+    from tideate_core.engine.run import RunRequest
     from tideate_core.workflows import BufferContext, InputDefinition, MachineWorkflow
 
 __all__ = ["check_inputs", "read_input", "refuse_unknown", "typed_inputs"]

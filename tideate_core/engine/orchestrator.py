@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.run import RunRequest
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine.execution import WorkflowResult
-    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.run import WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
 
 __all__ = ["Task", "WorkflowOrchestrator"]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Usage
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.hooks import WorkflowHooks
-    from tideate_core.engine.work import Settled, Work
+    from tideate_core.engine.driver import Settled, Work
+    from tideate_core.engine.events import WorkflowHooks
     from tideate_core.store import CheckpointRow, Ending, RunLog
 
 __all__ = ["Recorder", "now_ms", "tokens_of"]

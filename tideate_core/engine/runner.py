@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.engine.children import Children
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.ending import CannotGoOn, words_of
 from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.execution import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
-from tideate_core.engine.live import LiveRun
-from tideate_core.engine.opening import LazyStore, Tools, let_go, outlast
+from tideate_core.engine.lifecycle import CannotGoOn, words_of
+from tideate_core.engine.live_run import LiveRun, Slow
+from tideate_core.engine.recorded_run import found_again, keep_definition, load_past, put_back, still_there
 from tideate_core.engine.recording import now_ms
-from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
-from tideate_core.engine.slow import Slow
-from tideate_core.engine.steps.services import Services
+from tideate_core.engine.run import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
+from tideate_core.engine.run_store import LazyStore, Tools, let_go, outlast
+from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.tools.offering import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
     from tideate_core.adapters import AdapterPool, Reply
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.hooks import WorkflowHooks
-    from tideate_core.engine.live import Within
-    from tideate_core.engine.resuming import Past
-    from tideate_core.engine.steps.services import ToolCaller
+    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.live_run import Within
+    from tideate_core.engine.recorded_run import Past
+    from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import CheckpointRow, Store
     from tideate_core.workflows import PromptLibrary, Registration

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
-    from tideate_core.engine.work import Settled
+    from tideate_core.engine.driver import Settled
     from tideate_core.workflows import RunContext
 
 __all__ = ["StateManager", "about"]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tideate_core.engine import WorkflowResult
-    from tideate_core.engine.work import Work
+    from tideate_core.engine.driver import Work
     from tideate_core.workflows import StepContext
 
 STEP = cast("StepContext", None)

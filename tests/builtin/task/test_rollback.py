@@ -15,8 +15,8 @@ from tests.task.test_correcting import wrong
 from tests.task.test_whole import STAGES
 from tideate_core.cli.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunRequest
-from tideate_core.engine.abandoned import give_up, put_back
-from tideate_core.engine.ending import result_of
+from tideate_core.engine.lifecycle import result_of
+from tideate_core.engine.recovery import give_up, put_back
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.store import Store

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.steps.output import check_output
-from tideate_core.engine.steps.services import RunChild, Services, ToolCaller, Workflows
+from tideate_core.engine.step_output import check_output
+from tideate_core.engine.step_services import RunChild, Services, ToolCaller, Workflows
 from tideate_core.errors import InvalidDefinition, MissingStepHandler, did_you_mean
 from tideate_core.workflows import KNOWN_AGENTS
 
@@ -38,11 +38,11 @@ def _of_kind(step: WorkflowStep, registered: StepHandler | None, services: Servi
 
         return call_tool(step.tool, services)
     if step.workflow is not None:
-        from tideate_core.engine.steps.workflow import run_workflow
+        from tideate_core.engine.steps.nested import run_workflow
 
         return run_workflow(step.workflow, services)
     if step.machine is not None:
-        from tideate_core.engine.steps.machine import run_machine
+        from tideate_core.engine.steps.nested import run_machine
 
         return run_machine(step.machine, services)
     if step.agent is not None:

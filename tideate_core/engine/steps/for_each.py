@@ -7,19 +7,19 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from tideate_core.engine.ending import words_of
 from tideate_core.engine.events import EventName
-from tideate_core.engine.executor import FATAL
+from tideate_core.engine.lifecycle import words_of
 from tideate_core.engine.memory import digest_of
-from tideate_core.engine.steps.items import ItemContext
-from tideate_core.engine.steps.output import check_json, check_value
+from tideate_core.engine.step_context import ItemContext
+from tideate_core.engine.step_output import check_json, check_value
+from tideate_core.engine.step_runner import FATAL
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
 from tideate_core.workflows import LIMITS, Confirm, Declined, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.engine.steps.services import Services
+    from tideate_core.engine.step_services import Services
     from tideate_core.workflows import ForEach, StepContext, StepHandler, WorkflowStep
 
 __all__ = ["MOST_ITEMS", "for_each"]

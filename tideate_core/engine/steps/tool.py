@@ -9,7 +9,7 @@ from tideate_core.engine.tools.calls import ToolCalls
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from tideate_core.engine.steps.services import Services
+    from tideate_core.engine.step_services import Services
     from tideate_core.workflows import StepContext, StepHandler, ToolCall
 
 __all__ = ["call_tool"]

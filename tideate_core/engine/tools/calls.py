@@ -1,4 +1,4 @@
-"""One call of a tool in a step, from the question to the last of its events."""
+"""Tool calls of a step: permission, events, and no second call after a crash unasked."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.ending import words_of
 from tideate_core.engine.events import EventName
+from tideate_core.engine.lifecycle import words_of
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.tools.permission import permit
-from tideate_core.engine.tools.repetition import Repetition
-from tideate_core.errors import ToolFailed
+from tideate_core.errors import ToolFailed, ToolInterrupted
 from tideate_core.mcp.client import check_arguments
+from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
-    from tideate_core.engine.steps.services import Services, ToolCaller
+    from tideate_core.engine.step_services import Services, ToolCaller
     from tideate_core.mcp.client import Connected, Tool
     from tideate_core.workflows import StepContext
 
-__all__ = ["ToolCalls"]
+__all__ = ["Repetition", "ToolCalls"]
+
 
 SHOWN: Final = 2_000
 """Characters of a call's arguments that its event has."""
 BETWEEN: Final = 0.1
 """Seconds between two words of how far a call is: a server may say it a thousand times."""
+ENDED: Final = None
+"""What is remembered of a call whose outcome is known."""
 
 
 class ToolCalls:
@@ -120,3 +123,59 @@ class ToolCalls:
 def _shown(arguments: dict[str, Any]) -> Any:
     text = json.dumps(arguments, ensure_ascii=False)
     return arguments if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text)} characters)"
+
+
+class Repetition:
+    """Remembers that a call was sent, over a crash too, until it is known what came of it.
+
+    A tool that may be called again, by its own word or by that of the workflow's author, needs none of it.
+    """
+
+    def __init__(self, step: StepContext, tool: Tool, key: str) -> None:
+        definition = step.definition
+        vouched = (
+            definition is not None and definition.idempotent and "idempotent" in definition.model_fields_set
+        )
+        self._step = step
+        self._tool = tool
+        self._key = f"sent:{key}"
+        self._needed = not (tool.repeatable or vouched)
+        self._asked_before = definition is not None and not definition.idempotent
+        """After a crash the run asks of such a step by itself."""
+
+    async def ask(self, *, gated: bool) -> None:
+        """Return when the call may be sent.
+
+        :param gated: a person may be asked.
+        :raises Declined: the person does not want it sent again.
+        :raises ToolInterrupted: nobody may be asked.
+        """
+        attempt = self._step.recall(self._key)
+        if not self._needed or attempt is MISSING or attempt is ENDED:
+            return
+        if attempt == self._step.attempt and self._asked_before:
+            return
+        what = f"{self._tool.name!r} of the MCP server {self._tool.server!r}"
+        if not gated:
+            raise ToolInterrupted(
+                f"{self._step.step}: {what} was called before, and it is not known what came of it; it is "
+                "not called twice unasked. Let the run ask, or say `idempotent: true` in the step if a "
+                "second call does no harm"
+            )
+        decision = await self._step.confirm(
+            "gate",
+            f"{self._step.step}: {what} was called before, and no answer came. It may have done its work. "
+            "Call it again?",
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason)
+
+    async def begin(self) -> None:
+        """Remember that it is sent; durable when this returns."""
+        if self._needed:
+            await self._step.remember(self._key, self._step.attempt)
+
+    async def end(self) -> None:
+        """Remember that it was answered."""
+        if self._needed:
+            await self._step.remember(self._key, ENDED)

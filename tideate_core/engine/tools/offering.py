@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tideate_core.adapters import Adapter
-    from tideate_core.engine.step import Offer
-    from tideate_core.engine.steps.services import Services, ToolCaller
+    from tideate_core.engine.step_context import Offer
+    from tideate_core.engine.step_services import Services, ToolCaller
     from tideate_core.mcp.client import Tool
     from tideate_core.workflows import StepContext
 

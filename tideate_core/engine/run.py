@@ -1,4 +1,4 @@
-"""One run: what was asked for, where it stands, how it ended."""
+"""One run: its request, its execution, its result."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from tideate_core.workflows import RunContext
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from tideate_core.engine.driver import Driver, Settled
     from tideate_core.engine.driver_hooks import DriverHooks
-    from tideate_core.engine.work import Driver, Settled
     from tideate_core.errors import TideateError
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
-T = TypeVar("T")
+__all__ = ["Execution", "RunRequest", "TAKE_OVER_AFTER", "WorkflowResult"]
 
-__all__ = ["TAKE_OVER_AFTER", "Execution", "RunRequest", "WorkflowResult"]
+
+T = TypeVar("T")
 
 TAKE_OVER_AFTER: Final = 10.0
 """Seconds without a heartbeat after which a run of another process may be taken over."""

@@ -1,18 +1,19 @@
-"""Drives a graph: a step may start as soon as its own dependencies have ended (spec/README, 5 and 8)."""
+"""Graph driver: a step starts as soon as its own dependencies have ended."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.work import Work
+from tideate_core.engine.driver import Work
 from tideate_core.workflows import StepHandler, WorkflowStep, dependency_graph
 
 if TYPE_CHECKING:
-    from tideate_core.engine.work import Settled
+    from tideate_core.engine.driver import Settled
     from tideate_core.workflows import DependencyGraph, StepContext, WorkflowDefinition
 
 __all__ = ["GraphDriver", "HandlerOf"]
+
 
 HandlerOf = Callable[[WorkflowStep], StepHandler]
 """Makes what does a step's work; one that cannot be had fails when it is called."""

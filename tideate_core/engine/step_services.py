@@ -1,4 +1,4 @@
-"""What the kinds of steps need of the run that they belong to."""
+"""Services of a run for its steps: nested runs, tools, workflows, events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from tideate_core.engine.execution import RunRequest, WorkflowResult
-    from tideate_core.engine.work import Emit
+    from tideate_core.engine.driver import Emit
+    from tideate_core.engine.run import RunRequest, WorkflowResult
     from tideate_core.mcp.client import Connected, Tool, ToolResult
     from tideate_core.store import Store
     from tideate_core.workflows import Registration

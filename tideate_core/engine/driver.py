@@ -1,4 +1,4 @@
-"""What a run does next, and who says so: the seam between a run and the kind of its workflow."""
+"""Driver protocol: the next steps of a run by the kind of its workflow."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
 
 __all__ = ["Driver", "Emit", "Question", "Reversible", "Settled", "Work"]
+
 
 Emit = Callable[["EventName", dict[str, Any]], None]
 """Sends an event of one run."""

@@ -1,7 +1,4 @@
-"""What runs changed in files: whose changes can be taken back, taking them back, forgetting them.
-
-The changes of a run are its own and those of the runs that are its steps: its family's.
-"""
+"""Rollback of ended runs on request: their journals, a preview, the files restored."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.abandoned import end_adopted
-from tideate_core.engine.opening import let_go
+from tideate_core.engine.recovery import end_adopted
+from tideate_core.engine.run_store import let_go
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
 from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, to_the_end, unwind

@@ -1,4 +1,4 @@
-"""The tasks that work on a run's steps, and how they are stopped."""
+"""Task group of a run's steps, with a grace period for handlers that ignore cancellation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tideate_core.workflows import working_time
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Iterator
 
-__all__ = ["GRACE", "Crew"]
+__all__ = ["Crew", "GRACE"]
+
 
 logger = logging.getLogger(__name__)
 

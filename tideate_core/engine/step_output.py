@@ -1,4 +1,4 @@
-"""Whether what a step gives is what it promises."""
+"""Validation of step results: JSON, depth, output schema."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import WorkflowStep
 
 __all__ = ["check_json", "check_output", "check_value", "is_error"]
+
 
 MOST_TOLD: Final = 5
 """Mistakes that one error names."""

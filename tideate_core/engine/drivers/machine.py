@@ -1,4 +1,4 @@
-"""Drives a machine: visits of states until one leads out, every move validated by the state machine."""
+"""Machine driver: visits states by validated transitions until one leads out."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.driver import Question, Work
+from tideate_core.engine.drivers.machine_prompts import Talk
 from tideate_core.engine.events import EventName
-from tideate_core.engine.machine_questions import question_before
-from tideate_core.engine.machine_states import Talk
-from tideate_core.engine.work import Work
-from tideate_core.errors import InvalidDefinition, InvalidTransition, MoveLimitReached
+from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidTransition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, Workflow
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Mapping
 
     from tideate_core.config import Limits
-    from tideate_core.engine.work import Emit, Settled
+    from tideate_core.engine.driver import Emit, Settled
     from tideate_core.machines.language import Transition
     from tideate_core.workflows import MachineWorkflow, StepContext
 
-__all__ = ["MachineDriver"]
+__all__ = ["MachineDriver", "question_before", "states_to_confirm"]
+
 
 LAST_STATES = 6
 """How many states of a loop an error tells."""
@@ -238,3 +238,45 @@ class MachineDriver:
         if len(loop) > LAST_STATES:
             loop = ["…", *loop[-LAST_STATES:]]
         return " → ".join([*loop, state])
+
+
+def states_to_confirm(
+    definition: MachineWorkflow, configured: Iterable[str], inputs: Mapping[str, Any]
+) -> frozenset[str]:
+    """Return the states by the names that the definition uses.
+
+    What the run was given as `confirm` replaces the rest: a list, or names with commas between them. The
+    configuration only adds to what the workflow asks for.
+
+    :raises InvalidInput: a state is unknown; the nearest is named.
+    """
+    given = inputs.get("confirm")
+    names = (*definition.confirm, *configured) if given is None else _listed(given)
+    return frozenset(definition.state_named(name) for name in names)
+
+
+def question_before(workflow: str, way: Transition, guidance: str, reason: str) -> Question:
+    """Return the question whether a run may enter a state: why it would go there, and what to do there.
+
+    :param reason: the model's, empty where it had no choice.
+    """
+    # here, because most runs need no language
+    from tideate_core.machines.language import BOUNDARY
+
+    whence = "as its first state" if way.source == BOUNDARY else f"from {way.source!r}"
+    when = " ".join(way.when.split())
+    why = {"when": when, "because": reason}
+    details = [*(f"{word}: {text}" for word, text in why.items() if text), guidance]
+    return Question(
+        f"{workflow}: enter the state {way.target!r} {whence}?",
+        "\n\n".join(filter(None, details)),
+        {"from": way.source, "to": way.target, **why, "guidance": guidance},
+    )
+
+
+def _listed(given: Any) -> list[str]:
+    if isinstance(given, str):
+        given = given.split(",")
+    if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
+        raise InvalidInput("the input 'confirm' lists states: confirm=first_state,second_state")
+    return [name.strip() for name in given if name.strip()]

@@ -1,4 +1,4 @@
-"""What a handler is given while its step runs."""
+"""Context of one attempt of a step: model, person, workspace and memory for its handler."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from tideate_core.adapters import Reply, ToolAdapter, Usage
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.events import EventName
-from tideate_core.engine.execution import usage_json
 from tideate_core.engine.memory import MISSING, REPLY, digest_of
+from tideate_core.engine.run import usage_json
 from tideate_core.engine.state import StateManager, about
-from tideate_core.engine.text import SurrogateJoiner, mended
 from tideate_core.errors import ConfigError, InvalidReply, UnknownAdapter
 from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision, WorkflowDefinition, persons_time
@@ -26,16 +25,16 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Adapter, OfferedTool, Prompt
     from tideate_core.config import Limits
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.execution import Execution
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.run import Execution
     from tideate_core.workflows import DecisionKind, PromptLibrary, StepContext, WorkflowStep
     from tideate_core.workspace import Executed, Workspace
 
     Offer = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model."""
 
-__all__ = ["StepRun", "no_tools"]
+__all__ = ["ItemContext", "StepRun", "SurrogateJoiner", "mended", "no_tools"]
 
 
 def unknown_adapter(name: str) -> Adapter:
@@ -291,3 +290,70 @@ def _lasting_file(file: Any) -> Any:
     if file.get("action") == "modify":
         passing = {"buffer", "tick", "before", "digest"}
     return {key: value for key, value in file.items() if key not in passing}
+
+
+class ItemContext:
+    """The step's own context, but for what must be told apart: name, values, memory, questions.
+
+    :param values: what templates see.
+    :param feedback: why the item's last result was refused.
+    """
+
+    def __init__(
+        self, step: StepContext, index: int, total: int, values: dict[str, Any], feedback: str = ""
+    ) -> None:
+        self.step = f"{step.step}[{index}]"
+        self.feedback = feedback
+        # an item that is done is not done again after a crash: what it wrote has to stay
+        self.workspace = step.workspace.of_step(self.step)
+        self._whole = step
+        self._index = index
+        self._total = total
+        self._values = values
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._whole, name)
+
+    def values(self) -> dict[str, Any]:
+        return dict(self._values)
+
+    def recall(self, key: str) -> Any:
+        return self._whole.recall(f"{self._index}:{key}")
+
+    async def remember(self, key: str, value: Any) -> None:
+        await self._whole.remember(f"{self._index}:{key}", value)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await self._whole.choose_once(f"{self._index}:{key}", digest, produce)
+
+    async def confirm(self, kind: DecisionKind, message: str, **rest: Any) -> Decision:
+        # by its words a question is recognised after a crash: no item may take another's answer
+        words = f"{message} (item {self._index + 1} of {self._total})"
+        return await self._whole.confirm(kind, words, **rest)
+
+
+def mended(text: str) -> str:
+    """Return the text as valid Unicode.
+
+    JSON may bring an emoji as two escapes, and a provider may cut between them.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+class SurrogateJoiner:
+    """Mends a stream: half a pair at the end of a piece waits for its other half."""
+
+    def __init__(self) -> None:
+        self._half = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what can be shown of this piece; may be empty."""
+        text = self._half + piece
+        self._half = ""
+        if text and "\ud800" <= text[-1] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        return mended(text)

@@ -1,4 +1,4 @@
-"""How a run's end is told: the last event and the result, from where the execution stands."""
+"""Start, restoration and end of a run: machine events, first and last event, result, summary."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ import time
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import NO_HOOKS, driver_hooks
 from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.execution import WorkflowResult, usage_json
-from tideate_core.engine.work import Settled
+from tideate_core.engine.run import WorkflowResult, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.store import Ending, Tokens
 from tideate_core.workflows import Declined, WorkflowDefinition
 
 if TYPE_CHECKING:
-    from tideate_core.engine.execution import Execution
+    from tideate_core.adapters import Adapter
+    from tideate_core.engine.recorded_run import Past
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.resuming import Past
+    from tideate_core.engine.run import Execution
     from tideate_core.project import Documents
     from tideate_core.store import EventRow, Reader, RunRow
 
@@ -32,14 +33,24 @@ __all__ = [
     "ending_of",
     "executed_of",
     "leave_summary",
+    "restore",
     "result_of",
+    "start",
     "words_of",
 ]
+
 
 log = logging.getLogger(__name__)
 
 INTERRUPTED: Final = "interrupted"
 """The reason of a run that its process left and that can be resumed."""
+START = (
+    ExecutionEvent.INITIATE_WORKFLOW,
+    ExecutionEvent.WORKFLOW_PARSED,
+    ExecutionEvent.WORKFLOW_VALID,
+    ExecutionEvent.GRAPH_BUILT,
+    ExecutionEvent.STEPS_SCHEDULED,
+)
 
 
 class CannotGoOn(StoreError):
@@ -250,3 +261,40 @@ def _result(execution: Execution, **ending: Any) -> WorkflowResult:
         duration_ms=execution.elapsed_ms,
         **ending,
     )
+
+
+def start(execution: Execution, recorder: Recorder, adapter: Adapter, parent: tuple[str, str] | None) -> None:
+    """Begin a run.
+
+    :param parent: the run and the step that it is part of.
+    """
+    for event in START:
+        execution.machine.require(event)
+    recorder.status(ExecutionState.EXECUTING_STEPS, None)
+    recorder.event(EventName.WORKFLOW_STARTED, _about(execution, adapter, parent))
+
+
+def restore(
+    execution: Execution, recorder: Recorder, adapter: Adapter, parent: tuple[str, str] | None, past: Past
+) -> None:
+    """Let a run stand where its last commit left it."""
+    execution.usage = past.usage
+    execution.files = list(past.files)
+    execution.executed = dict(past.executed)
+    execution.elapsed_before = past.elapsed_ms
+    execution.machine.require(ExecutionEvent.RESTORE_CHECKPOINT)
+    execution.machine.require(ExecutionEvent.CHECKPOINT_RESTORED)
+    recorder.status(ExecutionState.EXECUTING_STEPS, None)
+    about = _about(execution, adapter, parent)
+    recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(past.settled)})
+
+
+def _about(execution: Execution, adapter: Adapter, parent: tuple[str, str] | None) -> dict[str, Any]:
+    return {
+        "name": execution.definition.name,
+        "adapter": adapter.name,
+        "demonstration": adapter.demonstration,
+        "prompt": execution.request.prompt,
+        **({"parent": parent[0], "parent_step": parent[1]} if parent else {}),
+        **execution.driver.outline(),
+    }

@@ -1,4 +1,4 @@
-"""Ends a run that no process has, as cancelled: what its owner would have done."""
+"""Recovery of runs that no process has: cancellation and rollback of unfinished steps."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import RUN, TAKING_BACK
-from tideate_core.engine.opening import let_go
+from tideate_core.engine.recorded_run import load_past
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
 from tideate_core.engine.reports import summary_of, write_summary
-from tideate_core.engine.resuming import load_past
+from tideate_core.engine.run_store import let_go
 from tideate_core.engine.stored_definition import stored_graph
 from tideate_core.errors import RunNotActive, StoreError
 from tideate_core.store import Ending
@@ -21,12 +21,13 @@ from tideate_core.store import Ending
 if TYPE_CHECKING:
     from tideate_core.engine.confirmation import ConfirmationRequest
     from tideate_core.engine.events import Event
-    from tideate_core.engine.resuming import Past
+    from tideate_core.engine.recorded_run import Past
     from tideate_core.store import Definition, RunLog, RunRow, Store
     from tideate_core.workflows import Decision
     from tideate_core.workspace import TakenBack, Workspace
 
 __all__ = ["GivenUp", "PutBack", "end_adopted", "give_up", "put_back"]
+
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +130,7 @@ async def _take_back(
     :raises WorkspaceError: the journal is damaged, or a file cannot be written.
     """
     # here, because few runs are
-    from tideate_core.engine.taking_back import release_snapshots, rolled_back, take_back, tell_strays
+    from tideate_core.engine.automatic_rollback import release_snapshots, rolled_back, take_back, tell_strays
 
     if past.broken_off is None:
         end = {"step": run.current_step, "reason": "cancelled", "message": "", "error": None}

@@ -1,4 +1,4 @@
-"""What a run that goes on in another process begins with."""
+"""Recorded past of a run: ended steps, memos, usage and time, read from the store."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
-from tideate_core.engine.ending import executed_of
+from tideate_core.engine.driver import Settled
 from tideate_core.engine.events import EventName
-from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.lifecycle import executed_of
 from tideate_core.engine.memory import FAILED, RUN, TAKING_BACK, spent_on
-from tideate_core.engine.opening import new_run
+from tideate_core.engine.run import RunRequest
+from tideate_core.engine.run_store import new_run
 from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.engine.work import Settled
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tideate_core.engine.execution import Execution
+    from tideate_core.engine.run import Execution
     from tideate_core.store import CheckpointRow, Definition, StepRow, Store, Tokens
     from tideate_core.workflows import MachineWorkflow, Registration
     from tideate_core.workspace import Workspace
@@ -34,6 +34,7 @@ __all__ = [
     "settled_of",
     "still_there",
 ]
+
 
 _ALL: Final = 1_000_000
 """Checkpoints of a run that are read; there is one for a completed step, and those that a person wanted."""

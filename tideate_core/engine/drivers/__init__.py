@@ -1,4 +1,4 @@
-"""Which driver runs which kind of workflow."""
+"""Drivers of graphs and machines, and the choice among them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.driver_hooks import driver_hooks
-from tideate_core.engine.graph_driver import GraphDriver
+from tideate_core.engine.drivers.graph import GraphDriver
 from tideate_core.engine.steps import handler_for
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from tideate_core.config import Config
-    from tideate_core.engine.execution import RunRequest
-    from tideate_core.engine.steps.services import Services
-    from tideate_core.engine.work import Driver
+    from tideate_core.engine.driver import Driver
+    from tideate_core.engine.run import RunRequest
+    from tideate_core.engine.step_services import Services
     from tideate_core.workflows import Registration, StepHandler, WorkflowStep
 
 __all__ = ["driver_for"]
@@ -42,8 +42,7 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
     if (own := hooks.driver(definition, request, config, services)) is not None:
         return own
     # the language is loaded where it is needed
-    from tideate_core.engine.machine_driver import MachineDriver
-    from tideate_core.engine.machine_questions import states_to_confirm
+    from tideate_core.engine.drivers.machine import MachineDriver, states_to_confirm
 
     confirm = states_to_confirm(definition, wanted or (), {**request.options, **request.inputs})
     return MachineDriver(

@@ -1,4 +1,4 @@
-"""Runs that are all or nothing: what one wrote is taken back where it breaks off."""
+"""Automatic rollback of an all-or-nothing run that breaks off."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.ending import words_of
 from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.lifecycle import words_of
 from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
 from tideate_core.errors import TideateError, WorkspaceError
 from tideate_core.machines import WorkflowState
@@ -17,13 +17,14 @@ from tideate_core.workspace import TakenBack
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.engine.execution import Execution, WorkflowResult
+    from tideate_core.engine.driver import Reversible
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.work import Reversible
+    from tideate_core.engine.run import Execution, WorkflowResult
     from tideate_core.workspace import Workspace
 
 __all__ = ["TakingBack", "momentary", "release_snapshots", "rolled_back", "take_back", "tell_strays"]
+
 
 PATIENCE: Final = 3.0
 """Seconds that are spent on finding what else differs."""

@@ -1,4 +1,4 @@
-"""What a model is asked in a state of a machine: to follow its guidance, and then which way to go."""
+"""Prompts of a machine: the guidance of a state, then the choice among its transitions."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
 
 __all__ = ["Choice", "Talk", "choice_among", "exit_word"]
+
 
 DEMONSTRATION = 800
 """Tokens of a whole prompt: the bundled model reads 250 a second."""

@@ -1,42 +1,52 @@
-"""One run while this process has it: from its opening in the store to the record of its end."""
+"""Live run: an execution with its store log, control requests, steps and end."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tideate_core.engine.beginning import restore, start
-from tideate_core.engine.crew import Crew
-from tideate_core.engine.driving import Driving
-from tideate_core.engine.ending import conclude, end_as_before, ending_of, leave_summary, words_of
 from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.executor import TaskExecutor
+from tideate_core.engine.lifecycle import (
+    conclude,
+    end_as_before,
+    ending_of,
+    leave_summary,
+    restore,
+    start,
+    words_of,
+)
 from tideate_core.engine.memory import Memory
-from tideate_core.engine.opening import let_go, new_run, outlast
-from tideate_core.engine.performing import Performer
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.step import StepRun, no_tools
+from tideate_core.engine.run_store import let_go, new_run, outlast
+from tideate_core.engine.scheduler import Driving
+from tideate_core.engine.step_context import StepRun, no_tools
+from tideate_core.engine.step_runner import Performer, TaskExecutor
+from tideate_core.engine.task_group import Crew
 from tideate_core.errors import RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Adapter
-    from tideate_core.engine.execution import Execution, WorkflowResult
-    from tideate_core.engine.opening import Tools
-    from tideate_core.engine.resuming import Past
-    from tideate_core.engine.step import Offer
-    from tideate_core.engine.work import Work
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.driver import Work
+    from tideate_core.engine.recorded_run import Past
+    from tideate_core.engine.run import Execution, WorkflowResult
+    from tideate_core.engine.run_store import Tools
+    from tideate_core.engine.step_context import Offer
     from tideate_core.store import CheckpointRow, Definition, RunLog, Store, Wish
     from tideate_core.workflows import WorkflowStep
     from tideate_core.workspace import Workspace
 
-__all__ = ["LiveRun", "Within"]
+__all__ = ["LiveRun", "Slow", "Within"]
+
 
 Within: TypeAlias = "tuple[LiveRun, str] | None"
 """The run and the step that a run is part of, None of a run by itself."""
+SLOW: Final = 1.0
+"""Seconds after which a word is due."""
 
 
 class LiveRun:
@@ -184,7 +194,7 @@ class LiveRun:
         :raises StoreError: that cannot be written down, so nothing was taken back; it can be resumed.
         """
         # here, because few runs are all or nothing
-        from tideate_core.engine.taking_back import TakingBack
+        from tideate_core.engine.automatic_rollback import TakingBack
 
         taking_back = TakingBack(self.execution, self.memory, self.recorder, self.workspace)
         return await taking_back.conclude(event, result)
@@ -282,3 +292,34 @@ class LiveRun:
             failure = RunLost(f"another process took the run {self.execution.id} over; it goes on there")
         self.execution.stopped_by = failure
         self.cancel()
+
+
+class Slow:
+    """Called when a run is cancelled, and told when it is over.
+
+    :param front: is told; among the run's events it would stand behind the one of its end.
+    """
+
+    def __init__(self, live: LiveRun, front: FrontEnd) -> None:
+        self._live = live
+        self._front = front
+        self._due: asyncio.TimerHandle | None = None
+
+    def __call__(self) -> None:
+        if self._due is None:
+            self._due = asyncio.get_running_loop().call_later(SLOW, self._tell)
+
+    def over(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+
+    def _tell(self) -> None:
+        live = self._live
+        message = "cancelled; waits for what is under way to end"
+        if live.store_is_stuck:
+            message = (
+                "cancelled, and no step goes on; its end waits for the database, which another process keeps "
+                "locked, or the disk is full. If it cannot be written within 30 s, the run can be resumed"
+            )
+        data = {"step": live.execution.step, "message": message, "level": "warn"}
+        self._front.emit(Event(EventName.NOTICE, live.execution.id, data))

@@ -1,4 +1,4 @@
-"""How a run gets into the store, and what is waited for whoever loses patience."""
+"""Access to the runs' store: opened on demand; a run's first row; release of its lease."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from tideate_core.adapters import AdapterPool
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.execution import Execution, RunRequest
-    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.run import Execution, RunRequest
     from tideate_core.store import Definition, RunLog, Store
     from tideate_core.workflows import PromptLibrary
     from tideate_core.workspace import Workspace
