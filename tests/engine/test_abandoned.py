@@ -11,7 +11,12 @@ import pytest
 from tests.engine.test_driving import graph, step
 from tests.engine.test_taken_up import Stop, events_of, row_of
 from tests.engine.test_undoing import adds, content, rolled_back
-from tideate_core.engine.recovery import GivenUp, PutBack, give_up, put_back
+from tideate_core.engine.recovery import (
+    EndedRun,
+    UnfinishedRollback,
+    end_abandoned_run,
+    roll_back_abandoned_run,
+)
 from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.store.standing import resumable, state_of
@@ -50,8 +55,8 @@ async def test_a_run_ends_as_cancelled_with_its_steps_runs_and_its_summary(bench
     store = await bench.runner.store()
     assert state_of(parent) == state_of(child) == "interrupted"
     assert resumable(store.reader()) == [parent]
-    ended = {parent.id: GivenUp(frozenset({"first"})), child.id: GivenUp(frozenset({"whole"}))}
-    assert await give_up(store, parent) == ended
+    ended = {parent.id: EndedRun(frozenset({"first"})), child.id: EndedRun(frozenset({"whole"}))}
+    assert await end_abandoned_run(store, parent) == ended
     for run in (parent, child):
         assert state_of(await row_of(bench.runner, run.id)) == "cancelled"
         last = (await events_of(bench.runner, run.id))[-1]
@@ -60,14 +65,14 @@ async def test_a_run_ends_as_cancelled_with_its_steps_runs_and_its_summary(bench
     summary = json.loads((bench.private / SUMMARY).read_text())
     assert (summary["workflowId"], summary["status"]) == (parent.id, "partial")
     with pytest.raises(RunEnded):
-        await give_up(store, parent)
+        await end_abandoned_run(store, parent)
 
 
 async def test_what_cut_off_steps_wrote_is_put_back_also_of_the_run_within(bench: Bench) -> None:
     parent, _ = await abandoned(bench)
     assert content(bench) == ["mine", "first", "whole", "half"]
-    given_up = await give_up(await bench.runner.store(), parent)
-    assert await put_back(bench.workspace(), given_up) == PutBack(["a.txt"], [])
+    ended_runs = await end_abandoned_run(await bench.runner.store(), parent)
+    assert await roll_back_abandoned_run(bench.workspace(), ended_runs) == UnfinishedRollback(["a.txt"], [])
     assert content(bench) == ["mine", "first", "whole"]
 
 
@@ -86,8 +91,10 @@ async def test_what_a_step_wrote_that_must_not_be_done_twice_stays_and_is_told_o
     assert left.reason == "interrupted"
     bench.runner = bench.make_runner(bench.config)
     store = await bench.runner.store()
-    given_up = await give_up(store, await asyncio.to_thread(store.reader().run, left.execution_id))
-    assert await put_back(bench.workspace(), given_up) == PutBack([], ["a.txt"])
+    ended_runs = await end_abandoned_run(
+        store, await asyncio.to_thread(store.reader().run, left.execution_id)
+    )
+    assert await roll_back_abandoned_run(bench.workspace(), ended_runs) == UnfinishedRollback([], ["a.txt"])
     assert content(bench) == ["mine", "first", "half" if within else "once"]
     assert (await rolled_back(bench, left.execution_id)).restored == ["a.txt"]
     assert content(bench) == ["mine"]
@@ -96,7 +103,7 @@ async def test_what_a_step_wrote_that_must_not_be_done_twice_stays_and_is_told_o
 async def test_a_steps_run_is_not_given_up_without_the_run_it_belongs_to(bench: Bench) -> None:
     parent, child = await abandoned(bench)
     with pytest.raises(RunNotActive, match=f"cancel {parent.id[:8]}, that ends both"):
-        await give_up(await bench.runner.store(), child)
+        await end_abandoned_run(await bench.runner.store(), child)
     assert (await row_of(bench.runner, child.id)).resumable
 
 
@@ -104,7 +111,7 @@ async def test_a_run_that_a_process_has_is_not_given_up(bench: Bench) -> None:
     parent, _ = await abandoned(bench)
     log = await (await bench.runner.store()).adopt(parent.id)
     with pytest.raises(RunIsOwned):
-        await give_up(await bench.make_runner(bench.config).store(), parent)
+        await end_abandoned_run(await bench.make_runner(bench.config).store(), parent)
     await log.release()
 
 
@@ -112,7 +119,7 @@ async def test_where_a_steps_run_cannot_be_ended_it_is_told_why(bench: Bench) ->
     parent, child = await abandoned(bench)
     log = await (await bench.runner.store()).adopt(child.id)
     with pytest.raises(RunIsOwned, match=child.id):
-        await give_up(await bench.make_runner(bench.config).store(), parent)
+        await end_abandoned_run(await bench.make_runner(bench.config).store(), parent)
     await log.release()
 
 
@@ -120,6 +127,6 @@ async def test_a_run_without_a_summary_ends_all_the_same(bench: Bench) -> None:
     parent, child = await abandoned(bench)
     (bench.private / SUMMARY).unlink(missing_ok=True)
     (bench.private / SUMMARY).mkdir(parents=True)  # nothing can take the place of a directory
-    await give_up(await bench.runner.store(), parent)
+    await end_abandoned_run(await bench.runner.store(), parent)
     for run in (parent, child):
         assert (await row_of(bench.runner, run.id)).status == "cancelled"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tideate_core.engine import task_group as module
-from tideate_core.engine.task_group import Crew
+from tideate_core.engine.task_group import TaskGroup
 from tideate_core.errors import StepFailed
 
 pytestmark = pytest.mark.concurrency
@@ -18,15 +18,15 @@ LIMIT = 10.0
 
 
 @pytest.fixture
-def crew() -> Crew:
-    return Crew()
+def task_group() -> TaskGroup:
+    return TaskGroup()
 
 
 async def forever() -> None:
     await asyncio.Event().wait()
 
 
-async def test_all_tasks_are_waited_for_those_that_a_task_starts_too(crew: Crew) -> None:
+async def test_all_tasks_are_waited_for_those_that_a_task_starts_too(task_group: TaskGroup) -> None:
     done: list[str] = []
 
     async def second() -> None:
@@ -34,52 +34,52 @@ async def test_all_tasks_are_waited_for_those_that_a_task_starts_too(crew: Crew)
         done.append("second")
 
     async def first() -> None:
-        crew.start(second())
+        task_group.start(second())
         done.append("first")
 
-    crew.start(first())
-    await asyncio.wait_for(crew.wait(), LIMIT)
+    task_group.start(first())
+    await asyncio.wait_for(task_group.wait(), LIMIT)
     assert done == ["first", "second"]
-    assert (len(crew), crew.accepts) == (0, True)
+    assert (len(task_group), task_group.accepts) == (0, True)
 
 
-async def test_without_tasks_there_is_nothing_to_wait_for(crew: Crew) -> None:
-    await asyncio.wait_for(crew.wait(), LIMIT)
+async def test_without_tasks_there_is_nothing_to_wait_for(task_group: TaskGroup) -> None:
+    await asyncio.wait_for(task_group.wait(), LIMIT)
 
 
-async def test_the_first_error_stops_the_others_and_is_raised(crew: Crew) -> None:
+async def test_the_first_error_stops_the_others_and_is_raised(task_group: TaskGroup) -> None:
     stopped: list[str] = []
 
     async def stops(name: str) -> None:
         try:
-            await crew.handle(name, forever())
+            await task_group.handle(name, forever())
         finally:
             stopped.append(name)
 
     async def fails(words: str) -> None:
         raise ValueError(words)
 
-    crew.start(stops("a"))
+    task_group.start(stops("a"))
     await asyncio.sleep(0)
     for words in ("first", "second"):
-        crew.start(fails(words))
+        task_group.start(fails(words))
     with pytest.raises(ValueError, match="first"):
-        await asyncio.wait_for(crew.wait(), LIMIT)
-    assert (stopped, len(crew), crew.accepts) == (["a"], 0, False)
+        await asyncio.wait_for(task_group.wait(), LIMIT)
+    assert (stopped, len(task_group), task_group.accepts) == (["a"], 0, False)
 
 
-async def test_a_cancel_stops_all_and_is_raised(crew: Crew) -> None:
+async def test_a_cancel_stops_all_and_is_raised(task_group: TaskGroup) -> None:
     ended: list[int] = []
 
     async def task(number: int) -> None:
         try:
-            await crew.handle("s", forever())
+            await task_group.handle("s", forever())
         finally:
             ended.append(number)
 
     for number in range(3):
-        crew.start(task(number))
-    waiting = asyncio.create_task(crew.wait())
+        task_group.start(task(number))
+    waiting = asyncio.create_task(task_group.wait())
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -90,7 +90,7 @@ async def test_a_cancel_stops_all_and_is_raised(crew: Crew) -> None:
 @pytest.mark.parametrize("time_limit", [None, 60_000])
 @pytest.mark.parametrize("fails", [False, True])
 async def test_what_a_handler_makes_of_being_stopped_does_not_count(
-    crew: Crew, time_limit: int | None, fails: bool, caplog: pytest.LogCaptureFixture
+    task_group: TaskGroup, time_limit: int | None, fails: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     came: list[Any] = []
@@ -106,10 +106,10 @@ async def test_what_a_handler_makes_of_being_stopped_does_not_count(
         return "late"
 
     async def task() -> None:
-        came.append(await crew.handle("s", handler(), time_limit))
+        came.append(await task_group.handle("s", handler(), time_limit))
 
-    crew.start(task())
-    waiting = asyncio.create_task(crew.wait())
+    task_group.start(task())
+    waiting = asyncio.create_task(task_group.wait())
     await asyncio.wait_for(begun.wait(), LIMIT)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -120,7 +120,7 @@ async def test_what_a_handler_makes_of_being_stopped_does_not_count(
 
 @pytest.mark.slow
 async def test_a_handler_that_goes_on_is_left_but_what_is_written_down_is_waited_for(
-    crew: Crew, monkeypatch: pytest.MonkeyPatch
+    task_group: TaskGroup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "GRACE", 0.02)
     go, written, left = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -136,7 +136,7 @@ async def test_a_handler_that_goes_on_is_left_but_what_is_written_down_is_waited
                 continue
 
     async def works() -> None:
-        await crew.handle("stubborn", stubborn())
+        await task_group.handle("stubborn", stubborn())
 
     async def writes() -> None:
         while not written.is_set():
@@ -146,9 +146,9 @@ async def test_a_handler_that_goes_on_is_left_but_what_is_written_down_is_waited
                 continue
 
     monkeypatch.setattr(module.logger, "warning", warning)
-    crew.start(works())
-    crew.start(writes())
-    waiting = asyncio.create_task(crew.wait())
+    task_group.start(works())
+    task_group.start(writes())
+    waiting = asyncio.create_task(task_group.wait())
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait_for(left.wait(), LIMIT)
@@ -162,7 +162,7 @@ async def test_a_handler_that_goes_on_is_left_but_what_is_written_down_is_waited
     assert task.cancelled()
 
 
-async def test_a_cancel_while_the_others_are_stopped_is_a_cancel(crew: Crew) -> None:
+async def test_a_cancel_while_the_others_are_stopped_is_a_cancel(task_group: TaskGroup) -> None:
     stopping, go = asyncio.Event(), asyncio.Event()
 
     async def slow() -> None:
@@ -175,10 +175,10 @@ async def test_a_cancel_while_the_others_are_stopped_is_a_cancel(crew: Crew) -> 
     async def fails() -> None:
         raise ValueError
 
-    crew.start(slow())
+    task_group.start(slow())
     await asyncio.sleep(0)
-    crew.start(fails())
-    waiting = asyncio.create_task(crew.wait())
+    task_group.start(fails())
+    waiting = asyncio.create_task(task_group.wait())
     await asyncio.wait_for(stopping.wait(), LIMIT)
     waiting.cancel()
     go.set()
@@ -187,14 +187,16 @@ async def test_a_cancel_while_the_others_are_stopped_is_a_cancel(crew: Crew) -> 
 
 
 @pytest.mark.parametrize("time_limit", [None, 60_000])
-async def test_a_cancellation_that_nobody_asked_for_is_a_failure(crew: Crew, time_limit: int | None) -> None:
+async def test_a_cancellation_that_nobody_asked_for_is_a_failure(
+    task_group: TaskGroup, time_limit: int | None
+) -> None:
     async def handler() -> None:
         inner = asyncio.create_task(forever())
         asyncio.get_running_loop().call_soon(inner.cancel)
         await inner
 
     with pytest.raises(StepFailed, match="nobody cancelled the run"):
-        await crew.handle("s", handler(), time_limit)
+        await task_group.handle("s", handler(), time_limit)
 
 
 def cancel_oneself() -> None:
@@ -204,7 +206,9 @@ def cancel_oneself() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_a_handler_that_cancels_its_own_task_harms_only_its_step(crew: Crew, fails: bool) -> None:
+async def test_a_handler_that_cancels_its_own_task_harms_only_its_step(
+    task_group: TaskGroup, fails: bool
+) -> None:
     came: list[str] = []
 
     async def handler() -> str:
@@ -215,7 +219,7 @@ async def test_a_handler_that_cancels_its_own_task_harms_only_its_step(crew: Cre
 
     async def task() -> None:
         try:
-            came.append(await crew.handle("s", handler()))
+            came.append(await task_group.handle("s", handler()))
         except (StepFailed, ValueError) as error:
             came.append(str(error))
         await asyncio.sleep(0)  # nothing of the cancel is left
@@ -223,13 +227,13 @@ async def test_a_handler_that_cancels_its_own_task_harms_only_its_step(crew: Cre
         assert current is not None
         came.append(str(current.cancelling()))
 
-    crew.start(task())
-    await asyncio.wait_for(crew.wait(), LIMIT)
+    task_group.start(task())
+    await asyncio.wait_for(task_group.wait(), LIMIT)
     assert came[0] == "its own" if fails else "nobody cancelled the run" in came[0]
     assert came[1:] == ["0"]
 
 
-async def test_a_cancel_that_a_handler_swallowed_itself_does_not_count(crew: Crew) -> None:
+async def test_a_cancel_that_a_handler_swallowed_itself_does_not_count(task_group: TaskGroup) -> None:
     async def handler() -> str:
         cancel_oneself()
         try:
@@ -238,15 +242,15 @@ async def test_a_cancel_that_a_handler_swallowed_itself_does_not_count(crew: Cre
             return "done"
         return "not cancelled"
 
-    assert await crew.handle("s", handler()) == "done"
+    assert await task_group.handle("s", handler()) == "done"
 
 
-async def test_a_task_that_somebody_else_cancelled_stops_the_others(crew: Crew) -> None:
+async def test_a_task_that_somebody_else_cancelled_stops_the_others(task_group: TaskGroup) -> None:
     stopped = asyncio.Event()
 
     async def waits() -> None:
         try:
-            await crew.handle("s", forever())
+            await task_group.handle("s", forever())
         finally:
             stopped.set()
 
@@ -254,23 +258,23 @@ async def test_a_task_that_somebody_else_cancelled_stops_the_others(crew: Crew) 
         cancel_oneself()
         await asyncio.sleep(0)
 
-    crew.start(waits())
+    task_group.start(waits())
     await asyncio.sleep(0)
-    crew.start(cancels())
+    task_group.start(cancels())
     with pytest.raises(StepFailed, match="nobody cancelled the run"):
-        await asyncio.wait_for(crew.wait(), LIMIT)
+        await asyncio.wait_for(task_group.wait(), LIMIT)
     assert stopped.is_set()
 
 
 async def test_what_ends_by_itself_is_waited_for_without_a_limit(
-    crew: Crew, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    task_group: TaskGroup, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "GRACE", 0.01)
     monkeypatch.setattr(module, "LOOK", 0.01)
     stopping, go = asyncio.Event(), asyncio.Event()
 
     async def nested() -> None:
-        with crew.bounded("s"):
+        with task_group.unlimited_grace("s"):
             try:
                 await asyncio.Event().wait()
             finally:
@@ -278,10 +282,10 @@ async def test_what_ends_by_itself_is_waited_for_without_a_limit(
                 await go.wait()
 
     async def task() -> None:
-        await crew.handle("s", nested())
+        await task_group.handle("s", nested())
 
-    crew.start(task())
-    waiting = asyncio.create_task(crew.wait())
+    task_group.start(task())
+    waiting = asyncio.create_task(task_group.wait())
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait_for(stopping.wait(), LIMIT)

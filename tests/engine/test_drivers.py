@@ -83,11 +83,11 @@ def drive(driver: Driver, step: Any) -> None:
     async def all_of_it() -> None:
         driver.prepare()
         while driver.has_more:
-            (work,) = driver.ready()
-            assert driver.ready() == []  # each is given once
-            driver.begin(work)
+            (work,) = driver.ready_steps()
+            assert driver.ready_steps() == []  # each is given once
+            driver.begin_step(work)
             context = cast("StepContext", step)
-            await driver.take(work, await work.handler(context), context)
+            await driver.complete_step(work, await work.handler(context), context)
 
     asyncio.run(all_of_it())
 
@@ -148,15 +148,15 @@ def test_a_machines_driver_says_that_it_was_prepared() -> None:
     driver.prepare()
     assert (driver.prepared, driver.has_steps, driver.has_more) == (True, True, True)
     assert cast("Driver", driver).graph() is None
-    assert driver.unstarted() == []
+    assert driver.unstarted_steps() == []
 
 
 def test_nothing_moves_before_the_work_begins() -> None:
     driver, events = machine([(BOUNDARY, "a"), ("a", BOUNDARY)])
-    (work,) = driver.ready()
+    (work,) = driver.ready_steps()
     assert (work.step, work.place) == ("a", {"step": "a", "state": "a", "index": 1, "total": 0})
     assert (driver.path, events) == ([], [])
-    driver.begin(work)
+    driver.begin_step(work)
     assert [move["to"] for move in driver.path] == ["a"]
 
 
@@ -200,11 +200,11 @@ async def test_a_machine_goes_on_where_it_was_without_its_works_being_done_again
     driver, events = machine(edges)
     step = cast("StepContext", Remembering(iter([])))
     for value in (None, "Said in a."):
-        (work,) = driver.ready()
-        driver.begin(work)
-        await driver.take(work, value, step)
-    (work,) = driver.ready()
-    assert (work.step, driver.has_more, driver.unfinished()) == ("d", True, "Said in a.")
+        (work,) = driver.ready_steps()
+        driver.begin_step(work)
+        await driver.complete_step(work, value, step)
+    (work,) = driver.ready_steps()
+    assert (work.step, driver.has_more, driver.unfinished_response()) == ("d", True, "Said in a.")
     assert [data["to"] for _, data in events] == ["a"]
 
 
@@ -223,8 +223,8 @@ def graph(steps: tuple[WorkflowStep, ...]) -> GraphDriver:
 
 
 async def take(driver: GraphDriver, work: Work, value: Any = None) -> None:
-    driver.begin(work)
-    await driver.take(work, value, cast("StepContext", None))
+    driver.begin_step(work)
+    await driver.complete_step(work, value, cast("StepContext", None))
 
 
 def names(works: list[Work]) -> list[str]:
@@ -233,21 +233,21 @@ def names(works: list[Work]) -> list[str]:
 
 async def test_a_graphs_steps_come_as_soon_as_what_they_depend_on_has_ended() -> None:
     driver = graph(chain_of(end=("b", "c"), a=(), b=("a",), c=(), d=("c",)))
-    a, c = driver.ready()
-    assert (names([a, c]), driver.ready()) == (["a", "c"], [])
+    a, c = driver.ready_steps()
+    assert (names([a, c]), driver.ready_steps()) == (["a", "c"], [])
     await take(driver, c, {"response": "c"})
-    (d,) = driver.ready()  # though `a`, of the same batch, has not ended
+    (d,) = driver.ready_steps()  # though `a`, of the same batch, has not ended
     await take(driver, a)
-    (b,) = driver.ready()
+    (b,) = driver.ready_steps()
     await take(driver, b, "b")
-    (end,) = driver.ready()
+    (end,) = driver.ready_steps()
     await take(driver, end, {"response": "the last that is listed"})
     assert (driver.has_more, driver.at_last) == (True, False)
     await take(driver, d, "d")
-    assert (driver.has_more, driver.at_last, driver.ready()) == (False, True, [])
+    assert (driver.has_more, driver.at_last, driver.ready_steps()) == (False, True, [])
     assert driver.response() == "d"
     assert driver.path is None
-    assert cast("Driver", driver).unfinished() is None
+    assert cast("Driver", driver).unfinished_response() is None
 
 
 async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> None:
@@ -262,7 +262,7 @@ async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> 
     found = driver.graph()
     assert found is not None
     assert found.execution_order == (("a",), ("b", "c"), ("d",))
-    (a,) = driver.ready()
+    (a,) = driver.ready_steps()
     assert (a.priority, a.exclusive, a.idempotent, a.place) == (
         231.0,
         True,
@@ -270,12 +270,12 @@ async def test_a_graphs_works_say_where_they_stand_and_how_long_the_way_is() -> 
         {"step": "a", "index": 1, "total": 4},
     )
     await take(driver, a)
-    b, c = driver.ready()
+    b, c = driver.ready_steps()
     assert [(w.name, w.priority, w.index, w.dependencies) for w in (b, c)] == [
         ("The b", 201.0, 2, ("a",)),
         ("c", 2.0, 3, ("a",)),
     ]
-    (d,) = driver.unstarted()
+    (d,) = driver.unstarted_steps()
     assert (d.agent, d.task, b.agent) == ("assistant", "Say d.", "handler")
 
 
@@ -286,25 +286,25 @@ async def test_a_failed_step_ends_the_run_unless_it_may_go_on_without() -> None:
         WorkflowStep(id="c", dependencies=("b",)),
     )
     driver = graph(steps)
-    (a,) = driver.ready()
-    driver.begin(a)
-    assert await driver.fail(a, Settled("a", "failed", error="no"))
-    (b,) = driver.ready()
-    driver.begin(b)
-    assert not await driver.fail(b, Settled("b", "failed", error="no"))
-    assert (driver.ready(), names(driver.unstarted())) == ([], ["c"])
+    (a,) = driver.ready_steps()
+    driver.begin_step(a)
+    assert await driver.fail_step(a, Settled("a", "failed", error="no"))
+    (b,) = driver.ready_steps()
+    driver.begin_step(b)
+    assert not await driver.fail_step(b, Settled("b", "failed", error="no"))
+    assert (driver.ready_steps(), names(driver.unstarted_steps())) == ([], ["c"])
 
 
 async def test_steps_after_nothing_but_skipped_ones_cannot_run_and_branches_meet_again() -> None:
     driver = graph(chain_of(left=(), right=(), after_left=("left",), meet=("after_left", "right")))
-    left, right = driver.ready()
-    driver.skip(left)
-    (after,) = driver.ready()
+    left, right = driver.ready_steps()
+    driver.skip_step(left)
+    (after,) = driver.ready_steps()
     assert after.impossible == "all steps that it depends on were skipped"
     assert right.impossible == ""
-    driver.skip(after)
+    driver.skip_step(after)
     await take(driver, right)
-    (meet,) = driver.ready()
+    (meet,) = driver.ready_steps()
     assert meet.impossible == ""
     await take(driver, meet)
     assert not driver.has_more
@@ -312,13 +312,13 @@ async def test_steps_after_nothing_but_skipped_ones_cannot_run_and_branches_meet
 
 async def test_the_response_is_that_of_the_last_listed_step_that_was_completed() -> None:
     driver = graph(chain_of(a=(), b=(), c=()))
-    a, b, c = driver.ready()
-    driver.skip(c)
+    a, b, c = driver.ready_steps()
+    driver.skip_step(c)
     await take(driver, b, "of b")
     await take(driver, a, "of a")
     assert driver.response() == "of b"
     empty = graph(chain_of(a=()))
-    empty.skip(empty.ready()[0])
+    empty.skip_step(empty.ready_steps()[0])
     assert empty.response() is None
 
 
@@ -334,7 +334,7 @@ async def test_a_graph_of_many_steps_costs_each_the_same() -> None:
     chain = {"s0": (), **{f"s{i}": (f"s{i - 1}",) for i in range(1, count)}}
     for shape in (fan, chain):
         driver = graph(chain_of(**shape))
-        while works := driver.ready():
+        while works := driver.ready_steps():
             for work in works:
                 await take(driver, work)
         assert not driver.has_more

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from tests.engine.logbook import Logbook, Watcher
+from tests.engine.logbook import RUN, Logbook, Watcher
 from tideate_core.engine import task_group
 from tideate_core.engine.driver import Question, Work
 from tideate_core.engine.memory import Memory
 from tideate_core.engine.recording import Recorder
 from tideate_core.engine.step_runner import FATAL, TaskExecutor, wait_before
-from tideate_core.engine.task_group import Crew
+from tideate_core.engine.task_group import TaskGroup
 from tideate_core.errors import (
     AdapterUnavailable,
     AuthenticationFailed,
@@ -57,8 +57,10 @@ class Bench:
         self.front = Watcher()
         log = cast("Any", self.log)
         self.memory = Memory(log)
-        self.crew = Crew()
-        self.executor = TaskExecutor(Recorder(log, self.front), self.memory, self.crew, gated=gated)
+        self.task_group = TaskGroup()
+        self.executor = TaskExecutor(
+            Recorder(RUN, self.front, log), self.memory, self.task_group, gated=gated
+        )
         self.values: dict[str, Any] = {"inputs": {}, "context": {}, "steps": {}, "prompt": ""}
         self.answers: list[Decision] = []
         self.asked: list[tuple[Any, ...]] = []
@@ -89,8 +91,8 @@ class Bench:
         async def work() -> None:
             await self.run(handler, **step)
 
-        self.crew.start(work())
-        return asyncio.create_task(self.crew.wait())
+        self.task_group.start(work())
+        return asyncio.create_task(self.task_group.wait())
 
     def attempts(self) -> list[int]:
         return [line[1].attempt for line in self.log.lines if line[0] == "started"]

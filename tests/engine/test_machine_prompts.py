@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tideate_core.adapters import Prompt, Reply
-from tideate_core.engine.drivers.machine_prompts import Talk
+from tideate_core.engine.drivers.machine_prompts import MachineConversation
 from tideate_core.machines.language import Transition
 from tideate_core.workflows import PromptLibrary, RunContext
 
@@ -55,7 +55,7 @@ class Listener:
 class Conversation:
     def __init__(self, step: Listener) -> None:
         self.step = step
-        self.talk = Talk("w", "the task", states=["a", "b", "c", "d"], hide=str)
+        self.talk = MachineConversation("w", "the task", states=["a", "b", "c", "d"], hide=str)
 
     async def say(self, state: str, text: str = "more", path: int = 1) -> str:
         """Have a text said in a state; returns what was asked."""
@@ -162,7 +162,7 @@ async def test_the_room_that_short_conditions_leave_belongs_to_the_long_ones() -
     whens = ["x" * 5000, "a short one", "y" * 5000, "z" * 350]
     names = ["end", "b", "c", "d"]
     ways = [(Transition("a", name, when), "") for name, when in zip(names, whens, strict=True)]
-    talk = Talk("w", "", states=["a", "b", "c", "d"], hide=str)
+    talk = MachineConversation("w", "", states=["a", "b", "c", "d"], hide=str)
     await talk.choose(cast("StepContext", step), "a", ways)
     prompt = step.prompts[0].user
     assert "- b: a short one\n" in prompt

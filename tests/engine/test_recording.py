@@ -21,7 +21,7 @@ def work(step: str = "a", **rest: Any) -> Work:
 
 
 def recorder(log: Logbook, front: Watcher, **rest: Any) -> Recorder:
-    return Recorder(cast("Any", log), front, **rest)
+    return Recorder(log.run_id, front, cast("Any", log), **rest)
 
 
 def test_an_event_is_logged_and_told_with_its_sequence_number() -> None:

@@ -10,8 +10,9 @@ from tests.engine.logbook import RUN, Watcher
 from tests.workspace.project import Editor
 from tideate_core.adapters import Usage
 from tideate_core.engine import RunRequest
-from tideate_core.engine.recorded_run import Past, definition_for, found_again, load_past
-from tideate_core.engine.stored_definition import stored_definition
+from tideate_core.engine.recorded_run import RecordedRun, load_recorded_run
+from tideate_core.engine.recovery import rebind_buffer
+from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidDefinition, RunNotFound, UnknownWorkflow
 from tideate_core.machines.language import Obfuscator, parse
 from tideate_core.store import RunLog, Store
@@ -81,8 +82,8 @@ def outcome(step: str, at: int, **rest: Any) -> StepOutcome:
     return StepOutcome(step, **{"status": "completed", "completed_at": at, **rest})
 
 
-async def past_of(store: Store) -> Past:
-    _, _, past = await load_past(store, RUN)
+async def past_of(store: Store) -> RecordedRun:
+    _, _, past = await load_recorded_run(store, RUN)
     return past
 
 
@@ -119,7 +120,7 @@ async def test_steps_that_ended_come_back_as_they_ended_in_that_order(store: Sto
 
 async def test_the_request_and_the_definition_come_back(store: Store) -> None:
     await begun(store)
-    request, stored, past = await load_past(store, RUN)
+    request, stored, past = await load_recorded_run(store, RUN)
     assert request == REQUEST
     assert stored == stored_definition(registration(definition()))
     assert past.settled == {}
@@ -127,7 +128,7 @@ async def test_the_request_and_the_definition_come_back(store: Store) -> None:
 
 async def test_a_run_that_does_not_exist_is_told(store: Store) -> None:
     with pytest.raises(RunNotFound):
-        await load_past(store, "f" * 32)
+        await load_recorded_run(store, "f" * 32)
 
 
 async def test_an_attempt_that_was_cut_off_is_not_one_that_failed(store: Store) -> None:
@@ -364,7 +365,7 @@ async def test_a_buffer_has_the_number_that_it_has_now_and_its_old_text(tmp_path
     editor.load(None, "")
     number = editor.load(tmp_path / "one.py", "typed since")
     workspace = Workspace(tmp_path, buffers=editor)
-    again = await found_again(request(str(tmp_path / "one.py"), 1), workspace)
+    again = await rebind_buffer(request(str(tmp_path / "one.py"), 1), workspace)
     buffer = again.context.buffer
     assert buffer is not None
     assert (buffer.number, buffer.tick, buffer.text) == (number, 1, "a = 1")
@@ -372,7 +373,7 @@ async def test_a_buffer_has_the_number_that_it_has_now_and_its_old_text(tmp_path
 
 
 async def test_of_a_buffer_that_is_not_loaded_the_file_is_edited(tmp_path: Path) -> None:
-    again = await found_again(request(str(tmp_path / "one.py"), 3), Workspace(tmp_path, buffers=Editor()))
+    again = await rebind_buffer(request(str(tmp_path / "one.py"), 3), Workspace(tmp_path, buffers=Editor()))
     buffer = again.context.buffer
     assert buffer is not None
     assert (buffer.number, buffer.tick) == (None, None)
@@ -382,5 +383,5 @@ async def test_of_a_buffer_that_is_not_loaded_the_file_is_edited(tmp_path: Path)
 async def test_a_run_without_a_buffer_of_an_editor_stays_as_it_is(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, buffers=Editor())
     of_shell = request(str(tmp_path / "one.py"), None)
-    assert await found_again(of_shell, workspace) is of_shell
-    assert await found_again(REQUEST, workspace) is REQUEST
+    assert await rebind_buffer(of_shell, workspace) is of_shell
+    assert await rebind_buffer(REQUEST, workspace) is REQUEST

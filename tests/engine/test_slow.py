@@ -58,7 +58,7 @@ async def test_steps_stop_though_the_database_is_locked_and_that_is_said(bench: 
 async def test_a_step_that_takes_its_time_to_stop_is_said_to(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live_run, "SLOW", 0.05)
+    monkeypatch.setattr(live_run, "LATE", 0.05)
     (told,) = await cancelled_while(bench, lock=False)
     assert told == "cancelled; waits for what is under way to end"
 
@@ -67,7 +67,7 @@ async def test_a_run_that_ends_at_once_is_not_said_to_wait(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = asyncio.Event()
-    monkeypatch.setattr(live_run.Slow, "_tell", lambda _: told.set())
+    monkeypatch.setattr(live_run.CancellationNotice, "_tell", lambda _: told.set())
     started = asyncio.Event()
 
     async def works(_step: StepContext) -> None:
@@ -77,9 +77,9 @@ async def test_a_run_that_ends_at_once_is_not_said_to_wait(
     graph(bench, {"a": works}, step("a"))
     task = asyncio.create_task(bench.run("g"))
     await asyncio.wait_for(started.wait(), LIMIT)
-    (run,) = bench.runner.running
+    notice = next(iter(bench.runner._running.values())).cancellation_notice
     bench.runner.cancel()
     assert (await asyncio.wait_for(task, LIMIT)).reason == "cancelled"
-    due = run.on_cancel._due  # type: ignore[union-attr]
-    assert due.cancelled()
+    assert notice.due is not None
+    assert notice.due.cancelled()
     assert not told.is_set()

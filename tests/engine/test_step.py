@@ -15,7 +15,7 @@ from tideate_core.engine import Execution, RunRequest
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.memory import Memory
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.step_context import StepEnvironment, StepRun
 from tideate_core.errors import InvalidReply
 from tideate_core.workflows import (
     BufferContext,
@@ -79,22 +79,21 @@ class Process:
         self.execution = Execution(request, definition, cast("Any", None))
         self.model, self.front = Model(), Watcher()
         self.memory = Memory(cast("Any", log), {step: dict(kept) for step, kept in log.memos.items()})
-        self.recorder = Recorder(cast("Any", log), self.front)
+        self.recorder = Recorder(RUN, self.front, cast("Any", log))
         self._root = root
 
     def step(self, name: str = "a", attempt: int = 1) -> StepRun:
-        return StepRun(
+        environment = StepEnvironment(
             self.execution,
-            name,
-            adapter=cast("Any", self.model),
-            front=self.front,
-            workspace=Workspace(self._root, private=self._root / ".tideate"),
-            prompts=PromptLibrary(),
-            limits=Limits(),
-            memory=self.memory,
-            recorder=self.recorder,
-            attempt=attempt,
+            cast("Any", self.model),
+            self.front,
+            Workspace(self._root, private=self._root / ".tideate"),
+            PromptLibrary(),
+            Limits(),
+            self.memory,
+            self.recorder,
         )
+        return StepRun(environment, name, attempt)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.engine.step_context import SurrogateJoiner, mended
+from tideate_core.engine.step_model import SurrogateJoiner, mended
 
 
 def test_a_pair_that_was_cut_in_two_becomes_its_character() -> None:

@@ -20,7 +20,7 @@ from tests.support.tasks import CODE, Model, edits, plan
 from tests.task.nursery import Nursery
 from tests.task.site import RUN, Site
 from tests.task.test_correcting import BODY
-from tideate_core.engine.automatic_rollback import momentary
+from tideate_core.engine.automatic_rollback import temporary_pin
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:
@@ -188,5 +188,5 @@ async def as_its_snapshot_says(site: Site) -> None:
     snapshots = SnapshotManager(site.root)
     assert await snapshots.damaged() == []
     # one of a moment within is left by a run that has not come to its end
-    for made in [one for one in await snapshots.list() if momentary(RUN) not in one.pinned]:
+    for made in [one for one in await snapshots.list() if temporary_pin(RUN) not in one.pinned]:
         assert await snapshots.diff(made.id) == [], made.name

@@ -130,7 +130,7 @@ async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) 
             with _told_if_slow(store):
                 await store.wish(run.id, "cancel")
         except RunNotActive:
-            await _give_up(store, run, root)
+            await _end_run(store, run, root)
             within = 0
     with _told_if_slow(None, run):
         run = await until(reader, run.id, lambda now: now.ended, within)
@@ -170,15 +170,15 @@ def _told_if_slow(store: Store | None, run: RunRow | None = None) -> Iterator[No
         due.cancel()
 
 
-async def _give_up(store: Store, run: RunRow, root: Path | None) -> None:
+async def _end_run(store: Store, run: RunRow, root: Path | None) -> None:
     # here, because few commands write files
     from tideate_core.cli.wiring import open_project
-    from tideate_core.engine import give_up, put_back
+    from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
 
     project = await asyncio.to_thread(open_project, None if root is None else str(root))
-    given_up = await give_up(store, run, project.workspace)
+    ended_runs = await end_abandoned_run(store, run, project.workspace)
     try:
-        done = await put_back(project.workspace, given_up)
+        done = await roll_back_abandoned_run(project.workspace, ended_runs)
     except (RollbackConflict, WorkspaceError) as error:
         tell(messages(), Text(f"note: {visible(str(error))}", style="yellow"))
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.engine.automatic_rollback import momentary
+    from tideate_core.engine.automatic_rollback import temporary_pin
     from tideate_core.engine.checkpoints import CheckpointDTO, CheckpointManager, read_checkpoint
     from tideate_core.engine.confirmation import (
         ConfirmationRequest,
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
         declined_unasked,
     )
     from tideate_core.engine.driver import Driver, Question, Settled, Work
-    from tideate_core.engine.driver_hooks import DriverHooks, register_driver_hooks
+    from tideate_core.engine.driver_hooks import DriverHooks, DriverSummary, register_driver_hooks
     from tideate_core.engine.drivers.machine import states_to_confirm
     from tideate_core.engine.events import Event, EventName, WorkflowHooks
     from tideate_core.engine.inputs import read_input
     from tideate_core.engine.mentions import material, surroundings_of, with_material
     from tideate_core.engine.orchestrator import Task, WorkflowOrchestrator
-    from tideate_core.engine.recovery import give_up, put_back
+    from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
     from tideate_core.engine.reports import iso_time
     from tideate_core.engine.rollback import (
         RolledBack,
@@ -45,19 +45,20 @@ if TYPE_CHECKING:
     from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN, described
 
 __all__ = [
+    "FOR_PROJECT",
+    "FOR_RUN",
+    "NO_TEXT",
     "Changed",
     "CheckpointDTO",
     "CheckpointManager",
     "ConfirmationRequest",
     "Driver",
     "DriverHooks",
+    "DriverSummary",
     "Event",
     "EventName",
     "Execution",
-    "FOR_PROJECT",
-    "FOR_RUN",
     "FrontEnd",
-    "NO_TEXT",
     "PolicyFrontEnd",
     "Question",
     "RolledBack",
@@ -79,20 +80,20 @@ __all__ = [
     "child_id",
     "declined_unasked",
     "described",
+    "end_abandoned_run",
     "families",
     "forget_changes",
-    "give_up",
     "iso_time",
     "material",
     "members_of",
-    "momentary",
-    "put_back",
     "read_checkpoint",
     "read_input",
     "register_driver_hooks",
+    "roll_back_abandoned_run",
     "runs_with_changes",
     "states_to_confirm",
     "surroundings_of",
+    "temporary_pin",
     "with_material",
     "without_changes",
 ]
@@ -101,7 +102,7 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "automatic_rollback": ("momentary",),
+            "automatic_rollback": ("temporary_pin",),
             "checkpoints": (
                 "CheckpointDTO",
                 "CheckpointManager",
@@ -121,6 +122,7 @@ if not TYPE_CHECKING:
             ),
             "driver_hooks": (
                 "DriverHooks",
+                "DriverSummary",
                 "register_driver_hooks",
             ),
             "drivers.machine": ("states_to_confirm",),
@@ -140,8 +142,8 @@ if not TYPE_CHECKING:
                 "WorkflowOrchestrator",
             ),
             "recovery": (
-                "give_up",
-                "put_back",
+                "end_abandoned_run",
+                "roll_back_abandoned_run",
             ),
             "reports": ("iso_time",),
             "rollback": (

@@ -7,11 +7,9 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.lifecycle import words_of
-from tideate_core.engine.memory import MISSING, RUN, TAKING_BACK
+from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.memory import MISSING, PENDING_END, RUN
 from tideate_core.errors import TideateError, WorkspaceError
-from tideate_core.machines import WorkflowState
 from tideate_core.workspace import TakenBack
 
 if TYPE_CHECKING:
@@ -23,7 +21,14 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import Execution, WorkflowResult
     from tideate_core.workspace import Workspace
 
-__all__ = ["TakingBack", "momentary", "release_snapshots", "rolled_back", "take_back", "tell_strays"]
+__all__ = [
+    "AutomaticRollback",
+    "release_snapshots",
+    "report_foreign_changes",
+    "roll_back_run",
+    "rollback_fields",
+    "temporary_pin",
+]
 
 
 PATIENCE: Final = 3.0
@@ -34,7 +39,7 @@ MOST_TOLD: Final = 8
 log = logging.getLogger(__name__)
 
 
-class TakingBack:
+class AutomaticRollback:
     """The end of one run that is all or nothing."""
 
     def __init__(
@@ -62,16 +67,15 @@ class TakingBack:
     async def _break_off(
         self, reversible: Reversible, event: Event, result: WorkflowResult
     ) -> tuple[Event, WorkflowResult]:
-        if self._memory.recall(RUN, TAKING_BACK) is MISSING:
+        if self._memory.recall(RUN, PENDING_END) is MISSING:
             # before the first file: a process that takes the run up must never go on with it
-            await self._memory.remember(RUN, TAKING_BACK, _end(event, result))
+            await self._memory.remember(RUN, PENDING_END, _end(event, result))
         done, failure = await self._restored(reversible.snapshot)
-        self._recorder.event(EventName.ROLLED_BACK, rolled_back(done, reversible.snapshot, failure))
-        path = self._execution.driver.path or ()
-        if not failure and any(move["to"] == WorkflowState.VERIFYING for move in path):
+        self._recorder.event(EventName.ROLLED_BACK, rollback_fields(done, reversible.snapshot, failure))
+        if not failure and reversible.checks_ran:
             step, snapshot = self._execution.step, reversible.snapshot
-            await tell_strays(self._recorder, self._workspace, step, snapshot, done)
-        reversible.break_off()
+            await report_foreign_changes(self._recorder, self._workspace, step, snapshot, done)
+        reversible.reset()
         if failure:
             return self._stuck(event, result, failure)
         await release_snapshots(self._workspace, self._execution.id)
@@ -87,10 +91,10 @@ class TakingBack:
         """Return what came of it, and why it could not be done, else empty."""
         run = self._execution.id
         try:
-            return await take_back(self._workspace, run, self._execution.files, snapshot), ""
+            return await roll_back_run(self._workspace, run, self._execution.files, snapshot), ""
         except Exception as error:  # an editor that is gone, too: whatever it is, the run has to end
             log.exception("what run %s wrote could not be taken back", run)
-            return TakenBack([], [], []), words_of(error)["error"]
+            return TakenBack([], [], []), error_fields(error)["error"]
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be taken back."""
@@ -118,7 +122,9 @@ class TakingBack:
         return Event(EventName.WORKFLOW_FAILED, self._execution.id, data), failed
 
 
-async def take_back(workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None) -> TakenBack:
+async def roll_back_run(
+    workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None
+) -> TakenBack:
     """Take back what a run wrote.
 
     :param files: that it wrote, as its steps say.
@@ -132,7 +138,7 @@ async def take_back(workspace: Workspace, run: str, files: Sequence[str], snapsh
     return await workspace.take_back(run)
 
 
-def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str, Any]:
+def rollback_fields(done: TakenBack, snapshot: str | None, failure: str) -> dict[str, Any]:
     """Return what the event says of it."""
     return {
         "restored": done.restored,
@@ -143,7 +149,7 @@ def rolled_back(done: TakenBack, snapshot: str | None, failure: str) -> dict[str
     }
 
 
-async def tell_strays(
+async def report_foreign_changes(
     recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: TakenBack
 ) -> None:
     """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
@@ -175,7 +181,7 @@ async def tell_strays(
     recorder.event(EventName.NOTICE, {"step": step, "message": message, "level": "warn"})
 
 
-def momentary(run: str) -> str:
+def temporary_pin(run: str) -> str:
     """Return the pin of a run's snapshots that are of no use after its end."""
     return f"{run}/moment"
 
@@ -188,7 +194,7 @@ async def release_snapshots(workspace: Workspace, run: str) -> None:
 
     try:
         snapshots = SnapshotManager(workspace.root, private=workspace.private)
-        await snapshots.drop(momentary(run))
+        await snapshots.drop(temporary_pin(run))
         await snapshots.release(run)
     except WorkspaceError:
         # the run has ended as it has; the snapshot only stays longer

@@ -193,7 +193,7 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
 def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
     """Return the steps that the run failed in, and those that were skipped because it did."""
     hooks = driver_hooks(definition.name, definition.kind, definition.source)
-    if (repeated := hooks.repeated_steps([step.step for step in ended])) is not None:
+    if (repeated := hooks.restart([step.step for step in ended])) is not None:
         return dict.fromkeys(repeated)
     goes_on = {step.id for step in stored_graph(definition).steps if step.continue_on_error}
     again: dict[str, None] = {}

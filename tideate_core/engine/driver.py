@@ -1,22 +1,18 @@
-"""Driver protocol: the next steps of a run by the kind of its workflow."""
+"""Driver protocol: the steps of a run in their order, by the kind of its workflow."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tideate_core.adapters import Usage
 
 if TYPE_CHECKING:
-    from tideate_core.engine.events import EventName
+    from collections.abc import Mapping
+
     from tideate_core.workflows import DependencyGraph, StepContext, StepHandler, WorkflowStep
 
-__all__ = ["Driver", "Emit", "Question", "Reversible", "Settled", "Work"]
-
-
-Emit = Callable[["EventName", dict[str, Any]], None]
-"""Sends an event of one run."""
+__all__ = ["Driver", "Question", "Reversible", "Settled", "Work"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +80,11 @@ class Work:
 
 
 class Reversible(Protocol):
-    """A run that is all or nothing."""
+    """An all-or-nothing run: its writes are rolled back where it breaks off."""
 
     @property
     def attempts(self) -> int:
-        """How often what it wrote was corrected."""
+        """How often it corrected its own writes."""
         ...
 
     @property
@@ -96,13 +92,18 @@ class Reversible(Protocol):
         """The id of the snapshot that was made before it wrote anything."""
         ...
 
-    def break_off(self) -> None:
-        """What it wrote was taken back: it begins anew or not at all."""
+    @property
+    def checks_ran(self) -> bool:
+        """Programs ran that may have written files, too."""
+        ...
+
+    def reset(self) -> None:
+        """Return to the beginning: its writes were rolled back."""
         ...
 
 
 class Driver(Protocol):
-    """Gives work, is told when it begins and how it ends. Lives as long as one run."""
+    """The order of one run's steps: gives those that may start, and is given how each ended."""
 
     @property
     def has_steps(self) -> bool:
@@ -121,12 +122,12 @@ class Driver(Protocol):
 
     @property
     def at_last(self) -> bool:
-        """Nothing can come after the work that is under way."""
+        """Nothing can come after the steps that are under way."""
         ...
 
     @property
     def reversible(self) -> Reversible | None:
-        """Given where the run is all or nothing: what it wrote is taken back if it breaks off."""
+        """Given where the run is all or nothing."""
         ...
 
     @property
@@ -135,7 +136,7 @@ class Driver(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Make what the work's order needs.
+        """Make what the order of the steps needs.
 
         :raises InvalidDefinition: there is no such order.
         """
@@ -149,40 +150,41 @@ class Driver(Protocol):
         """Return the order of the steps once it is prepared, None of a machine."""
         ...
 
-    def ready(self) -> list[Work]:
-        """Return the works that may start now; each is given once.
+    def ready_steps(self) -> list[Work]:
+        """Return the steps that may start now; each is given once.
 
         :raises MoveLimitReached: it would be one too many.
         """
         ...
 
-    def begin(self, work: Work) -> None:
-        """The person agreed, where one was asked: the work starts."""
+    def begin_step(self, work: Work) -> None:
+        """The step starts: the person agreed, where one was asked."""
         ...
 
-    async def take(self, work: Work, value: Any, step: StepContext) -> None:
-        """The work is done and written down, and `value` came of it; find what comes next.
+    async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
+        """Find what comes next of a step that is done and recorded.
 
-        :param step: the work's, to ask with.
+        :param value: its result.
+        :param step: its context, to ask with.
         """
         ...
 
-    async def fail(self, work: Work, settled: Settled) -> bool:
-        """The work failed and that is written down; returns whether the run goes on without it."""
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
+        """Return whether the run goes on without a step that failed; that is recorded."""
         ...
 
-    def skip(self, work: Work) -> None:
-        """The work was not wanted or not possible, and that is written down."""
+    def skip_step(self, work: Work) -> None:
+        """Pass over a step that was not wanted or not possible; that is recorded."""
         ...
 
-    def unstarted(self) -> list[Work]:
-        """Return what was never given: a run that failed skips it."""
+    def unstarted_steps(self) -> list[Work]:
+        """Return the steps that were never given: a run that failed skips them."""
         ...
 
     def response(self) -> Any:
         """Return what a completed run answers."""
         ...
 
-    def unfinished(self) -> Any:
+    def unfinished_response(self) -> Any:
         """Return what a run that broke off leaves; None where that is nothing."""
         ...

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-__all__ = ["Event", "EventName", "TRANSIENT", "WorkflowHooks"]
+from tideate_core.errors import TideateError
+
+__all__ = ["TRANSIENT", "Emit", "Event", "EventName", "WorkflowHooks", "error_fields"]
+
 log = logging.getLogger(__name__)
-_OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
 class EventName(StrEnum):
@@ -70,7 +72,17 @@ class Event:
         return shape if self.sequence is None else {**shape, "sequence": self.sequence}
 
 
+Emit = Callable[[EventName, dict[str, Any]], None]
+"""Sends an event of one run."""
 Hook = Callable[[Event], None]
+
+
+def error_fields(error: BaseException) -> dict[str, Any]:
+    """Return an error as results and events carry it."""
+    if isinstance(error, TideateError):
+        return {"error": str(error), "error_code": error.code}
+    return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
+
 
 _CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
     EventName.WORKFLOW_STARTED: ("on_workflow_start",),
@@ -85,6 +97,7 @@ _CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
     EventName.GATE_PASSED: ("on_gate_pass",),
     EventName.GATE_FAILED: ("on_gate_fail",),
 }
+_OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
 
 
 @dataclass(frozen=True, slots=True)

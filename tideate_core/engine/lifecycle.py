@@ -7,10 +7,9 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from tideate_core.adapters import Usage
 from tideate_core.engine.driver import Settled
-from tideate_core.engine.driver_hooks import NO_HOOKS, driver_hooks
-from tideate_core.engine.events import Event, EventName
+from tideate_core.engine.driver_hooks import NO_HOOKS
+from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.run import WorkflowResult, usage_json
 from tideate_core.errors import StoreError, TideateError, WorkflowError
 from tideate_core.machines import ExecutionEvent, ExecutionState
@@ -19,24 +18,21 @@ from tideate_core.workflows import Declined, WorkflowDefinition
 
 if TYPE_CHECKING:
     from tideate_core.adapters import Adapter
-    from tideate_core.engine.recorded_run import Past
+    from tideate_core.engine.driver_hooks import DriverHooks
+    from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.project import Documents
-    from tideate_core.store import EventRow, Reader, RunRow
 
 __all__ = [
     "CannotGoOn",
     "RecordedFailure",
-    "conclude",
-    "end_as_before",
+    "conclude_execution",
+    "end_as_recorded",
     "ending_of",
-    "executed_of",
-    "leave_summary",
-    "restore",
-    "result_of",
-    "start",
-    "words_of",
+    "restore_execution",
+    "start_execution",
+    "write_run_documents",
 ]
 
 
@@ -84,7 +80,50 @@ class RecordedFailure(WorkflowError):
         return self._code or super().code
 
 
-def conclude(execution: Execution, task: asyncio.Task[None]) -> tuple[Event, WorkflowResult]:
+def start_execution(
+    execution: Execution, recorder: Recorder, adapter: Adapter, parent: tuple[str, str] | None
+) -> None:
+    """Begin a run.
+
+    :param parent: the run and the step that it is part of.
+    """
+    for event in START:
+        execution.machine.require(event)
+    recorder.status(ExecutionState.EXECUTING_STEPS, None)
+    recorder.event(EventName.WORKFLOW_STARTED, _about(execution, adapter, parent))
+
+
+def restore_execution(
+    execution: Execution,
+    recorder: Recorder,
+    adapter: Adapter,
+    parent: tuple[str, str] | None,
+    recorded: RecordedRun,
+) -> None:
+    """Let a run stand where its last commit left it."""
+    execution.usage = recorded.usage
+    execution.files = list(recorded.files)
+    execution.executed = dict(recorded.executed)
+    execution.elapsed_before = recorded.elapsed_ms
+    execution.machine.require(ExecutionEvent.RESTORE_CHECKPOINT)
+    execution.machine.require(ExecutionEvent.CHECKPOINT_RESTORED)
+    recorder.status(ExecutionState.EXECUTING_STEPS, None)
+    about = _about(execution, adapter, parent)
+    recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(recorded.settled)})
+
+
+def _about(execution: Execution, adapter: Adapter, parent: tuple[str, str] | None) -> dict[str, Any]:
+    return {
+        "name": execution.definition.name,
+        "adapter": adapter.name,
+        "demonstration": adapter.demonstration,
+        "prompt": execution.request.prompt,
+        **({"parent": parent[0], "parent_step": parent[1]} if parent else {}),
+        **execution.driver.outline(),
+    }
+
+
+def conclude_execution(execution: Execution, task: asyncio.Task[None]) -> tuple[Event, WorkflowResult]:
     """Bring the execution to its terminal state and say how it ended.
 
     :param task: the run's, done.
@@ -99,16 +138,16 @@ def conclude(execution: Execution, task: asyncio.Task[None]) -> tuple[Event, Wor
     return _completed(execution) if error is None else _failed(execution, error)
 
 
-def end_as_before(execution: Execution, past: Past) -> NoReturn:
-    """Break a run off again that was being taken back when its process ended: as it was going to end.
+def end_as_recorded(execution: Execution, recorded: RecordedRun) -> NoReturn:
+    """Break a run off again whose rollback had begun when its process ended: as it was going to end.
 
     :raises Declined: the person had said no.
     :raises RecordedFailure: it had failed.
     :raises asyncio.CancelledError: it had been cancelled.
     """
-    for settled in past.settled.values():
+    for settled in recorded.settled.values():
         execution.settle(settled)
-    end = past.broken_off
+    end = recorded.pending_end
     assert end is not None  # noqa: S101 that is when it is called
     execution.step = end["step"]
     if end["reason"] == "declined":
@@ -137,43 +176,10 @@ def ending_of(execution: Execution, result: WorkflowResult) -> Ending:
     )
 
 
-def result_of(reader: Reader, run: RunRow) -> WorkflowResult:
-    """Return how a run ended that ended in an earlier process; blocking.
-
-    :raises StoreError: it cannot be read.
-    """
-    tokens = run.tokens
-    results = {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"}
-    hooks = driver_hooks(run.name, run.kind, run.source)
-    back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if hooks.is_reversible else None
-    return WorkflowResult(
-        run.id,
-        run.name,
-        ok=run.status == "completed",
-        response=reader.response(run.id),
-        results=results,
-        error=run.error,
-        error_code=run.error_code,
-        cancelled=run.status == "cancelled",
-        reason=run.reason,
-        files=list(run.files),
-        executed=[one for one in executed_of(reader, run.id).values() if one["path"] in run.files],
-        usage=Usage(tokens.input, tokens.output, tokens.cost),
-        duration_ms=run.duration_ms or 0,
-        rollback_performed=_all_back(back) if hooks.is_reversible else None,
-        attempts=hooks.attempts(results),
-    )
-
-
-def _all_back(event: EventRow | None) -> bool:
-    """Tell whether all that a run wrote was taken back."""
-    return event is not None and event.data["error"] is None and not event.data["left"]
-
-
-async def leave_summary(
-    execution: Execution, ending: Ending, recorder: Recorder, documents: Documents
+async def write_run_documents(
+    execution: Execution, hooks: DriverHooks, ending: Ending, recorder: Recorder, documents: Documents
 ) -> None:
-    """Write the run's summary for other tools; where that fails the run has ended all the same."""
+    """Write the run's summary and its workflow's documents; where that fails it has ended all the same."""
     # here: nothing of it is needed until now
     from tideate_core.engine.reports import summary_of, write_summary
 
@@ -182,26 +188,10 @@ async def leave_summary(
     summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)
     try:
         await asyncio.to_thread(write_summary, documents, summary)
-        if execution.hooks is not NO_HOOKS:
-            await asyncio.to_thread(
-                execution.hooks.conclude, execution.id, execution.results, ending, documents
-            )
+        if hooks is not NO_HOOKS:
+            await asyncio.to_thread(hooks.conclude, execution.id, execution.results, ending, documents)
     except StoreError:
         log.exception("run %s has no summary", execution.id)
-
-
-def executed_of(reader: Reader, run_id: str) -> dict[str, dict[str, str]]:
-    """Return what a run wrote in earlier processes that other tools run, by path; blocking."""
-    events = reader.events(run_id)
-    told = (event.data.get("executed") for event in events if event.name == EventName.NOTICE.value)
-    return {one["path"]: one for one in told if one}
-
-
-def words_of(error: BaseException) -> dict[str, Any]:
-    """Return an error as results and events carry it."""
-    if isinstance(error, TideateError):
-        return {"error": str(error), "error_code": error.code}
-    return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
 
 
 def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
@@ -232,13 +222,13 @@ def _failed(execution: Execution, error: BaseException) -> tuple[Event, Workflow
         log.error("run %s failed unexpectedly", execution.id, exc_info=error)
     if execution.machine.state is not ExecutionState.FAILED:
         execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
-    data = {"name": execution.definition.name, "step": execution.step, **words_of(error)}
-    ending = _result(execution, **_unfinished(execution), **words_of(error))
+    data = {"name": execution.definition.name, "step": execution.step, **error_fields(error)}
+    ending = _result(execution, **_unfinished(execution), **error_fields(error))
     return _event(execution, EventName.WORKFLOW_FAILED, data), ending
 
 
 def _unfinished(execution: Execution) -> dict[str, Any]:
-    return {"ok": False, "response": execution.driver.unfinished()}
+    return {"ok": False, "response": execution.driver.unfinished_response()}
 
 
 def _event(execution: Execution, name: EventName, data: dict[str, Any]) -> Event:
@@ -261,40 +251,3 @@ def _result(execution: Execution, **ending: Any) -> WorkflowResult:
         duration_ms=execution.elapsed_ms,
         **ending,
     )
-
-
-def start(execution: Execution, recorder: Recorder, adapter: Adapter, parent: tuple[str, str] | None) -> None:
-    """Begin a run.
-
-    :param parent: the run and the step that it is part of.
-    """
-    for event in START:
-        execution.machine.require(event)
-    recorder.status(ExecutionState.EXECUTING_STEPS, None)
-    recorder.event(EventName.WORKFLOW_STARTED, _about(execution, adapter, parent))
-
-
-def restore(
-    execution: Execution, recorder: Recorder, adapter: Adapter, parent: tuple[str, str] | None, past: Past
-) -> None:
-    """Let a run stand where its last commit left it."""
-    execution.usage = past.usage
-    execution.files = list(past.files)
-    execution.executed = dict(past.executed)
-    execution.elapsed_before = past.elapsed_ms
-    execution.machine.require(ExecutionEvent.RESTORE_CHECKPOINT)
-    execution.machine.require(ExecutionEvent.CHECKPOINT_RESTORED)
-    recorder.status(ExecutionState.EXECUTING_STEPS, None)
-    about = _about(execution, adapter, parent)
-    recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(past.settled)})
-
-
-def _about(execution: Execution, adapter: Adapter, parent: tuple[str, str] | None) -> dict[str, Any]:
-    return {
-        "name": execution.definition.name,
-        "adapter": adapter.name,
-        "demonstration": adapter.demonstration,
-        "prompt": execution.request.prompt,
-        **({"parent": parent[0], "parent_step": parent[1]} if parent else {}),
-        **execution.driver.outline(),
-    }

@@ -1,10 +1,11 @@
-"""Carries out tasks for a program: the workflow `task` as one call (document 1, section 5)."""
+"""Orchestrator: a program's tasks as runs of the workflow that is registered for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.engine.driver_hooks import task_workflow
 from tideate_core.engine.run import RunRequest
 from tideate_core.workflows import RunContext
 
@@ -34,12 +35,12 @@ class Task:
 
 
 class WorkflowOrchestrator:
-    """Brings tasks through planning, audit, execution, documentation and verification, or takes them back.
+    """Brings tasks through planning, audit, execution, documentation and verification, or rolls them back.
 
     A task is a run like any other: it is in the store, has events, and can be paused, cancelled and resumed
     through the runner.
 
-    :param runner: has the workflow `task`, as `register_builtin` adds it.
+    :param runner: has a workflow for tasks, as `register_builtin` adds it.
     """
 
     def __init__(self, runner: WorkflowRunner) -> None:
@@ -53,14 +54,14 @@ class WorkflowOrchestrator:
     async def execute_task(self, task: Task | str) -> WorkflowResult:
         """Carry out a task to its end. Failures are results, not exceptions.
 
-        Of a task that broke off, `rollback_performed` says whether all that it wrote was taken back; not
+        Of a task that broke off, `rollback_performed` says whether all that it wrote was rolled back; not
         what somebody changed since in the very lines, which is `files` then.
 
-        :raises asyncio.CancelledError: the caller was cancelled; the task is, and it is taken back.
+        :raises asyncio.CancelledError: the caller was cancelled; the task is, and it is rolled back.
         """
         wanted = Task(task) if isinstance(task, str) else task
         request = RunRequest(
-            name="task",
+            name=task_workflow(),
             prompt=wanted.description,
             context=wanted.context,
             inputs=dict(wanted.inputs),

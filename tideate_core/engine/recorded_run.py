@@ -8,31 +8,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters import Usage
 from tideate_core.engine.driver import Settled
+from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
-from tideate_core.engine.lifecycle import executed_of
-from tideate_core.engine.memory import FAILED, RUN, TAKING_BACK, spent_on
-from tideate_core.engine.run import RunRequest
-from tideate_core.engine.run_store import new_run
-from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.workflows import WorkflowDefinition
+from tideate_core.engine.memory import FAILED, PENDING_END, RUN, spent_on
+from tideate_core.engine.run import RunRequest, WorkflowResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tideate_core.engine.run import Execution
-    from tideate_core.store import CheckpointRow, Definition, StepRow, Store, Tokens
-    from tideate_core.workflows import MachineWorkflow, Registration
-    from tideate_core.workspace import Workspace
+    from tideate_core.store import CheckpointRow, Definition, EventRow, Reader, RunRow, StepRow, Store, Tokens
 
 __all__ = [
-    "Past",
-    "definition_for",
-    "found_again",
-    "keep_definition",
-    "load_past",
-    "put_back",
+    "RecordedRun",
+    "load_recorded_run",
+    "recorded_executed",
+    "recorded_result",
     "settled_of",
-    "still_there",
 ]
 
 
@@ -44,7 +35,7 @@ _ITEM_DONE: Final = "choice:item:"
 
 
 @dataclass(frozen=True)
-class Past:
+class RecordedRun:
     """What earlier processes did of a run."""
 
     settled: Mapping[str, Settled]
@@ -82,17 +73,18 @@ class Past:
         return frozenset(self.settled).union(items)
 
     @property
-    def broken_off(self) -> dict[str, Any] | None:
-        """How the run was going to end when what it wrote began to be taken back; None: it goes on."""
-        kept: dict[str, Any] | None = self.memos.get(RUN, {}).get(TAKING_BACK)
+    def results(self) -> dict[str, Any]:
+        """Of the completed steps."""
+        return {step: one.value for step, one in self.settled.items() if one.status == "completed"}
+
+    @property
+    def pending_end(self) -> dict[str, Any] | None:
+        """How the run was going to end when the rollback of its writes began; None: it goes on."""
+        kept: dict[str, Any] | None = self.memos.get(RUN, {}).get(PENDING_END)
         return kept
 
-    def has_told(self, name: EventName, data: Mapping[str, Any]) -> bool:
-        """Tell whether this is a move that an earlier process wrote down before it ended."""
-        return name is EventName.TRANSITION and data["move"] <= self.moves
 
-
-async def load_past(store: Store, run_id: str) -> tuple[RunRequest, Definition, Past]:
+async def load_recorded_run(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRun]:
     """Read what a run was started with and how far it came.
 
     :raises RunNotFound: no run has this id.
@@ -101,58 +93,39 @@ async def load_past(store: Store, run_id: str) -> tuple[RunRequest, Definition, 
     return await asyncio.to_thread(_load, store, run_id)
 
 
-async def keep_definition(
-    store: Store, stored: Definition, registration: Registration, execution: Execution
-) -> None:
-    """Write down what a run of this process goes on with, where it is another one than it began with.
+def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
+    """Return how a run ended that ended in an earlier process; blocking.
 
-    :raises StoreError: it cannot be written.
+    :raises StoreError: it cannot be read.
     """
-    chosen = stored_definition(registration)
-    if (chosen.kind, chosen.text) != (stored.kind, stored.text):
-        await store.change_definition(new_run(execution, chosen, None))
-
-
-async def found_again(request: RunRequest, workspace: Workspace) -> RunRequest:
-    """Return the request with its buffer as the editor has it now.
-
-    An editor that was started again numbers its buffers anew, and this one may not be loaded at all: then
-    edits go to the file. The text stays the one that the run began with, so that an edit is refused where
-    the person has changed it since.
-    """
-    context = request.context
-    buffer = context.buffer
-    if buffer is None or buffer.number is None:
-        return request
-    number, tick = await workspace.find_again(buffer.path, buffer.number, buffer.text) or (None, None)
-    change: dict[str, Any] = {"buffer": buffer.model_copy(update={"number": number, "tick": tick})}
-    if number is None and workspace.root is not None:
-        change["cwd"] = str(workspace.root)  # the path of an edit to a file is relative to the root
-    return request.model_copy(update={"context": context.model_copy(update=change)})
-
-
-async def put_back(
-    workspace: Workspace, run_id: str, past: Past, definition: WorkflowDefinition | MachineWorkflow
-) -> list[str]:
-    """Undo what unfinished steps wrote, but for those that a person has to be asked about first.
-
-    :returns: what could not be undone, because a finished step wrote over it.
-    :raises WorkspaceError: something was changed since, or the journal is damaged.
-    """
-    left: list[str] = []
-    steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
-    asked = {step.id for step in steps if not step.idempotent}
-    await workspace.put_back_unfinished(run_id, past.finished | asked, on_left=left.append)
-    return left
-
-
-def still_there(name: str, step: str = "") -> dict[str, Any]:
-    """Return the notice of what could not be undone before a step starts again."""
-    message = (
-        f"{name} was written by a step that did not finish, and then by one that did: it was left as it is, "
-        "and the step that starts again finds there what it wrote itself"
+    tokens = run.tokens
+    results = {row.step: row.result for row in reader.steps(run.id) if row.status == "completed"}
+    hooks = driver_hooks(run.name, run.kind, run.source)
+    back = reader.last_event(run.id, EventName.ROLLED_BACK.value) if hooks.is_reversible else None
+    return WorkflowResult(
+        run.id,
+        run.name,
+        ok=run.status == "completed",
+        response=reader.response(run.id),
+        results=results,
+        error=run.error,
+        error_code=run.error_code,
+        cancelled=run.status == "cancelled",
+        reason=run.reason,
+        files=list(run.files),
+        executed=[one for one in recorded_executed(reader, run.id).values() if one["path"] in run.files],
+        usage=Usage(tokens.input, tokens.output, tokens.cost),
+        duration_ms=run.duration_ms or 0,
+        rollback_performed=_all_back(back) if hooks.is_reversible else None,
+        attempts=hooks.summary(results).attempts,
     )
-    return {"step": step, "message": message, "level": "warn"}
+
+
+def recorded_executed(reader: Reader, run_id: str) -> dict[str, dict[str, str]]:
+    """Return what a run wrote in earlier processes that other tools run, by path; blocking."""
+    events = reader.events(run_id)
+    told = (event.data.get("executed") for event in events if event.name == EventName.NOTICE.value)
+    return {one["path"]: one for one in told if one}
 
 
 def settled_of(row: StepRow) -> Settled:
@@ -170,29 +143,30 @@ def settled_of(row: StepRow) -> Settled:
     )
 
 
-def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, Past]:
+def _load(store: Store, run_id: str) -> tuple[RunRequest, Definition, RecordedRun]:
     reader = store.reader()
-    request = RunRequest.model_validate(reader.request(run_id))
+    # of a run that was forked from a checkpoint, the request has the old one's id
+    request = RunRequest.model_validate({**reader.request(run_id), "execution_id": run_id})
     rows = reader.steps(run_id)
     memos = reader.memos(run_id)
     ended = sorted((row for row in rows if row.status in _ENDED), key=lambda row: row.order or 0)
     running = [row for row in rows if row.status == "running"]
     settled = {row.step: settled_of(row) for row in ended}
     moved = reader.last_event(run_id, EventName.TRANSITION.value)
-    past = Past(
+    recorded = RecordedRun(
         settled=settled,
         attempts={row.step: failed for row in running if (failed := _failed_attempts(row, memos))},
         running=frozenset(row.step for row in running),
         memos=memos,
         usage=_usage(settled, memos),
         files=tuple(dict.fromkeys(path for row in ended for path in row.files)),
-        executed=executed_of(reader, run_id),
+        executed=recorded_executed(reader, run_id),
         elapsed_ms=_time_at_work([*ended, *running]),
         agents=tuple(dict.fromkeys(row.agent for row in ended if row.attempts)),
         checkpoints=_checkpoints(reader.checkpoints(run_id, limit=_ALL)),
         moves=moved.data["move"] if moved else 0,
     )
-    return request, reader.definition(run_id), past
+    return request, reader.definition(run_id), recorded
 
 
 def _failed_attempts(row: StepRow, memos: Mapping[str, Mapping[str, Any]]) -> int:
@@ -223,3 +197,8 @@ def _time_at_work(rows: Sequence[StepRow]) -> int:
 
 def _checkpoints(rows: Iterable[CheckpointRow]) -> tuple[str, ...]:
     return tuple(row.id for row in sorted(rows, key=lambda row: (row.cursor, row.created_at)))
+
+
+def _all_back(event: EventRow | None) -> bool:
+    """Tell whether all that a run wrote was rolled back."""
+    return event is not None and event.data["error"] is None and not event.data["left"]

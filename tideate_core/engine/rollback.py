@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tideate_core.engine.recovery import end_adopted
-from tideate_core.engine.run_store import let_go
+from tideate_core.engine.run_store import release_lease
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
 from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, to_the_end, unwind
@@ -149,7 +149,7 @@ class Undoing:
                 done = await self.take_back(members)
                 await end_adopted(opened, log, run)
             except BaseException:
-                await let_go(log)
+                await release_lease(log)
                 raise
         return _told(done, cancelled=True)
 

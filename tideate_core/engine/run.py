@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
-from tideate_core.engine.driver_hooks import NO_HOOKS
 from tideate_core.machines import ExecutionMachine, ExecutionState
 from tideate_core.workflows import RunContext
 
@@ -19,11 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from tideate_core.engine.driver import Driver, Settled
-    from tideate_core.engine.driver_hooks import DriverHooks
     from tideate_core.errors import TideateError
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
-__all__ = ["Execution", "RunRequest", "TAKE_OVER_AFTER", "WorkflowResult"]
+__all__ = ["TAKE_OVER_AFTER", "Execution", "RunRequest", "WorkflowResult"]
 
 
 T = TypeVar("T")
@@ -48,6 +46,12 @@ class RunRequest(BaseModel):
     obfuscate: bool = False
     """Nobody outside sees the names of a machine's states."""
     execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
+
+    def inheriting(self, parent: RunRequest) -> RunRequest:
+        """Return this request with what it leaves open as it is in the run that it is within."""
+        open_keys = ("adapter", "require_confirmation")
+        own = {key: getattr(parent, key) for key in open_keys if getattr(self, key) is None}
+        return self.model_copy(update=own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +122,6 @@ class Execution:
 
     :param inputs: the request's, checked against what the workflow declares, with its defaults.
     :param around: the run that this one is a step of.
-    :param hooks: of the workflow.
     """
 
     def __init__(
@@ -128,13 +131,11 @@ class Execution:
         driver: Driver,
         inputs: Mapping[str, Any] | None = None,
         around: Execution | None = None,
-        hooks: DriverHooks = NO_HOOKS,
     ) -> None:
         self.request = request
         self.id = request.execution_id
         self.definition = definition
         self.driver = driver
-        self.hooks = hooks
         self.inputs: Mapping[str, Any] = inputs if inputs is not None else request.inputs
         self.results: dict[str, Any] = {}
         """What came of the steps; of a failed one that the run goes on without, its error."""
@@ -160,9 +161,7 @@ class Execution:
         self.takeover_after = TAKE_OVER_AFTER
         """What counts for the runs within it as it did for itself."""
         self.on_resume: Callable[[], None] | None = None
-        """Called when a pause is taken back while steps are under way."""
-        self.on_cancel: Callable[[], None] | None = None
-        """Called when it is cancelled."""
+        """Called when it is resumed while steps are under way."""
         self._around = around
         self._within: set[Execution] = set()
         self._children: set[asyncio.Task[Any]] = set()
@@ -187,8 +186,8 @@ class Execution:
     def pause_wanted(self) -> bool:
         return self._pause_wanted
 
-    def begin(self, task: asyncio.Task[Any]) -> None:
-        """The task drives it from now on; it pauses and goes on with the run around it."""
+    def drive_with(self, task: asyncio.Task[Any]) -> None:
+        """Be driven by a task from now on, paused and resumed with the run around."""
         self.task = task
         if self._around is not None:
             self._around._within.add(self)
@@ -198,8 +197,6 @@ class Execution:
     def cancel(self) -> None:
         """Cancel everything that is under way."""
         self.cancel_wanted = True
-        if self.on_cancel is not None:
-            self.on_cancel()
         if self.task is not None:
             self.task.cancel()
 
@@ -226,10 +223,10 @@ class Execution:
             self.results[settled.step] = settled.value
 
     def go_on_without(self, settled: Settled) -> None:
-        """Give those after a failed step its error as its result (spec/README, 5)."""
+        """Give those after a failed step its error as its result."""
         self.results[settled.step] = {"error": settled.error, "error_code": settled.error_code}
 
-    async def own(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_owned(self, work: Coroutine[Any, Any, T]) -> T:
         """Do work that ends with the run at the latest."""
         task = asyncio.ensure_future(work)
         self._children.add(task)

@@ -1,11 +1,10 @@
-"""Access to the runs' store: opened on demand; a run's first row; release of its lease."""
+"""Access to the runs' store: opened on demand; the first row of a run, the release of its lease."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tideate_core.engine.recording import now_ms
 from tideate_core.errors import RunLost, StoreError
@@ -15,31 +14,13 @@ from tideate_core.workflows import WorkflowDefinition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tideate_core.adapters import AdapterPool
-    from tideate_core.config import Config
-    from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.events import WorkflowHooks
-    from tideate_core.engine.run import Execution, RunRequest
+    from tideate_core.engine.run import Execution
     from tideate_core.store import Definition, RunLog, Store
-    from tideate_core.workflows import PromptLibrary
-    from tideate_core.workspace import Workspace
 
-__all__ = ["LazyStore", "Tools", "inherited", "let_go", "new_run", "outlast"]
+__all__ = ["LazyStore", "new_run", "release_lease"]
 
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Tools:
-    """What all runs of a runner work with."""
-
-    adapters: AdapterPool
-    config: Config
-    front: FrontEnd
-    workspace: Callable[[RunRequest], Workspace]
-    prompts: PromptLibrary
-    hooks: WorkflowHooks | None = None
 
 
 class LazyStore:
@@ -85,29 +66,6 @@ class LazyStore:
         return self._open()
 
 
-async def outlast(task: asyncio.Task[Any], cancel: Callable[[], None] | None = None) -> bool:
-    """Wait for a task's end, however often the caller is cancelled; returns whether it was.
-
-    :param cancel: called as often as the caller is cancelled.
-    """
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-            if cancel is not None:
-                cancel()
-    return cancelled
-
-
-def inherited(request: RunRequest, parent: RunRequest) -> RunRequest:
-    """Return a run's request with what it leaves open as it is in the run that it is within."""
-    open_keys = ("adapter", "require_confirmation")
-    own = {key: getattr(parent, key) for key in open_keys if getattr(request, key) is None}
-    return request.model_copy(update=own)
-
-
 def new_run(execution: Execution, definition: Definition, parent: tuple[str, str] | None) -> NewRun:
     """Return a run that begins as the store has it.
 
@@ -130,7 +88,7 @@ def new_run(execution: Execution, definition: Definition, parent: tuple[str, str
     )
 
 
-async def let_go(log: RunLog) -> None:
+async def release_lease(log: RunLog) -> None:
     """Leave a run to others because of an error, which this one never hides; nothing if it has ended."""
     try:
         await log.release()

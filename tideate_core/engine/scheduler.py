@@ -1,4 +1,4 @@
-"""Scheduler of one run: replays its past, starts steps by priority and concurrency, pauses, skips."""
+"""Scheduler of one run: replays its recorded steps, starts the others by priority, pauses, skips."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from tideate_core.engine.events import EventName
 from tideate_core.engine.lifecycle import RecordedFailure
+from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.step_runner import StepEnd
 from tideate_core.errors import StoreError, WorkflowError
 from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import Declined
@@ -16,14 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tideate_core.engine.driver import Settled, Work
-    from tideate_core.engine.memory import Memory
-    from tideate_core.engine.recorded_run import Past
-    from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.run import Execution
-    from tideate_core.engine.step_runner import Performer
-    from tideate_core.engine.task_group import Crew
+    from tideate_core.engine.recorded_run import RecordedRun
+    from tideate_core.engine.step_context import StepEnvironment
+    from tideate_core.engine.step_runner import StepRunner
+    from tideate_core.engine.task_group import TaskGroup
 
-__all__ = ["Driving", "TaskQueue"]
+__all__ = ["Scheduler", "TaskQueue"]
 
 
 class TaskQueue:
@@ -88,89 +88,87 @@ class TaskQueue:
             self._alone = False
 
 
-class Driving:
-    """Drives one execution to the end of its steps.
+class Scheduler:
+    """Brings one execution to the end of its steps.
 
-    :param crew: that does the steps' work.
+    :param task_group: of its steps.
     :param concurrency: how many steps run at once.
     """
 
     def __init__(
         self,
-        execution: Execution,
-        recorder: Recorder,
-        memory: Memory,
-        performer: Performer,
-        crew: Crew,
+        environment: StepEnvironment,
+        step_runner: StepRunner,
+        task_group: TaskGroup,
         *,
         concurrency: int,
     ) -> None:
-        self._execution = execution
-        self._driver = execution.driver
-        self._recorder = recorder
-        self._memory = memory
-        self._performer = performer
+        self._environment = environment
+        self._execution = environment.execution
+        self._driver = environment.execution.driver
+        self._recorder = environment.recorder
+        self._step_runner = step_runner
+        self._task_group = task_group
         self._queue = TaskQueue(concurrency)
         self._impossible: list[Work] = []
-        self._crew = crew
 
-    async def run(self, past: Past | None = None) -> None:
-        """Run what is left of the run.
+    async def run_steps(self, recorded: RecordedRun | None = None) -> None:
+        """Run the steps that are left.
 
-        :param past: what earlier processes did of it, None where it begins.
+        :param recorded: what earlier processes did of the run, None where it begins.
         :raises Declined: the person said no.
         :raises Exception: what a step failed with.
         """
-        if past is None:
-            self._admit(self._driver.ready())
+        if recorded is None:
+            self._admit(self._driver.ready_steps())
         else:
-            await self._replay(past)
+            await self._replay(recorded)
         machine = self._execution.machine
         while self._driver.has_more:
             await self._pause()
             machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
-            await self._work_off()
+            await self._run_until_idle()
             machine.require(ExecutionEvent.BATCH_COMPLETED)
         if machine.can_transition(ExecutionEvent.EXECUTE_STEP_BATCH):  # all was done in earlier processes
             machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
             machine.require(ExecutionEvent.BATCH_COMPLETED)
         machine.require(ExecutionEvent.RESULTS_AGGREGATED)
 
-    async def _replay(self, past: Past) -> None:
-        """Give the driver back how steps ended, without running them and without a word.
+    async def _replay(self, recorded: RecordedRun) -> None:
+        """Give the driver back how steps ended, without running or reporting them.
 
         :raises RecordedFailure: of a step that the run does not go on without.
         """
-        left = len(past.settled)
+        left = len(recorded.settled)
         failure: RecordedFailure | None = None
-        while works := self._driver.ready():
+        while works := self._driver.ready_steps():
             for work in works:
-                settled = past.settled.get(work.step)
+                settled = recorded.settled.get(work.step)
                 if settled is None:
                     self._admit([work])
                     continue
                 left -= 1
                 try:
                     # a choice after the last of them was perhaps never made
-                    await self._repeat(work, settled, told=left > 0 or bool(past.running))
+                    await self._replay_step(work, settled, silent=left > 0 or bool(recorded.running))
                 except RecordedFailure as error:
                     failure = failure or error
         if failure is not None:  # what else was ready is skipped, as far as it was not before the crash
             self._execution.step = failure.step
-            await self._give_up_the_rest(past.settled)
+            await self._skip_the_rest(recorded.settled)
             raise failure
 
-    async def _repeat(self, work: Work, settled: Settled, *, told: bool) -> None:
+    async def _replay_step(self, work: Work, settled: Settled, *, silent: bool) -> None:
         """Give the driver back how one step ended.
 
-        :param told: what follows from it was told, too.
+        :param silent: what follows from it was reported, too.
         """
         self._execution.step = work.step
         self._execution.settle(settled)
         if settled.status != "skipped":
-            self._performer.begin(work, told=True)
-        with self._performer.silently(told):
-            await self._hand_on(work, settled, None)
+            self._step_runner.begin_step(work, silent=True)
+        with self._recorder.silenced(silent):
+            await self._advance_driver(work, StepEnd(settled))
 
     def _admit(self, works: list[Work]) -> None:
         for work in works:
@@ -192,45 +190,45 @@ class Driving:
         await self._recorder.resumed()
         self._recorder.event(EventName.WORKFLOW_RESUMED, {"step": first.step})
 
-    async def _work_off(self) -> None:
+    async def _run_until_idle(self) -> None:
         """Run steps until nothing runs; there may be more to come after a pause."""
         if not self._queue and not self._impossible:
             name = self._execution.definition.name
             raise WorkflowError(f"{name}: no step can start, though not all of them have ended")
-        self._execution.on_resume = self._go_on
+        self._execution.on_resume = self._start_after_pause
         try:
-            self._fill()
-            await self._crew.wait()
+            self._start_ready()
+            await self._task_group.wait()
         except Exception as error:
             if self._execution.cancel_wanted:  # whatever the steps made of being cancelled
                 raise asyncio.CancelledError from error
             if self._execution.failed:
-                await self._give_up_the_rest({})
+                await self._skip_the_rest({})
             raise
         finally:
             self._execution.on_resume = None
 
-    def _go_on(self) -> None:
-        """Start what a pause held back that was taken back before all steps had ended."""
-        if len(self._crew) and not self._execution.cancel_wanted:
-            self._fill()
+    def _start_after_pause(self) -> None:
+        """Start what a pause held back that was lifted before all steps had ended."""
+        if len(self._task_group) and not self._execution.cancel_wanted:
+            self._start_ready()
 
-    def _fill(self) -> None:
-        """Start what may start now."""
-        crew = self._crew
-        if not crew.accepts:
+    def _start_ready(self) -> None:
+        """Start the steps that may start now."""
+        group = self._task_group
+        if not group.accepts:
             return
         while self._impossible:
-            crew.start(self._skip(self._impossible.pop()))
+            group.start(self._skip_impossible(self._impossible.pop()))
         if self._execution.pause_wanted:
             return
         while work := self._queue.take():
             self._execution.step = work.step
-            crew.start(self._step(work))
+            group.start(self._run_step(work))
 
-    async def _step(self, work: Work) -> None:
+    async def _run_step(self, work: Work) -> None:
         try:
-            settled, error = await self._performer.perform(work)
+            end = await self._step_runner.run_step(work)
         except Declined:
             self._execution.step = work.step
             raise
@@ -239,57 +237,55 @@ class Driving:
             raise
         finally:
             self._queue.done(work)
-        self._fill()  # what waits for a place need not wait for the disk
-        await self._settle(work, settled, error)
+        self._start_ready()  # what waits for a place need not wait for the disk
+        await self._settle(work, end)
 
-    async def _skip(self, work: Work) -> None:
-        await self._settle(work, self._performer.skip(work, work.impossible), None)
+    async def _skip_impossible(self, work: Work) -> None:
+        await self._settle(work, StepEnd(self._step_runner.skip_step(work, work.impossible)))
 
-    async def _settle(self, work: Work, settled: Settled, error: Exception | None) -> None:
-        """Write down how a step ended, then start what waited for it."""
+    async def _settle(self, work: Work, end: StepEnd) -> None:
+        """Record how a step ended, then start what waited for it."""
         try:
-            await self._recorder.settled(work, settled)
+            await self._recorder.settled(work, end.settled)
         except StoreError:
             self._execution.left = True  # it has not ended, nor have the runs within it
             raise
         except asyncio.CancelledError:
-            self._execution.settle(settled)  # what is written down counts, whatever came meanwhile
+            self._execution.settle(end.settled)  # what is recorded counts, whatever came meanwhile
             raise
-        self._execution.settle(settled)
-        await self._hand_on(work, settled, error)
-        self._admit(self._driver.ready())
-        self._fill()
+        self._execution.settle(end.settled)
+        await self._advance_driver(work, end)
+        self._admit(self._driver.ready_steps())
+        self._start_ready()
 
-    async def _hand_on(self, work: Work, settled: Settled, error: Exception | None) -> None:
-        """Give the driver what became of a step.
-
-        :param error: of a failed one.
-        """
+    async def _advance_driver(self, work: Work, end: StepEnd) -> None:
+        """Give the driver what became of a step."""
+        settled = end.settled
         if settled.status == "skipped":
-            self._driver.skip(work)
+            self._driver.skip_step(work)
         elif settled.status == "completed":
-            await self._driver.take(work, settled.value, self._performer.context_after(work))
-        elif await self._driver.fail(work, settled):
+            context = end.context or StepRun(self._environment, work.step, 1, work.step_definition)
+            await self._driver.complete_step(work, settled.value, context)
+        elif await self._driver.fail_step(work, settled):
             self._execution.go_on_without(settled)
         else:
             self._execution.step = work.step
             self._execution.failed.add(work.step)
-            raise error or RecordedFailure(settled)
-        self._memory.release(work.step)
-        self._performer.release(work)
+            raise end.error or RecordedFailure(settled)
+        self._environment.memory.release(work.step)
 
-    async def _give_up_the_rest(self, ended: Mapping[str, Settled]) -> None:
+    async def _skip_the_rest(self, ended: Mapping[str, Settled]) -> None:
         """Skip what can never run, because the run failed.
 
         :param ended: what had ended in an earlier process.
         """
-        rest = [*self._impossible, *self._queue.drain(), *self._driver.unstarted()]
+        rest = [*self._impossible, *self._queue.drain(), *self._driver.unstarted_steps()]
         works = [work for work in rest if work.step not in ended]
         for work in rest:
             if work.step in ended:
                 self._execution.settle(ended[work.step])
         reason = f"the run failed in the step {self._execution.step!r}"
-        settled = [(work, self._performer.skip(work, reason)) for work in works]
+        settled = [(work, self._step_runner.skip_step(work, reason)) for work in works]
         await asyncio.gather(*(self._recorder.settled(work, ending) for work, ending in settled))
         for _, ending in settled:
             self._execution.settle(ending)

@@ -6,16 +6,16 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.driver import Settled
-from tideate_core.engine.events import EventName
-from tideate_core.engine.lifecycle import words_of
-from tideate_core.engine.recorded_run import still_there
+from tideate_core.engine.events import EventName, error_fields
+from tideate_core.engine.recovery import leftover_notice
+from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.step_output import check_json, check_output
 from tideate_core.errors import (
     AuthenticationFailed,
     ConfigError,
@@ -38,19 +38,15 @@ from tideate_core.machines import ExecutionEvent, ExecutionState
 from tideate_core.workflows import Confirm, Declined, StepContext, persons_time
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver import Work
     from tideate_core.engine.memory import Memory
-    from tideate_core.engine.recorded_run import Past
+    from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.recording import Recorder
-    from tideate_core.engine.run import Execution
-    from tideate_core.engine.step_context import StepRun
-    from tideate_core.engine.task_group import Crew
+    from tideate_core.engine.step_context import StepEnvironment
+    from tideate_core.engine.task_group import TaskGroup
     from tideate_core.workflows import WorkflowStep
 
-__all__ = ["ContextOf", "FATAL", "Performer", "TaskExecutor"]
+__all__ = ["FATAL", "ContextOf", "StepEnd", "StepRunner", "TaskExecutor"]
 
 
 FATAL: Final = (
@@ -82,14 +78,14 @@ ContextOf = Callable[[int], StepContext]
 class TaskExecutor:
     """Runs the steps of one run; knows nothing of their order.
 
-    :param crew: whose tasks call it.
+    :param task_group: whose tasks call it.
     :param gated: whether a person is asked where a step wants it.
     """
 
-    def __init__(self, recorder: Recorder, memory: Memory, crew: Crew, *, gated: bool) -> None:
+    def __init__(self, recorder: Recorder, memory: Memory, task_group: TaskGroup, *, gated: bool) -> None:
         self._recorder = recorder
         self._memory = memory
-        self._crew = crew
+        self._crew = task_group
         self._gated = gated
 
     async def execute(
@@ -162,7 +158,7 @@ class TaskExecutor:
         if step is None or attempt > step.retries or isinstance(error, FATAL):
             raise error
         wait = wait_before(step, attempt, error)
-        data = {**work.place, "attempt": attempt, "wait_ms": wait, **words_of(error)}
+        data = {**work.place, "attempt": attempt, "wait_ms": wait, **error_fields(error)}
         self._memory.failed(work.step, attempt, str(error) if isinstance(error, OutputMismatch) else "")
         self._recorder.event(EventName.STEP_RETRYING, data)
         await asyncio.sleep(wait / 1000)
@@ -196,9 +192,6 @@ def check_result(work: Work, value: Any) -> Any:
     :raises StepFailed: it is no JSON value, or too deep.
     :raises OutputMismatch: it does not fit the step's schema.
     """
-    # here, because the kinds of steps need what this module needs
-    from tideate_core.engine.step_output import check_json, check_output
-
     text = check_json(work.step, value)
     if isinstance(value, dict | list | tuple):
         value = json.loads(text)
@@ -213,131 +206,108 @@ def _accept(accepted: bool, reason: str) -> None:
         raise Declined(reason)
 
 
-class Performer:
-    """Has a run's steps done, and tells of them; what they are worth is the loop's to say.
+@dataclass(frozen=True, slots=True)
+class StepEnd:
+    """How a step ended in this process."""
 
-    :param past: what earlier processes did of the run, None where it begins.
+    settled: Settled
+    error: Exception | None = None
+    """Of a failed one."""
+    context: StepRun | None = None
+    """Of its last attempt, to ask with about what comes next."""
+
+
+class StepRunner:
+    """Has the steps of one run done and reports them; what follows from their ends is the scheduler's.
+
+    :param recorded: what earlier processes did of the run, None where it begins.
     """
 
     def __init__(
-        self,
-        execution: Execution,
-        recorder: Recorder,
-        executor: TaskExecutor,
-        context_of: Callable[[Work, int], StepRun],
-        front: FrontEnd,
-        past: Past | None,
+        self, environment: StepEnvironment, executor: TaskExecutor, recorded: RecordedRun | None
     ) -> None:
-        self._context_of = context_of
-        self._last: dict[str, StepRun] = {}
-        """By step that is not handed on yet: what its last attempt was given."""
-        self._execution = execution
-        self._recorder = recorder
+        self._environment = environment
+        self._execution = environment.execution
+        self._recorder = environment.recorder
         self._executor = executor
-        self._front = front
-        self._past = past
+        self._recorded = recorded
 
-    async def perform(self, work: Work) -> tuple[Settled, Exception | None]:
-        """Do a step's work; returns how it ended and, of a failed one, its error.
+    async def run_step(self, work: Work) -> StepEnd:
+        """Do a step's work; returns how it ended.
 
         :raises Declined: the person said no.
-        :raises StoreError: it cannot be written down.
+        :raises StoreError: it cannot be recorded.
         :raises Exception: of a machine's state, it could not even begin.
         """
-        doing = _Doing(work, self)
-        interrupted = self._past is not None and work.step in self._past.running
-        failed_attempts = self._past.attempts.get(work.step, 0) if self._past else 0
+        progress = _StepProgress(work, self._environment)
+        recorded = self._recorded
+        interrupted = recorded is not None and work.step in recorded.running
         try:
             if interrupted and not work.idempotent:
-                await self._ask_again(work)
+                await self._confirm_second_run(work)
             settled = await self._executor.execute(
                 work,
-                doing.context_of,
-                partial(self._begin, doing, interrupted),
-                failed_attempts=failed_attempts,
+                progress.new_context,
+                partial(self._begin, progress, interrupted),
+                failed_attempts=recorded.attempts.get(work.step, 0) if recorded else 0,
             )
         except Exception as error:
             if isinstance(error, Declined):
-                self._executed(doing, success=False, declined=True)
+                self._report_time(progress, success=False, declined=True)
                 raise
-            # what cannot be written down has not failed; a state is not entered only to fail in it
-            if isinstance(error, StoreError) or (doing.begun is None and work.step_definition is None):
+            # what cannot be recorded has not failed; a state is not entered only to fail in it
+            if isinstance(error, StoreError) or (progress.begun is None and work.step_definition is None):
                 raise
-            return self._failed(doing, error), error
-        return (self._skipped(work) if settled.status == "skipped" else self._done(doing, settled)), None
+            return StepEnd(self._failed(progress, error), error, progress.last_context)
+        if settled.status == "skipped":
+            when = work.step_definition.when if work.step_definition else None
+            settled = self.skip_step(work, f"its condition does not hold: {when}")
+        else:
+            settled = self._completed(progress, settled)
+        return StepEnd(settled, None, progress.last_context)
 
-    def context_of(self, work: Work, attempt: int) -> StepRun:
-        """Return what a handler is given for an attempt."""
-        self._last[work.step] = context = self._context_of(work, attempt)
-        return context
-
-    def context_after(self, work: Work) -> StepRun:
-        """Return what is asked with once the work is done."""
-        return self._last.get(work.step) or self._context_of(work, 1)
-
-    def release(self, work: Work) -> None:
-        """The work was handed on: nothing is asked with its context any more."""
-        self._last.pop(work.step, None)
-
-    def skip(self, work: Work, reason: str) -> Settled:
-        """Tell that a step is not run."""
+    def skip_step(self, work: Work, reason: str) -> Settled:
+        """Report that a step is not run."""
         self._recorder.event(EventName.STEP_SKIPPED, {**work.place, "reason": reason})
         return Settled(work.step, "skipped")
 
-    @contextmanager
-    def silently(self, silent: bool = True) -> Iterator[None]:
-        """Neither write down nor tell what happens meanwhile: it was, before."""
-        before, self._recorder.replaying = self._recorder.replaying, silent
-        try:
-            yield
-        finally:
-            self._recorder.replaying = before
-
-    def begin(self, work: Work, *, told: bool) -> None:
+    def begin_step(self, work: Work, *, silent: bool) -> None:
         """Tell the driver that a step begins.
 
-        :param told: what it says of that was told in an earlier process.
+        :param silent: what it reports of that was reported in an earlier process.
         """
-        if told:
-            with self.silently():
-                self._execution.driver.begin(work)
-        else:
-            self._execution.driver.begin(work)
+        with self._recorder.silenced(silent):
+            self._execution.driver.begin_step(work)
 
-    def _begin(self, doing: _Doing, interrupted: bool) -> None:
-        self.begin(doing.work, told=interrupted)
-        doing.begun = time.monotonic()
-        self._recorder.status(ExecutionState.EXECUTING_STEPS, doing.work.step)
-        self._recorder.event(EventName.STEP_STARTED, doing.work.place)
+    def _begin(self, progress: _StepProgress, interrupted: bool) -> None:
+        self.begin_step(progress.work, silent=interrupted)
+        progress.begun = time.monotonic()
+        self._recorder.status(ExecutionState.EXECUTING_STEPS, progress.work.step)
+        self._recorder.event(EventName.STEP_STARTED, progress.work.place)
 
-    def _done(self, doing: _Doing, settled: Settled) -> Settled:
-        settled = doing.summed(settled)
-        work, value, duration = doing.work, settled.value, settled.duration_ms
+    def _completed(self, progress: _StepProgress, settled: Settled) -> Settled:
+        settled = progress.totalled(settled)
         self._execution.machine.require(ExecutionEvent.STEP_COMPLETED)
-        data = {**work.place, "duration_ms": duration, "result": value}
+        data = {**progress.work.place, "duration_ms": settled.duration_ms, "result": settled.value}
         self._recorder.event(EventName.STEP_COMPLETED, data)
-        self._executed(doing, success=True)
+        self._report_time(progress, success=True)
         return settled
 
-    def _failed(self, doing: _Doing, error: Exception) -> Settled:
-        words = words_of(error)
-        if doing.begun is None:
-            self._begin(doing, interrupted=False)
+    def _failed(self, progress: _StepProgress, error: Exception) -> Settled:
+        words, work = error_fields(error), progress.work
+        if progress.begun is None:
+            self._begin(progress, interrupted=False)
         self._execution.machine.require(ExecutionEvent.STEP_FAILED)
-        self._recorder.event(EventName.STEP_FAILED, {**doing.work.place, **words})
-        self._executed(doing, success=False, declined=False)
-        return doing.summed(Settled(doing.work.step, "failed", **words, duration_ms=doing.elapsed_ms))
+        self._recorder.event(EventName.STEP_FAILED, {**work.place, **words})
+        self._report_time(progress, success=False, declined=False)
+        return progress.totalled(Settled(work.step, "failed", **words, duration_ms=progress.elapsed_ms))
 
-    def _skipped(self, work: Work) -> Settled:
-        when = work.step_definition.when if work.step_definition else None
-        return self.skip(work, f"its condition does not hold: {when}")
-
-    def _executed(self, doing: _Doing, **how: bool) -> None:
-        if doing.begun is not None:
-            data = {"step": doing.work.step, "duration_ms": doing.elapsed_ms, **how}
+    def _report_time(self, progress: _StepProgress, **end: bool) -> None:
+        if progress.begun is not None:
+            data = {"step": progress.work.step, "duration_ms": progress.elapsed_ms, **end}
             self._recorder.event(EventName.STEP_EXECUTED, data)
 
-    async def _ask_again(self, work: Work) -> None:
+    async def _confirm_second_run(self, work: Work) -> None:
         """Ask whether a step that may not run twice does; every crash is a question of its own.
 
         :raises Declined: it does not.
@@ -351,39 +321,43 @@ class Performer:
         place = {"step": work.step, "kind": "gate"}
         self._recorder.event(EventName.CONFIRMATION_REQUIRED, {**place, "message": message})
         with persons_time():
-            decision = await self._front.confirm(request)
+            decision = await self._environment.front.confirm(request)
         self._recorder.event(EventName.CONFIRMATION_ANSWERED, {**place, "accepted": decision.accepted})
-        if not decision.accepted:
-            raise Declined(decision.reason)
-        assert self._past is not None  # noqa: S101 it was interrupted in an earlier process
+        _accept(decision.accepted, decision.reason)
+        assert self._recorded is not None  # noqa: S101 it was interrupted in an earlier process
         left: list[str] = []
-        workspace = self._context_of(work, 1).workspace
-        await workspace.put_back_unfinished(
-            self._execution.id, self._past.finished, only=work.step, on_left=left.append
+        await self._environment.workspace.put_back_unfinished(
+            self._execution.id, self._recorded.finished, only=work.step, on_left=left.append
         )
         for name in left:
-            self._recorder.event(EventName.NOTICE, still_there(name, work.step))
+            self._recorder.event(EventName.NOTICE, leftover_notice(name, work.step))
 
 
-class _Doing:
-    """A step while it is done: when it began, and what its attempts were given."""
+class _StepProgress:
+    """A step under way: when it began, and the contexts of its attempts."""
 
-    def __init__(self, work: Work, performer: Performer) -> None:
+    def __init__(self, work: Work, environment: StepEnvironment) -> None:
         self.work = work
         self.begun: float | None = None
+        self._environment = environment
         self._contexts: list[StepRun] = []
-        self._performer = performer
 
     @property
     def elapsed_ms(self) -> int:
         return round((time.monotonic() - self.begun) * 1000) if self.begun is not None else 0
 
-    def context_of(self, attempt: int) -> StepRun:
-        self._contexts.append(self._performer.context_of(self.work, attempt))
-        return self._contexts[-1]
+    @property
+    def last_context(self) -> StepRun | None:
+        return self._contexts[-1] if self._contexts else None
 
-    def summed(self, settled: Settled) -> Settled:
-        """Return how it ended with what all its attempts took and changed."""
+    def new_context(self, attempt: int) -> StepRun:
+        """Return what the handler is given for an attempt."""
+        context = StepRun(self._environment, self.work.step, attempt, self.work.step_definition)
+        self._contexts.append(context)
+        return context
+
+    def totalled(self, settled: Settled) -> Settled:
+        """Return how it ended with the usage and the files of all its attempts."""
         if not self._contexts:
             return settled
         files = dict.fromkeys(path for context in self._contexts for path in context.files)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from tideate_core.engine.driver import Emit
+    from tideate_core.engine.events import Emit
     from tideate_core.engine.run import RunRequest, WorkflowResult
     from tideate_core.mcp.client import Connected, Tool, ToolResult
     from tideate_core.store import Store
@@ -21,7 +21,7 @@ class RunChild(Protocol):
     """Runs another workflow as a step of this run, to its end."""
 
     async def __call__(self, step: str, request: RunRequest) -> WorkflowResult:
-        """Begin the run, take it up where a crash left it, or return how it ended before.
+        """Begin the run, resume it where a crash left it, or return how it ended before.
 
         What the request leaves open (adapter, confirmation) is this run's; what the child takes counts to
         this run's usage. Cancelling the task cancels the child.
@@ -74,7 +74,7 @@ class ToolCaller(Protocol):
 
 
 class Permissions(Protocol):
-    """What a person allowed in a project, for ever."""
+    """Permissions that a person gave for good in a project."""
 
     def allows(self, tool: Tool) -> bool: ...
 
@@ -99,7 +99,7 @@ class Services:
     :param workflow: its workflow's name.
     :param emit: sends an event of the run.
     :param tools: None where no MCP servers are configured.
-    :param gated: tells whether a person is asked where a step wants it.
+    :param gated: a person is asked where a step wants it.
     :param store: opens the runs' database, None where there is none.
     """
 
@@ -108,5 +108,5 @@ class Services:
     run_child: RunChild
     workflows: Workflows
     tools: ToolCaller | None = None
-    gated: Callable[[], bool] = lambda: True
+    gated: bool = True
     store: Callable[[], Awaitable[Store]] | None = None

@@ -13,9 +13,9 @@ from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.workflows import working_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
-__all__ = ["Crew", "GRACE"]
+__all__ = ["GRACE", "TaskGroup", "wait_for_end"]
 
 
 logger = logging.getLogger(__name__)
@@ -24,13 +24,13 @@ GRACE: Final = 5.0
 """Seconds that a handler has to end in once it is stopped; then it is left to itself."""
 
 LOOK: Final = 0.5
-"""Seconds between two looks for handlers that hold a stopped crew up."""
+"""Seconds between two looks for handlers that hold a stopped group up."""
 
 _left_behind: set[asyncio.Future[Any]] = set()
 """Tasks that did not end in time: the event loop keeps no task alive."""
 
 
-class Crew:
+class TaskGroup:
     """Tasks of which the first that fails stops the others.
 
     As a task group, but for a handler that does not end when it is cancelled: nothing waits for that longer
@@ -41,7 +41,7 @@ class Crew:
         self._tasks: set[asyncio.Task[None]] = set()
         self._at_work: dict[asyncio.Task[Any], str] = {}
         """Tasks whose handler has control, and the step."""
-        self._bounded = Counter[str]()
+        self._unlimited = Counter[str]()
         self._error: BaseException | None = None
         self._stopping = False
         self._change: asyncio.Future[None] | None = None
@@ -112,13 +112,13 @@ class Crew:
         return value
 
     @contextmanager
-    def bounded(self, step: str) -> Iterator[None]:
+    def unlimited_grace(self, step: str) -> Iterator[None]:
         """Have a step's handler waited for without a limit: what it is in ends by itself."""
-        self._bounded[step] += 1
+        self._unlimited[step] += 1
         try:
             yield
         finally:
-            self._bounded[step] -= 1
+            self._unlimited[step] -= 1
 
     async def _watched(self, task: asyncio.Task[Any], step: str, work: Awaitable[Any]) -> Any:
         self._at_work[task] = step
@@ -159,7 +159,7 @@ class Crew:
 
     def _overdue(self) -> list[asyncio.Task[Any]]:
         return [
-            task for task, step in self._at_work.items() if task in self._tasks and not self._bounded[step]
+            task for task, step in self._at_work.items() if task in self._tasks and not self._unlimited[step]
         ]
 
     def _leave(self) -> None:
@@ -253,3 +253,19 @@ def _ended_late(step: str, doing: asyncio.Future[Any]) -> None:
     error = None if doing.cancelled() else doing.exception()
     if error is not None:
         logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
+
+
+async def wait_for_end(task: asyncio.Task[Any], cancel: Callable[[], None] | None = None) -> bool:
+    """Wait for a task's end, however often the caller is cancelled; returns whether it was.
+
+    :param cancel: called as often as the caller is cancelled.
+    """
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+            if cancel is not None:
+                cancel()
+    return cancelled

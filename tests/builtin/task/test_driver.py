@@ -75,11 +75,11 @@ class Course:
 
     async def go(self, *events: E) -> None:
         for event in events:
-            (work,) = self.driver.ready()
-            assert self.driver.ready() == []
-            self.driver.begin(work)
+            (work,) = self.driver.ready_steps()
+            assert self.driver.ready_steps() == []
+            self.driver.begin_step(work)
             self.works.append(work)
-            await self.driver.take(work, {"event": event.value, **VALUES[event]}, STEP)
+            await self.driver.complete_step(work, {"event": event.value, **VALUES[event]}, STEP)
 
     @property
     def steps(self) -> list[str]:
@@ -95,7 +95,7 @@ async def test_the_straight_way() -> None:
     await course.go(*TO_VERIFICATION, E.VERIFICATION_PASSED)
     driver = course.driver
     assert not driver.has_more
-    assert driver.ready() == []
+    assert driver.ready_steps() == []
     assert driver.at_last
     assert [move["to"] for move in course.moves] == [*course.steps, "complete"]
     assert [move["move"] for move in course.moves] == list(range(1, 12))
@@ -124,7 +124,7 @@ async def test_a_gate_that_fails_ends_it_and_says_why(before: tuple[E, ...], eve
         await course.go(event)
     assert not course.driver.has_more
     assert course.moves[-1]["to"] == "failed"
-    course.driver.break_off()
+    course.driver.reset()
     assert course.driver.has_more
     assert len(course.driver.path) == len(course.moves)
 
@@ -171,23 +171,23 @@ async def test_it_does_not_go_round_for_ever(limits: dict[str, int]) -> None:
 async def test_a_task_that_is_left_in_the_middle_is_reset_by_force(caplog: pytest.LogCaptureFixture) -> None:
     course = Course()
     await course.go(E.START_TASK)
-    course.driver.break_off()
+    course.driver.reset()
     assert "forced from planning" in caplog.text
 
 
 async def test_a_state_to_confirm_is_asked_about() -> None:
     course = Course(confirm=("planning",))
     await course.go(E.START_TASK)
-    (work,) = course.driver.ready()
+    (work,) = course.driver.ready_steps()
     assert work.question is not None
     assert "planning" in work.question.message
 
 
 async def test_no_step_is_skipped() -> None:
     course = Course()
-    (work,) = course.driver.ready()
+    (work,) = course.driver.ready_steps()
     with pytest.raises(InvalidTransition):
-        course.driver.skip(work)
+        course.driver.skip_step(work)
 
 
 def test_corrections_are_counted_by_what_was_written() -> None:
@@ -198,4 +198,4 @@ def test_corrections_are_counted_by_what_was_written() -> None:
         "self_correcting#3": ended,
         "verifying": done,
     }
-    assert TaskHooks().attempts(results) == 2
+    assert TaskHooks().summary(results).attempts == 2

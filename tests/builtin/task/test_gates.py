@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.tasks import approved, conditional
 from tideate_core.builtin.task.changes import review_changes
-from tideate_core.builtin.task.gates import MOST_ISSUES, words_of
+from tideate_core.builtin.task.gates import MOST_ISSUES, issue_words
 from tideate_core.engine import EventName
 from tideate_core.gates import GateIssue
 from tideate_core.workflows import Decision, Declined
@@ -70,5 +70,5 @@ async def test_other_edits_are_not() -> None:
 
 
 def test_of_very_many_issues_it_is_said_how_many_there_are() -> None:
-    words = words_of([GateIssue(what=f"issue {number}") for number in range(MOST_ISSUES + 3)])
+    words = issue_words([GateIssue(what=f"issue {number}") for number in range(MOST_ISSUES + 3)])
     assert (len(words), words[-1]) == (MOST_ISSUES + 1, "and 3 more")

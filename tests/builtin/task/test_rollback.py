@@ -15,8 +15,8 @@ from tests.task.test_correcting import wrong
 from tests.task.test_whole import STAGES
 from tideate_core.cli.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunRequest
-from tideate_core.engine.lifecycle import result_of
-from tideate_core.engine.recovery import give_up, put_back
+from tideate_core.engine.recorded_run import recorded_result
+from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
 from tideate_core.errors import WorkspaceError
 from tideate_core.project import project_state
 from tideate_core.store import Store
@@ -209,12 +209,12 @@ async def test_an_abandoned_task_that_is_cancelled_is_taken_back(desk: Desk) -> 
     store = await runner.store()
     run = await asyncio.to_thread(store.reader().run, RUN)
     workspace = open_project(str(desk.root)).workspace
-    given_up = await give_up(store, run, workspace)
+    ended_runs = await end_abandoned_run(store, run, workspace)
     assert desk.changed() == {}
-    done = await put_back(workspace, given_up)
+    done = await roll_back_abandoned_run(workspace, ended_runs)
     assert sorted(done.restored) == sorted(DONE)
     now = await asyncio.to_thread(store.reader().run, RUN)
-    result = await asyncio.to_thread(result_of, store.reader(), now)
+    result = await asyncio.to_thread(recorded_result, store.reader(), now)
     assert (now.status, result.rollback_performed, result.files) == ("cancelled", True, [])
 
 
@@ -225,7 +225,7 @@ async def test_an_abandoned_task_without_its_journal_is_not_ended_as_taken_back(
     with desk.site.person():
         shutil.rmtree(project_state(desk.root) / "journal")
     with pytest.raises(WorkspaceError, match="the journal of what it wrote is gone"):
-        await give_up(store, run, open_project(str(desk.root)).workspace)
+        await end_abandoned_run(store, run, open_project(str(desk.root)).workspace)
     assert not (await asyncio.to_thread(store.reader().run, RUN)).ended
 
 
@@ -242,7 +242,7 @@ async def test_a_failed_task_is_read_as_it_ended(desk: Desk) -> None:
     runner = desk.runner()
     live = await asyncio.wait_for(runner.run(REQUEST), LIMIT)
     reader = (await runner.store()).reader()
-    read = await asyncio.to_thread(lambda: result_of(reader, reader.run(RUN)))
+    read = await asyncio.to_thread(lambda: recorded_result(reader, reader.run(RUN)))
     for result in (live, read):
         assert (result.ok, result.rollback_performed, result.attempts) == (False, True, 0)
     assert live.as_json()["rollback_performed"] is True
@@ -304,7 +304,7 @@ async def test_what_is_taken_back_is_not_put_back_step_by_step_first(
     async def refused(*_given: object) -> list[str]:
         raise AssertionError("steps are put back that are to be taken back with all others")
 
-    monkeypatch.setattr("tideate_core.engine.runner.put_back", refused)
+    monkeypatch.setattr("tideate_core.engine.runner.roll_back_unfinished_steps", refused)
     result = await resumed(runner)
     assert (result.error, result.rollback_performed, desk.changed()) == ("gone", True, {})
 

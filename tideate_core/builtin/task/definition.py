@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.builtin.task import TASK
-from tideate_core.engine import DriverHooks
+from tideate_core.engine import DriverHooks, DriverSummary
 from tideate_core.errors import InvalidInput
 from tideate_core.workflows import MachineWorkflow
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tideate_core.config import Config
-    from tideate_core.engine import Driver, RunRequest, Services, Settled
+    from tideate_core.engine import Driver, RunRequest, Services
     from tideate_core.machines.language import MachineDefinition, State, Transition
 
 __all__ = ["TaskHooks", "task_workflow"]
@@ -103,6 +103,7 @@ class TaskHooks(DriverHooks):
 
     name = TASK
     is_reversible = True
+    carries_out_tasks = True
 
     def driver(
         self, definition: MachineWorkflow, request: RunRequest, config: Config, services: Services
@@ -121,10 +122,10 @@ class TaskHooks(DriverHooks):
             definition, TaskEnvironment(config, services), confirm=confirm, prompt=request.prompt
         )
 
-    def repeated_steps(self, steps: Sequence[str]) -> Sequence[str]:
+    def restart(self, steps: Sequence[str]) -> Sequence[str]:
         """Return the first step that wrote to files and all after it.
 
-        What they wrote is the old run's, which may have taken it back; the new run writes, and takes back,
+        What they wrote is the old run's, which may have rolled it back; the new run writes, and rolls back,
         its own.
         """
         for number, step in enumerate(steps):
@@ -132,13 +133,11 @@ class TaskHooks(DriverHooks):
                 return steps[number:]
         return ()
 
-    def attempts(self, results: Mapping[str, Any]) -> int:
-        return sum(
+    def summary(self, results: Mapping[str, Any]) -> DriverSummary:
+        corrected = sum(
             isinstance(value, dict) and value.get("event") == "correction_succeeded"
             for step, value in results.items()
             if step.partition("#")[0] == CORRECTING
         )
-
-    def snapshot(self, settled: Mapping[str, Settled]) -> str | None:
-        first = settled.get(FIRST)
-        return first.value["snapshot"] if first is not None and first.value else None
+        first = results.get(FIRST)
+        return DriverSummary(corrected, first["snapshot"] if first else None)

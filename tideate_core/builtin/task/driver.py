@@ -1,4 +1,4 @@
-"""Drives a task through its table: a stage or a gate is a step, and what comes of it is the next event."""
+"""Task driver: the stages and gates of the task's table as steps, their results as its events."""
 
 from __future__ import annotations
 
@@ -108,7 +108,11 @@ class TaskDriver:
     def path(self) -> list[dict[str, str]]:
         return list(self._path)
 
-    def break_off(self) -> None:
+    @property
+    def checks_ran(self) -> bool:
+        return any(move["to"] == _S.VERIFYING for move in self._path)
+
+    def reset(self) -> None:
         """Leave the machine where a task can begin; of a failed one the table knows the way."""
         if not self._fsm.reset():
             self._fsm.force_reset()
@@ -122,19 +126,19 @@ class TaskDriver:
     def graph(self) -> None:
         """None: where a task goes is known when it is there."""
 
-    def ready(self) -> list[Work]:
+    def ready_steps(self) -> list[Work]:
         if self._given or self._fsm.is_terminal():
             return []
         self._given = True
         return [self._next()]
 
-    def begin(self, work: Work) -> None:
+    def begin_step(self, work: Work) -> None:
         self._works += 1
         self._visits[self._fsm.state] += 1
         if not self._path:
             self._move(BOUNDARY, WorkflowState.IDLE, "", "only")
 
-    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+    async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
         """Follow the event that came of the step.
 
         :raises StepFailed: it leads to the end of a task that failed.
@@ -146,26 +150,26 @@ class TaskDriver:
         if isinstance(target, WorkflowState) and target not in _ENDS:
             self._check_limits(target)
         self._fsm.require(event)
-        self._record.take(work.step, source, value)
+        self._record.add_result(work.step, source, value)
         self._move(source, self._fsm.state, event, "gate" if value.get("gate") else "only")
         self._given = False
         if self._fsm.state is WorkflowState.FAILED:
             raise StepFailed(failure_of(source, self._record))
 
-    async def fail(self, work: Work, settled: Settled) -> bool:
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
         """False: no stage and no gate is passed over."""
         return False
 
-    def skip(self, work: Work) -> None:
+    def skip_step(self, work: Work) -> None:
         raise InvalidTransition(f"{TASK}: the step {work.step!r} cannot be skipped")
 
-    def unstarted(self) -> list[Work]:
+    def unstarted_steps(self) -> list[Work]:
         return []
 
     def response(self) -> str:
         return summary_of(self._record)
 
-    def unfinished(self) -> None:
+    def unfinished_response(self) -> None:
         """None: nothing of a task that broke off stays."""
 
     def _next(self) -> Work:

@@ -33,7 +33,7 @@ class TaskEnvironment:
     @property
     def gated(self) -> bool:
         """A person is asked."""
-        return self._services.gated()
+        return self._services.gated
 
     @cached_property
     def ledger(self) -> _Ledger | None:

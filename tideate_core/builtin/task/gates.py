@@ -35,11 +35,11 @@ __all__ = [
     "GATES",
     "audit_gate",
     "documentation_gate",
-    "gate_enforcer",
     "execution_gate",
+    "gate_enforcer",
+    "issue_words",
     "plan_gate",
     "report_gate",
-    "words_of",
 ]
 
 
@@ -70,7 +70,7 @@ def gate_enforcer(
 
 def report_gate(step: StepContext, environment: TaskEnvironment, result: GateResult) -> list[str]:
     """Tell what a gate decided; returns its issues in words."""
-    issues = words_of(result.issues)
+    issues = issue_words(result.issues)
     told: dict[str, Any] = {
         "gate": GATES[result.gate],
         "issues": issues,
@@ -83,7 +83,7 @@ def report_gate(step: StepContext, environment: TaskEnvironment, result: GateRes
     return issues
 
 
-def words_of(issues: Sequence[GateIssue]) -> list[str]:
+def issue_words(issues: Sequence[GateIssue]) -> list[str]:
     """Return issues in words, so many that they can be read."""
     words = [str(issue) for issue in issues[:MOST_ISSUES]]
     more = len(issues) - MOST_ISSUES
@@ -166,7 +166,7 @@ def _read(step: StepContext, text: str) -> tuple[ExecutionPlan | None, list[str]
         plan = parse_plan_document(text)
     except InvalidInput as error:
         return None, [str(error)]
-    problems = words_of(plan_issues(plan, step.workspace.resolve))
+    problems = issue_words(plan_issues(plan, step.workspace.resolve))
     return (None if problems else plan), problems
 
 

@@ -67,8 +67,8 @@ class TaskRecord:
         """The reports that corrections were made for."""
         return self.reports[: len(self.edits)]
 
-    def take(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
-        """A step is done."""
+    def add_result(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
+        """Fold in what came of a step."""
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
         elif state is _S.PLANNING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.environment import root_of
 from tideate_core.builtin.task.gates import gate_enforcer, report_gate
-from tideate_core.engine import EventName, momentary
+from tideate_core.engine import EventName, temporary_pin
 from tideate_core.errors import SnapshotNotFound
 from tideate_core.gates import VerificationPipeline
 from tideate_core.machines import WorkflowEvent
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tideate_core.toolchain import Check, Tool
     from tideate_core.workflows import StepContext
 
-__all__ = ["ForeignChanges", "CheckEvents", "bounded", "verify"]
+__all__ = ["CheckEvents", "ForeignChanges", "bounded", "verify"]
 
 
 KEPT_OUTPUT: Final = 4_000
@@ -185,7 +185,7 @@ class ForeignChanges:
         if known is not MISSING and any(one.id == known for one in await manager.list()):
             return cls(step, environment, manager, str(known))
         name = f"before the checks of task {step.execution_id[:8]}"
-        snapshot = await manager.create(name, pin=momentary(step.execution_id))
+        snapshot = await manager.create(name, pin=temporary_pin(step.execution_id))
         await step.remember(BEFORE, snapshot)
         return cls(step, environment, manager, snapshot)
 

@@ -82,29 +82,29 @@ class GraphDriver:
     def graph(self) -> DependencyGraph | None:
         return self._graph
 
-    def ready(self) -> list[Work]:
+    def ready_steps(self) -> list[Work]:
         free, self._free = self._free, []
         self._given.update(free)
         return [self._work(self._steps[step]) for step in free]
 
-    def begin(self, work: Work) -> None:
+    def begin_step(self, work: Work) -> None:
         self._begun += 1
 
-    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+    async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
         self._results[work.step] = value
         self._end(work.step)
 
-    async def fail(self, work: Work, settled: Settled) -> bool:
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
         if not self._steps[work.step].continue_on_error:
             return False
         self._end(work.step)
         return True
 
-    def skip(self, work: Work) -> None:
+    def skip_step(self, work: Work) -> None:
         self._begun += 1
         self._end(work.step, skipped=True)
 
-    def unstarted(self) -> list[Work]:
+    def unstarted_steps(self) -> list[Work]:
         return [self._work(self._steps[step]) for step in self._place if step not in self._given]
 
     def response(self) -> Any:
@@ -113,7 +113,7 @@ class GraphDriver:
         last = next((self._results[step.id] for step in steps if step.id in self._results), None)
         return last.get("response", last) if isinstance(last, dict) else last
 
-    def unfinished(self) -> None:
+    def unfinished_response(self) -> None:
         """Nothing: what one step made is only what the next one needs."""
 
     def _end(self, step: str, *, skipped: bool = False) -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver import Question, Work
-from tideate_core.engine.drivers.machine_prompts import Talk
+from tideate_core.engine.drivers.machine_prompts import MachineConversation
 from tideate_core.engine.events import EventName
 from tideate_core.errors import InvalidDefinition, InvalidInput, InvalidTransition, MoveLimitReached
 from tideate_core.machines.language import BOUNDARY, Workflow
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from tideate_core.config import Limits
-    from tideate_core.engine.driver import Emit, Settled
+    from tideate_core.engine.driver import Settled
+    from tideate_core.engine.events import Emit
     from tideate_core.machines.language import Transition
     from tideate_core.workflows import MachineWorkflow, StepContext
 
@@ -65,7 +66,7 @@ class MachineDriver:
         self._emit = emit
         hide = definition.obfuscator.hide if definition.obfuscator else str
         self._prompt = hide(prompt)
-        self._talk = Talk(self._name, self._prompt, states=self._states, hide=hide)
+        self._talk = MachineConversation(self._name, self._prompt, states=self._states, hide=hide)
         self._machine = Workflow(definition.machine).machine()
         self._path: list[dict[str, str]] = []
         self._visits: Counter[str] = Counter()
@@ -105,21 +106,21 @@ class MachineDriver:
     def graph(self) -> None:
         """None: where a machine goes is known when it is there."""
 
-    def ready(self) -> list[Work]:
+    def ready_steps(self) -> list[Work]:
         if self._given or self._ended:
             return []
         work = self._next()
         self._given = True
         return [work]
 
-    def begin(self, work: Work) -> None:
+    def begin_step(self, work: Work) -> None:
         self._works += 1
         if self._chosen is not None:
             self._move(self._chosen)
             self._visits[self._machine.state] += 1
             self._chosen = None
 
-    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+    async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
         """Find the way on; a choice that was made and remembered is not made again."""
         if work.step == BOUNDARY:
             self._chosen = self._chosen or await self._choose(step, BOUNDARY)
@@ -133,20 +134,20 @@ class MachineDriver:
             self._ended = True
         self._given = False
 
-    async def fail(self, work: Work, settled: Settled) -> bool:
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
         """False: no state is left without its work done."""
         return False
 
-    def skip(self, work: Work) -> None:
+    def skip_step(self, work: Work) -> None:
         raise InvalidTransition(f"{self._name}: the state {work.step!r} cannot be skipped")
 
-    def unstarted(self) -> list[Work]:
+    def unstarted_steps(self) -> list[Work]:
         return []
 
     def response(self) -> str:
         return self._talk.last
 
-    def unfinished(self) -> str | None:
+    def unfinished_response(self) -> str | None:
         return self._talk.last or None
 
     def _next(self) -> Work:

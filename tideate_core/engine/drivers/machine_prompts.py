@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.machines.language import Transition
     from tideate_core.workflows import StepContext
 
-__all__ = ["Choice", "Talk", "choice_among", "exit_word"]
+__all__ = ["Choice", "MachineConversation", "choice_among", "exit_word"]
 
 
 DEMONSTRATION = 800
@@ -58,7 +58,7 @@ class _Said:
     text: str
 
 
-class Talk:
+class MachineConversation:
     """One run's conversation with the model; remembers what was said.
 
     :param states: all of the workflow.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.step_services import Services
     from tideate_core.workflows import NestedWorkflow, StepContext, StepHandler
 
-__all__ = ["ChildFailed", "DEEPEST", "PATH", "child_id", "run_machine", "run_nested", "run_workflow"]
+__all__ = ["DEEPEST", "PATH", "ChildFailed", "child_id", "run_machine", "run_nested", "run_workflow"]
 
 
 DEEPEST: Final = 8

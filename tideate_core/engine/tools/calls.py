@@ -7,8 +7,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.events import EventName
-from tideate_core.engine.lifecycle import words_of
+from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.tools.permission import permit
 from tideate_core.errors import ToolFailed, ToolInterrupted
@@ -70,7 +69,7 @@ class ToolCalls:
 
     async def _produce(self, tool: Tool, arguments: dict[str, Any], key: str) -> Any:
         step = self._step
-        gated = self._services.gated()
+        gated = self._services.gated
         await permit(step, self._tools.permissions, tool, arguments, key=key, gated=gated)
         repetition = Repetition(step, tool, key)
         await repetition.ask(gated=gated)
@@ -91,7 +90,7 @@ class ToolCalls:
             value = await self._send(tool, arguments)
             ending = {"ok": True}
         except Exception as error:
-            ending |= words_of(error)
+            ending |= error_fields(error)
             raise
         finally:
             duration = round((time.monotonic() - begun) * 1000)

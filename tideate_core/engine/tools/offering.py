@@ -1,4 +1,4 @@
-"""Tools of MCP servers that a model may call while it answers, with the same permissions as a step's."""
+"""Tools that a model may call while it answers, with the same permissions as a step's tool calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tideate_core.adapters import Adapter
-    from tideate_core.engine.step_context import Offer
+    from tideate_core.engine.step_context import OfferTools
     from tideate_core.engine.step_services import Services, ToolCaller
     from tideate_core.mcp.client import Tool
     from tideate_core.workflows import StepContext
@@ -31,7 +31,7 @@ LONGEST: Final = 60_000
 """Characters of a result that a model is told."""
 
 
-def offering(services: Services) -> Offer:
+def offering(services: Services) -> OfferTools:
     """Return what finds tools by their names, `SERVER/TOOL` or `SERVER`, for a step's questions."""
 
     async def offer(step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
