@@ -146,18 +146,32 @@ class StepRun:
         self.mention_tokens = limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens
         self.run = run
-        self.model = StepModel(
-            execution,
-            step,
-            attempt,
+
+    # made when a handler needs them: most steps need few
+    @cached_property
+    def model(self) -> StepModel:
+        """What its questions to a model go through."""
+        run = self.run
+        return StepModel(
+            run.execution,
+            self.step,
+            self.attempt,
             adapter=run.adapter,
             adapters=run.adapters,
             find_tools=partial(run.offer, self),
             memory=run.memory,
             recorder=run.recorder,
         )
-        self.person = StepPerson(run, step, attempt)
-        self.memory = StepMemory(run.memory, step)
+
+    @cached_property
+    def person(self) -> StepPerson:
+        """What its questions to the person go through."""
+        return StepPerson(self.run, self.step, self.attempt)
+
+    @cached_property
+    def memory(self) -> StepMemory:
+        """What it remembers in."""
+        return StepMemory(self.run.memory, self.step)
 
     @property
     def demonstration(self) -> bool:

@@ -276,7 +276,10 @@ class StepRunner:
 
         :param silent: what it reports of that was reported in an earlier process.
         """
-        with self._recorder.silenced(silent):
+        if not silent:
+            self._execution.driver.begin_step(work)
+            return
+        with self._recorder.silenced():
             self._execution.driver.begin_step(work)
 
     def _begin(self, progress: _StepProgress, interrupted: bool) -> None:
