@@ -13,12 +13,12 @@ from tests.engine.test_driving import passing, step
 from tests.engine.test_taken_up import Stop, row_of
 from tests.workspace.project import Editor
 from tideate_core.engine.rollback import (
-    Undoing,
-    families,
+    RunRollback,
+    family_members,
     forget_changes,
-    members_of,
+    nothing_changed_error,
+    run_families,
     runs_with_changes,
-    without_changes,
 )
 from tideate_core.errors import InvalidInput, RollbackConflict, RunIsOwned, RunNotFound
 from tideate_core.store import Reader
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tideate_core.engine.rollback import RolledBack
+    from tideate_core.engine.rollback import RollbackOutcome
     from tideate_core.store import Store
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferText
@@ -55,14 +55,14 @@ def nested(bench: Bench, last: StepHandler = adds) -> None:
     bench.registry.register(outer, {"first": adds, "last": last})
 
 
-async def rolled_back(bench: Bench, run: str) -> RolledBack:
+async def rolled_back(bench: Bench, run: str) -> RollbackOutcome:
     @asynccontextmanager
     async def store() -> AsyncIterator[Store]:
         yield await bench.runner.store()
 
-    members = members_of(bench.private, Reader(bench.private))[run]
-    undoing = Undoing(bench.root, bench.private)
-    return await asyncio.wait_for(undoing.roll_back(run, members, store), LIMIT)
+    members = family_members(bench.private, Reader(bench.private))[run]
+    rollback = RunRollback(bench.root, bench.private)
+    return await asyncio.wait_for(rollback.roll_back(run, members, store), LIMIT)
 
 
 def content(bench: Bench) -> list[str]:
@@ -74,7 +74,7 @@ async def test_a_run_is_taken_back_with_the_runs_that_are_its_steps(bench: Bench
     result = await bench.run("g")
     assert result.ok, result.error
     assert content(bench) == ["mine", "first", "second", "third", "last"]
-    (members,) = families(bench.private, Reader(bench.private)).values()
+    (members,) = run_families(bench.private, Reader(bench.private)).values()
     assert sorted(members) == runs_with_changes(bench.private)
     assert len(members) == 3
     done = await rolled_back(bench, result.execution_id)
@@ -88,7 +88,7 @@ async def test_the_run_of_a_step_is_taken_back_alone_with_what_ran_within_it(ben
     assert result.ok, result.error
     reader = Reader(bench.private)
     (inner,) = [run for run in reader.runs(parents_only=False) if run.parent == result.execution_id]
-    assert len(members_of(bench.private, reader)[inner.id]) == 2
+    assert len(family_members(bench.private, reader)[inner.id]) == 2
     await rolled_back(bench, inner.id)
     assert content(bench) == ["mine", "first"]
 
@@ -97,7 +97,7 @@ async def test_what_was_changed_since_stops_all_of_it(bench: Bench) -> None:
     nested(bench)
     result = await bench.run("g")
     bench.write("a.txt", "mine again\n")
-    ahead = Undoing(bench.root, bench.private).look_ahead(runs_with_changes(bench.private))
+    ahead = RunRollback(bench.root, bench.private).preview(runs_with_changes(bench.private))
     assert ahead.conflicts == ["a.txt"]
     with pytest.raises(RollbackConflict, match=r"a\.txt"):
         await rolled_back(bench, result.execution_id)
@@ -154,11 +154,11 @@ async def test_what_was_forgotten_and_what_changed_nothing_is_told_apart(bench: 
     forget_changes(bench.private, written)
     assert runs_with_changes(bench.private) == []
     reader = Reader(bench.private)
-    error = without_changes(reader, read)
+    error = nothing_changed_error(reader, read)
     assert isinstance(error, InvalidInput)
     assert "of reads changed no file" in str(error)
     with pytest.raises(RunNotFound):
-        without_changes(reader, "f" * 32)
+        nothing_changed_error(reader, "f" * 32)
 
 
 async def test_a_run_whose_changes_were_forgotten_is_not_one_that_changed_nothing(bench: Bench) -> None:
@@ -170,12 +170,12 @@ async def test_a_run_whose_changes_were_forgotten_is_not_one_that_changed_nothin
     bench.register("writes", {"first": writes})
     written = (await bench.run("writes")).execution_id
     forget_changes(bench.private, written)
-    assert isinstance(without_changes(Reader(bench.private), written), RunNotFound)
+    assert isinstance(nothing_changed_error(Reader(bench.private), written), RunNotFound)
 
 
 def test_where_nothing_was_ever_written_there_is_nothing_to_take_back(tmp_path: Path) -> None:
     assert runs_with_changes(tmp_path) == []
-    assert families(tmp_path, Reader(tmp_path)) == {}
+    assert run_families(tmp_path, Reader(tmp_path)) == {}
 
 
 @pytest.mark.concurrency
@@ -185,17 +185,17 @@ async def test_a_rollback_whose_caller_is_cancelled_is_done_to_the_end(
     nested(bench)
     result = await bench.run("g")
     assert result.ok, result.error
-    members = members_of(bench.private, Reader(bench.private))[result.execution_id]
+    members = family_members(bench.private, Reader(bench.private))[result.execution_id]
     editor = Editor()
     find = editor.find
 
     async def cancelled_meanwhile(path: Path) -> BufferText | None:
-        undoing.cancel()
+        rollback.cancel()
         return await find(path)
 
     monkeypatch.setattr(editor, "find", cancelled_meanwhile)  # looked for before anything is restored
-    undoing = asyncio.create_task(Undoing(bench.root, bench.private, editor).take_back(members))
+    rollback = asyncio.create_task(RunRollback(bench.root, bench.private, editor).take_back(members))
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(undoing, LIMIT)
+        await asyncio.wait_for(rollback, LIMIT)
     assert content(bench) == ["mine"]
     assert editor.disk_checks == [bench.root / "a.txt"]  # which comes last

@@ -192,3 +192,17 @@ def test_parsers_are_loaded_when_they_are_needed() -> None:
 
 def test_the_language_table_is_at_hand() -> None:
     assert language_of("a.rs") == "rust"
+
+
+def test_a_text_is_parsed_once_however_many_look_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[str] = []
+    real = _STRICT["python"]
+
+    def counted(text: str) -> list[SyntaxProblem]:
+        parsed.append(text)
+        return real(text)
+
+    monkeypatch.setitem(_STRICT, "python", counted)
+    after = "def once(:\n"
+    assert [len(new_errors(name, "", after)) for name in ("python", "a.py", "python")] == [1, 1, 1]
+    assert parsed == [after, ""]

@@ -16,7 +16,13 @@ from tideate_core.cli.output import fail, label, messages, note, print_json, tel
 from tideate_core.cli.runs import page, short, state_text, table, when
 from tideate_core.cli.wiring import open_project
 from tideate_core.cli.wishes import opened
-from tideate_core.engine import Undoing, families, members_of, runs_with_changes, without_changes
+from tideate_core.engine import (
+    RunRollback,
+    family_members,
+    nothing_changed_error,
+    run_families,
+    runs_with_changes,
+)
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, TideateError, WorkspaceError
 from tideate_core.mcp import remembered
 from tideate_core.store import Reader
@@ -27,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.cli.wiring import Project
-    from tideate_core.engine import RolledBack
+    from tideate_core.engine import RollbackOutcome
     from tideate_core.store import RunRow
 
 __all__ = ["rollback"]
@@ -77,13 +83,13 @@ def _chosen(project: Project, wanted: str) -> tuple[str, list[str]]:
         raise InvalidInput(
             f"{wanted!r} is no run's id; `tideate rollback` alone lists the runs that changed files"
         )
-    members = _of_the_store(project, members_of)
+    members = _of_the_store(project, family_members)
     found = [wanted] if wanted in members else sorted(run for run in members if run.startswith(wanted))
     if len(found) > 1:
         raise InvalidInput(f"several runs begin with {wanted!r}: {', '.join(found[:5])}; give more digits")
     if found:
         return found[0], members[found[0]]
-    raise without_changes(Reader(project.private), wanted)
+    raise nothing_changed_error(Reader(project.private), wanted)
 
 
 def _of_the_store(
@@ -104,7 +110,7 @@ async def _agreed(project: Project, run_id: str, members: list[str], policy: boo
     if policy:
         return True
     pending = await interrupted_restore(project.root)
-    ahead = await asyncio.to_thread(_undoing(project).look_ahead, members)
+    ahead = await asyncio.to_thread(_run_rollback(project).preview, members)
     if not pending and (not ahead.names or ahead.conflicts):
         return True  # nothing would be written; what is in the way is said by who tries
     if pending:
@@ -132,17 +138,17 @@ def _declined(policy: bool | None, *, as_json: bool) -> int:
     return DECLINED
 
 
-async def _take_back(project: Project, run_id: str, members: list[str]) -> RolledBack:
+async def _take_back(project: Project, run_id: str, members: list[str]) -> RollbackOutcome:
     await recover_before(project.root, note)
-    undoing = _undoing(project)
-    done = await undoing.roll_back(run_id, members, lambda: opened(project.root))
+    rollback = _run_rollback(project)
+    done = await rollback.roll_back(run_id, members, lambda: opened(project.root))
     if done.cancelled:
         tell(messages(), Text(f"run {short(run_id)} had not ended; it is cancelled now", style="yellow"))
     return done
 
 
-def _undoing(project: Project) -> Undoing:
-    return Undoing(project.workspace.root, project.private)
+def _run_rollback(project: Project) -> RunRollback:
+    return RunRollback(project.workspace.root, project.private)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +188,7 @@ def _written_at(journal: Path) -> int:
 
 def _list(project: Project, *, as_json: bool) -> int:
     served = remembered(project.private)
-    runs = _of_the_store(project, families).items()
+    runs = _of_the_store(project, run_families).items()
     found = [_change(project, run, members, served) for run, members in runs]
     found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]
     found.sort(key=lambda one: one.at, reverse=True)
@@ -202,7 +208,7 @@ def _list(project: Project, *, as_json: bool) -> int:
 
 def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
     try:
-        ahead = _undoing(project).look_ahead(members)
+        ahead = _run_rollback(project).preview(members)
     except (StoreError, WorkspaceError) as error:
         return {"files": [], "merged": [], "changed_since": [], "reasons": {}, "error": str(error)}
     return {

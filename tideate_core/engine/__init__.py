@@ -1,4 +1,4 @@
-"""Runs workflows: lifecycle, steps, events, confirmation, cancellation."""
+"""Engine: runs workflows with lifecycle, steps, events, confirmation, recovery and rollback."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
     from tideate_core.engine.reports import iso_time
     from tideate_core.engine.rollback import (
-        RolledBack,
-        Undoing,
-        families,
+        RollbackOutcome,
+        RunRollback,
+        family_members,
         forget_changes,
-        members_of,
+        nothing_changed_error,
+        run_families,
         runs_with_changes,
-        without_changes,
     )
     from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
@@ -61,8 +61,9 @@ __all__ = [
     "FrontEnd",
     "PolicyFrontEnd",
     "Question",
-    "RolledBack",
+    "RollbackOutcome",
     "RunRequest",
+    "RunRollback",
     "Services",
     "Settled",
     "StateManager",
@@ -70,7 +71,6 @@ __all__ = [
     "Task",
     "TaskExecutor",
     "TaskQueue",
-    "Undoing",
     "Work",
     "WorkflowHooks",
     "WorkflowOrchestrator",
@@ -81,21 +81,21 @@ __all__ = [
     "declined_unasked",
     "described",
     "end_abandoned_run",
-    "families",
+    "family_members",
     "forget_changes",
     "iso_time",
     "material",
-    "members_of",
+    "nothing_changed_error",
     "read_checkpoint",
     "read_input",
     "register_driver_hooks",
     "roll_back_abandoned_run",
+    "run_families",
     "runs_with_changes",
     "states_to_confirm",
     "surroundings_of",
     "temporary_pin",
     "with_material",
-    "without_changes",
 ]
 
 if not TYPE_CHECKING:
@@ -147,13 +147,13 @@ if not TYPE_CHECKING:
             ),
             "reports": ("iso_time",),
             "rollback": (
-                "RolledBack",
-                "Undoing",
-                "families",
+                "RollbackOutcome",
+                "RunRollback",
+                "family_members",
                 "forget_changes",
-                "members_of",
+                "nothing_changed_error",
+                "run_families",
                 "runs_with_changes",
-                "without_changes",
             ),
             "run": (
                 "Execution",

@@ -51,10 +51,10 @@ class AutomaticRollback:
         self._workspace = workspace
 
     async def conclude(self, event: Event, result: WorkflowResult) -> tuple[Event, WorkflowResult]:
-        """Return how the run ends: a completed one as it is, another one once what it wrote is taken back.
+        """Return how the run ends: a completed one as it is, another one once what it wrote is rolled back.
 
         :param event: the last one, not told yet.
-        :raises StoreError: that it is taken back cannot be written down; nothing was taken back.
+        :raises StoreError: that it is rolled back cannot be written down; nothing was rolled back.
         """
         reversible = self._execution.driver.reversible
         assert reversible is not None  # noqa: S101 or it would not be called
@@ -93,14 +93,14 @@ class AutomaticRollback:
         try:
             return await roll_back_run(self._workspace, run, self._execution.files, snapshot), ""
         except Exception as error:  # an editor that is gone, too: whatever it is, the run has to end
-            log.exception("what run %s wrote could not be taken back", run)
+            log.exception("what run %s wrote could not be rolled back", run)
             return TakenBack([], [], []), error_fields(error)["error"]
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
-        """Return the end of a run of which something is left that was to be taken back."""
+        """Return the end of a run of which something is left that was to be rolled back."""
         why = result.error or event.data.get("message") or f"the run was {result.reason}"
         words = (
-            f"{why}\nWhat it wrote could not be taken back: {failure}\n"
+            f"{why}\nWhat it wrote could not be rolled back: {failure}\n"
             f"Once that is mended, `tideate rollback {self._execution.id[:8]}` tries again"
         )
         code = result.error_code or WorkspaceError.__name__
@@ -125,7 +125,7 @@ class AutomaticRollback:
 async def roll_back_run(
     workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None
 ) -> TakenBack:
-    """Take back what a run wrote.
+    """Roll back what a run wrote.
 
     :param files: that it wrote, as its steps say.
     :raises WorkspaceError: its journal is gone or damaged, or a file cannot be written.
@@ -154,7 +154,7 @@ async def report_foreign_changes(
 ) -> None:
     """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
 
-    A check may have, as one that formats files; or the person, whose text is never put back unasked. The end
+    A check may have, as one that formats files; or the person, whose text is never replaced unasked. The end
     of the run does not wait for it long.
     """
     if snapshot is None or workspace.root is None:

@@ -1,4 +1,4 @@
-"""Checkpoints: points of a run that it can be taken up from, and document 4's file of one."""
+"""Checkpoints: points of a run that a new run can start from, listed, read and exported as JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CheckpointState(Report):
     """From 0: the place of the checkpoint's step among those that had ended."""
     completed_steps: list[str]
     pending_steps: list[str]
-    """Steps that a run which is taken up from here runs: of a machine those that the run visited later."""
+    """Steps that a run from here runs: of a machine those that the run visited later."""
     artifacts: list[str]
     """Files that were changed until then."""
     context: dict[str, Any]
@@ -83,7 +83,7 @@ class CheckpointRestoreDTO(Report):
 
 
 class CheckpointManager:
-    """Makes checkpoints, lists and reads them, takes runs up from them, and exports them.
+    """Makes checkpoints, lists and reads them, starts new runs from them, and exports them.
 
     Automatic ones are made by the run itself, with every completed step.
     """
@@ -157,7 +157,7 @@ def read_checkpoint(reader: Reader, checkpoint_id: str) -> CheckpointDTO:
 
 
 def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]:
-    """Return a checkpoint, and the steps that a run which is taken up from it runs though they had ended."""
+    """Return a checkpoint, and the steps that a run from it runs though they had ended."""
     row = reader.checkpoint(checkpoint_id)
     steps, definition = reader.steps(row.run), reader.definition(row.run)
     ended = sorted(

@@ -17,7 +17,7 @@ __all__ = ["Driver", "Question", "Reversible", "Settled", "Work"]
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How a step ended; what a resumed run is given back."""
+    """The end of a step, as a resumed run is given it back."""
 
     step: str
     status: Literal["completed", "failed", "skipped"]
@@ -27,12 +27,12 @@ class Settled:
     duration_ms: int = 0
     usage: Usage = field(default_factory=Usage)
     files: tuple[str, ...] = ()
-    """What it changed."""
+    """Files and buffers that it changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a person confirms before the work starts; `details` is Markdown."""
+    """A question to the person before the step starts; `details` is Markdown."""
 
     message: str
     details: str = ""
@@ -52,11 +52,11 @@ class Work:
     """0 where nobody knows how many there will be."""
     question: Question | None = None
     more: Mapping[str, Any] = field(default_factory=dict)
-    """What the step's events say beside that."""
+    """Additional data of the step's events."""
     agent: str = "handler"
-    """What does it: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
+    """The doer: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
     task: str = ""
-    """What it is told, as the definition words it."""
+    """Its task, as the definition words it."""
     dependencies: tuple[str, ...] = ()
     idempotent: bool = True
     """It may start again after a crash without a question."""
@@ -65,13 +65,13 @@ class Work:
     priority: float = 0.0
     """Milliseconds of the longest path from its start to the end of the run; the greatest goes first."""
     impossible: str = ""
-    """Why it can never run and is skipped at once; empty where it can."""
+    """The reason that it can never run and is skipped at once; empty where it can."""
     step_definition: WorkflowStep | None = None
     """None of a machine's state."""
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """The name for a person."""
         return (self.step_definition.name if self.step_definition else "") or self.step
 
     @property
@@ -84,7 +84,7 @@ class Reversible(Protocol):
 
     @property
     def attempts(self) -> int:
-        """How often it corrected its own writes."""
+        """The number of corrections of its own writes."""
         ...
 
     @property

@@ -37,7 +37,7 @@ class DriverSummary:
 
 
 class DriverHooks:
-    """What most workflows do; a workflow of its own kind overrides some of it."""
+    """The defaults of most workflows; a workflow of its own kind overrides some."""
 
     name: str = ""
     """Of the workflow; empty of those without hooks of their own."""

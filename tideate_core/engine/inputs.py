@@ -1,4 +1,4 @@
-"""What a run cannot start with: each refusal says what to do instead."""
+"""Validation of a run's inputs, text and selection before it starts."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def typed_inputs(
 
 
 def refuse_unknown(definition: WorkflowDefinition | MachineWorkflow, given: Iterable[str]) -> None:
-    """Refuse inputs of a machine that nothing would come of. One that is taken up again has what it has.
+    """Refuse inputs of a machine that nothing would come of. A resumed run has what it has.
 
     :raises InvalidInput: with each of them, and the nearest that there is.
     """

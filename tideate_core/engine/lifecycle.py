@@ -65,7 +65,7 @@ class CannotGoOn(StoreError):
 
 
 class RecordedFailure(WorkflowError):
-    """What a step failed with in an earlier process.
+    """The failure of a step in an earlier process.
 
     :param settled: the store's record of it.
     """

@@ -1,4 +1,4 @@
-"""Live run: an execution with its store log, its control requests, the drive of its steps, and its end."""
+"""Live run: an execution with its store log, its control requests, its steps and its end."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ LATE: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class RunDependencies:
-    """What all runs of a runner work with."""
+    """Dependencies that all runs of a runner share."""
 
     adapters: AdapterPool
     config: Config
@@ -131,7 +131,7 @@ class LiveRun:
 
     @cached_property
     def adapter(self) -> Adapter:
-        """What answers the run's prompts.
+        """The adapter that answers the run's prompts.
 
         :raises UnknownAdapter: there is none of this name.
         """
@@ -142,7 +142,7 @@ class LiveRun:
 
     @cached_property
     def step_environment(self) -> StepEnvironment:
-        """What the contexts of its steps share."""
+        """The part that the contexts of its steps share."""
         dependencies = self._dependencies
         return StepEnvironment(
             self.execution,

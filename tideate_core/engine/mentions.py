@@ -1,4 +1,4 @@
-"""The material that mentions in a prompt bring (`@Name`, `@file:PATH`, …): resolved once, and remembered."""
+"""Material that mentions in a prompt bring (`@Name`, `@file:PATH`, …): resolved once, and remembered."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FILLED_IN: Final = re.compile(r'(?P<kind>@(?:diff|file|symbols|tree)):"?\{\{')
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What people wrote: a mention counts only where it is theirs, never where a model said it."""
+    """Mentions that people wrote: only theirs count, never those that a model said."""
 
     mentions: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()

@@ -26,7 +26,7 @@ class Task:
     description: str
     """As a person words it; it may mention material (`@Name`, `@file:PATH`)."""
     context: RunContext = field(default_factory=RunContext)
-    """What it is about: a buffer, a selection."""
+    """Its subject: a buffer, a selection."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     adapter: str | None = None
     """None: as configured."""

@@ -1,4 +1,4 @@
-"""Recorded past of a run: ended steps, memos, usage and time, read from the store."""
+"""Recorded past of a run, read from the store: ended steps, memos, usage, result."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ _ITEM_DONE: Final = "choice:item:"
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """What earlier processes did of a run."""
+    """The part of a run that earlier processes did."""
 
     settled: Mapping[str, Settled]
-    """How steps ended, in that order."""
+    """Ends of steps, in their order."""
     attempts: Mapping[str, int]
     """Failed attempts of steps that have not ended."""
     running: frozenset[str]
     """Steps that started and did not end."""
     memos: Mapping[str, Mapping[str, Any]]
-    """What the steps remember, by key."""
+    """Memory of the steps, by step and key."""
     usage: Usage
-    """What models took, for steps that did not end, too."""
+    """Usage of models, for steps that did not end, too."""
     files: tuple[str, ...]
-    """What was changed, each once, in that order."""
+    """Changed files, each once, in their order."""
     executed: Mapping[str, dict[str, str]]
     """Of them those that other tools run by themselves, by path."""
     elapsed_ms: int
-    """How long steps were at work; the time between two processes is no part of it."""
+    """Time that steps were at work; the time between two processes is no part of it."""
     agents: tuple[str, ...]
-    """What did the steps, in the order of their first."""
+    """Agents of the steps, in the order of their first."""
     checkpoints: tuple[str, ...]
     """Their ids, the oldest first."""
     moves: int = 0
@@ -79,7 +79,7 @@ class RecordedRun:
 
     @property
     def pending_end(self) -> dict[str, Any] | None:
-        """How the run was going to end when the rollback of its writes began; None: it goes on."""
+        """The end that was coming when the rollback of its writes began; None: it goes on."""
         kept: dict[str, Any] | None = self.memos.get(RUN, {}).get(PENDING_END)
         return kept
 

@@ -26,7 +26,7 @@ _STORED_ELSEWHERE: Final[Mapping[EventName, frozenset[str]]] = {
     EventName.STEP_COMPLETED: frozenset({"result"}),
     EventName.WORKFLOW_COMPLETED: frozenset({"response"}),
 }
-"""What the store has in the record of the step or the run and does not keep twice."""
+"""Data that the store has in the record of the step or the run and does not keep twice."""
 
 
 def now_ms() -> int:
@@ -63,9 +63,9 @@ class Recorder:
     ) -> None:
         self.execution_id = execution_id
         self.replaying = False
-        """What happens now was written down and told before: it is not again."""
+        """Nothing is recorded or told: an earlier process did."""
         self.agents = dict.fromkeys(agents)
-        """What did the steps, in the order of their first."""
+        """Agents of the steps, in the order of their first."""
         self.checkpoints = list(checkpoints)
         self._attached = log
         self._front = front

@@ -121,12 +121,12 @@ class EndedRun:
     """Steps that had not ended and must not be done twice: what they did may be done for good, and what they
     wrote, a receipt perhaps, is all that tells of it. It stays until the person rolls it back."""
     rollback: TakenBack | None = None
-    """What came of its rollback as a whole, of a run that is all or nothing."""
+    """The outcome of its rollback as a whole, of an all-or-nothing run."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnfinishedRollback:
-    """What became of the files that unfinished steps had written."""
+    """The outcome for the files that unfinished steps had written."""
 
     restored: list[str]
     kept: list[str]

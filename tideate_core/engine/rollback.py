@@ -1,4 +1,4 @@
-"""Rollback of ended runs on request: their journals, a preview, the files restored."""
+"""Rollback of runs on request: the families that wrote, a preview, the files restored."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from tideate_core.workspace import Buffers, TakenBack, Unwound
 
 __all__ = [
-    "RolledBack",
-    "Undoing",
-    "families",
+    "RollbackOutcome",
+    "RunRollback",
+    "family_members",
     "forget_changes",
-    "members_of",
+    "nothing_changed_error",
+    "run_families",
     "runs_with_changes",
-    "without_changes",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class RolledBack:
-    """What came of a rollback."""
+class RollbackOutcome:
+    """The outcome of a rollback."""
 
     restored: list[str]
     """Files and buffers; empty if everything was as before the run."""
@@ -51,7 +51,7 @@ def runs_with_changes(private: Path) -> list[str]:
     return sorted(run.name for run in directory.iterdir() if any(run.glob("*/manifest.json")))
 
 
-def families(private: Path, reader: Reader) -> dict[str, list[str]]:
+def run_families(private: Path, reader: Reader) -> dict[str, list[str]]:
     """Return the runs that wrote to files by the one that a person started, which itself may not have.
 
     :raises StoreError: the store cannot be read.
@@ -62,8 +62,8 @@ def families(private: Path, reader: Reader) -> dict[str, list[str]]:
     return found
 
 
-def members_of(private: Path, reader: Reader) -> dict[str, list[str]]:
-    """Return the same by every run that they belong to: a step's run can be taken back alone.
+def family_members(private: Path, reader: Reader) -> dict[str, list[str]]:
+    """Return the same by every run that they belong to: a step's run can be rolled back alone.
 
     :raises StoreError: the store cannot be read.
     """
@@ -74,8 +74,8 @@ def members_of(private: Path, reader: Reader) -> dict[str, list[str]]:
     return found
 
 
-def without_changes(reader: Reader, wanted: str) -> InvalidInput | RunNotFound:
-    """Return the error that says why there is nothing to take back of a run.
+def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput | RunNotFound:
+    """Return the error that says why there is nothing to roll back of a run.
 
     :raises RunNotFound: there is no such run.
     :raises StoreError: the store cannot be read.
@@ -96,8 +96,8 @@ def forget_changes(private: Path, run: str) -> None:
         journal.drop(record)
 
 
-class Undoing:
-    """Takes back what families of runs wrote in one project.
+class RunRollback:
+    """Rollback of what families of runs wrote in one project.
 
     :param root: of the project; None where there is none, then only buffers were changed.
     :param private: where its journal and its store are.
@@ -109,8 +109,8 @@ class Undoing:
         self._private = private
         self._buffers = buffers
 
-    def look_ahead(self, members: Sequence[str]) -> Unwound:
-        """Return what taking runs back would restore on disk, and what stands in its way; blocking.
+    def preview(self, members: Sequence[str]) -> Unwound:
+        """Return what a rollback would restore on disk, and what stands in its way; blocking.
 
         :raises WorkspaceError: the journal is damaged, or something cannot be read.
         """
@@ -130,8 +130,8 @@ class Undoing:
 
     async def roll_back(
         self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
-    ) -> RolledBack:
-        """Take back a run, and end it if it could still go on.
+    ) -> RollbackOutcome:
+        """Roll back a run, and end it if it could still go on.
 
         :param members: the runs whose changes are its.
         :param store: is opened only for a run that has not ended.
@@ -154,8 +154,8 @@ class Undoing:
         return _told(done, cancelled=True)
 
 
-def _told(done: TakenBack, *, cancelled: bool) -> RolledBack:
-    return RolledBack([*done.restored, *done.merged], cancelled, done.merged)
+def _told(done: TakenBack, *, cancelled: bool) -> RollbackOutcome:
+    return RollbackOutcome([*done.restored, *done.merged], cancelled, done.merged)
 
 
 def _unfinished(private: Path, run_id: str) -> RunRow | None:

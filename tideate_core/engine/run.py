@@ -1,4 +1,4 @@
-"""One run: its request, its execution, its result."""
+"""Run: its request, its execution with pause and cancellation, its result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TAKE_OVER_AFTER: Final = 10.0
 
 
 class RunRequest(BaseModel):
-    """What a person asks for; crosses the border from the editor and the shell."""
+    """A person's request for a run, as the editor and the shell send it."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -56,7 +56,7 @@ class RunRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class WorkflowResult:
-    """How a run ended: done, failed (`error`) or `cancelled`."""
+    """The end of a run: done, failed (`error`) or `cancelled`."""
 
     execution_id: str
     workflow: str
@@ -70,7 +70,7 @@ class WorkflowResult:
     reason: str | None = None
     """Of a cancelled run: `declined` or `cancelled`."""
     files: list[str] = field(default_factory=list)
-    """What was changed."""
+    """Files and buffers that were changed."""
     executed: list[dict[str, str]] = field(default_factory=list)
     """Of `files` those that other tools run by themselves, each `path` and `reason`."""
     path: list[dict[str, str]] | None = None
@@ -78,7 +78,7 @@ class WorkflowResult:
     usage: Usage = field(default_factory=Usage)
     duration_ms: int = 0
     rollback_performed: bool | None = None
-    """All that it wrote was taken back; None of a workflow that is not all or nothing."""
+    """All that it wrote was rolled back; None of a workflow that is not all or nothing."""
     attempts: int | None = None
     """Corrections that a task took; None of any other workflow."""
 
@@ -138,9 +138,9 @@ class Execution:
         self.driver = driver
         self.inputs: Mapping[str, Any] = inputs if inputs is not None else request.inputs
         self.results: dict[str, Any] = {}
-        """What came of the steps; of a failed one that the run goes on without, its error."""
+        """Results of the steps; of a failed one that the run goes on without, its error."""
         self.settled: dict[str, Settled] = {}
-        """How every step that ended did, in that order."""
+        """Ends of all steps that have ended, in their order."""
         self.failed: set[str] = set()
         """Steps that the run does not go on without."""
         self.files: list[str] = []
@@ -148,18 +148,18 @@ class Execution:
         """Of them those that other tools run by themselves, each `path` and `reason`, by path."""
         self.usage = Usage()
         self.warned: set[str] = set()
-        """What was said already and is not said again at every step."""
+        """Warnings that are not repeated at every step."""
         self.step: str | None = None
         self.task: asyncio.Task[Any] | None = None
         self.stopped_by: TideateError | None = None
-        """Why its task was cancelled, where that was nobody's wish to cancel the run."""
+        """The reason that its task was cancelled, where that was nobody's request."""
         self.cancel_wanted = False
         self.left = False
         """Its process leaves it, to be resumed by another."""
         self.elapsed_before = 0
         """Milliseconds that it took in processes that had it before this one."""
         self.takeover_after = TAKE_OVER_AFTER
-        """What counts for the runs within it as it did for itself."""
+        """Seconds, for the runs within it as for itself."""
         self.on_resume: Callable[[], None] | None = None
         """Called when it is resumed while steps are under way."""
         self._around = around

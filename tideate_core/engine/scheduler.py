@@ -50,7 +50,7 @@ class TaskQueue:
 
     @property
     def running(self) -> int:
-        """How many works are under way."""
+        """The number of steps under way."""
         return len(self._running)
 
     @property

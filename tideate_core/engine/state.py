@@ -1,4 +1,4 @@
-"""What a run's templates and expressions see."""
+"""Values that a run's templates and expressions see."""
 
 from __future__ import annotations
 

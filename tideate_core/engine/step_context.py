@@ -37,7 +37,7 @@ __all__ = ["ItemRun", "StepEnvironment", "StepRun"]
 
 @dataclass(frozen=True, slots=True)
 class StepEnvironment:
-    """What all steps of one run share."""
+    """The part of the context that all steps of one run share."""
 
     execution: Execution
     adapter: Adapter
@@ -140,7 +140,7 @@ class StepRun:
         self.feedback = run.memory.feedback(step) if attempt > 1 else ""
         self.definition = definition
         self.files: list[str] = []
-        """What this attempt changed."""
+        """Files and buffers that this attempt changed."""
         self.attempts = limits.attempts
         self.concurrency = limits.concurrency
         self.mention_tokens = limits.mention_tokens
@@ -150,7 +150,7 @@ class StepRun:
     # made when a handler needs them: most steps need few
     @cached_property
     def model(self) -> StepModel:
-        """What its questions to a model go through."""
+        """Access to models."""
         run = self.run
         return StepModel(
             run.execution,
@@ -165,12 +165,12 @@ class StepRun:
 
     @cached_property
     def person(self) -> StepPerson:
-        """What its questions to the person go through."""
+        """Access to the person."""
         return StepPerson(self.run, self.step, self.attempt)
 
     @cached_property
     def memory(self) -> StepMemory:
-        """What it remembers in."""
+        """Access to the run's memory."""
         return StepMemory(self.run.memory, self.step)
 
     @property
@@ -188,7 +188,7 @@ class StepRun:
 
     @property
     def usage(self) -> Usage:
-        """What models took for this step, in all its attempts."""
+        """Usage of models for this step, in all its attempts."""
         return self.run.memory.spent(self.step)
 
     def values(self) -> dict[str, Any]:

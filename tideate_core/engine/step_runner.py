@@ -66,7 +66,7 @@ FATAL: Final = (
     UnknownTool,
     UnknownWorkflow,
 )
-"""What another attempt would meet again."""
+"""Errors that another attempt would meet again."""
 
 LONGEST_BACK_OFF: Final = 60_000
 """Milliseconds between two attempts at most, where a provider does not ask for more."""
@@ -85,7 +85,7 @@ class TaskExecutor:
     def __init__(self, recorder: Recorder, memory: Memory, task_group: TaskGroup, *, gated: bool) -> None:
         self._recorder = recorder
         self._memory = memory
-        self._crew = task_group
+        self._task_group = task_group
         self._gated = gated
 
     async def execute(
@@ -138,7 +138,7 @@ class TaskExecutor:
     async def _try(self, work: Work, context: StepContext) -> Any:
         step = work.step_definition
         timeout = step.timeout if step is not None else None
-        outcome = await self._crew.handle(work.step, work.handler(context), timeout)
+        outcome = await self._task_group.handle(work.step, work.handler(context), timeout)
         value = outcome.value if isinstance(outcome, Confirm) else outcome
         value = check_result(work, value)
         if not isinstance(outcome, Confirm) or not self._gated:
@@ -208,7 +208,7 @@ def _accept(accepted: bool, reason: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """How a step ended in this process."""
+    """The end of a step in this process."""
 
     settled: Settled
     error: Exception | None = None

@@ -1,4 +1,4 @@
-"""The text that a run is about, as the prompts want it."""
+"""Text that a run is about, as the prompts need it."""
 
 from __future__ import annotations
 

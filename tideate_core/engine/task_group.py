@@ -177,7 +177,7 @@ def _cancelled(step: str) -> StepFailed:
 
 
 async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
-    """Undo that a handler cancelled the task that it is called in; returns whether it would have ended that.
+    """Clear that a handler cancelled the task that it is called in; returns whether it would have ended that.
 
     :param before: how many cancels the task had when the handler was called.
     """

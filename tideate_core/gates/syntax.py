@@ -8,12 +8,13 @@ import tomllib
 import warnings
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 __all__ = ["SyntaxProblem", "new_errors"]
 
@@ -78,8 +79,12 @@ def new_errors(language_or_path: str, before: str, after: str) -> list[SyntaxPro
     :param language_or_path: a language of `language_of`, or a file's path.
     """
     language = _known(language_or_path)
-    if not language or before == after:
-        return []
+    return list(_new_errors(language, before, after)) if language and before != after else []
+
+
+# the agent, the gate and the review look at the same text, one after the other
+@lru_cache(maxsize=4)
+def _new_errors(language: str, before: str, after: str) -> Sequence[SyntaxProblem]:
     strict = _STRICT.get(language)
     if strict is None:
         return _absent_before(_tree_problems(language, after), _tree_problems(language, before))

@@ -46,7 +46,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""What `StepContext.recall` returns where nothing was remembered; None may have been."""
+"""The return value of `StepContext.recall` where nothing was remembered; None may have been."""
 
 
 class _Input(BaseModel):
@@ -76,14 +76,14 @@ class Selection(_Input):
 
 
 class Cursor(_Input):
-    """Where the person stands: `line` 1-based, `column` a 0-based byte offset."""
+    """The cursor: `line` 1-based, `column` a 0-based byte offset."""
 
     line: int = Field(ge=1)
     column: int = Field(default=0, ge=0)
 
 
 class DiagnosticContext(_Input):
-    """What an editor's language server or linter says of a line; `line` and `column` are 1-based."""
+    """A language server's or linter's word on a line; `line` and `column` are 1-based."""
 
     line: int = Field(ge=1)
     column: int = Field(ge=1)
@@ -93,7 +93,7 @@ class DiagnosticContext(_Input):
 
 
 class RunContext(_Input):
-    """What a run was started on."""
+    """The context that a run was started in."""
 
     cwd: str = ""
     buffer: BufferContext | None = None
@@ -140,16 +140,16 @@ class Declined(Exception):
 
 
 class ModelAccess(Protocol):
-    """What a handler asks a model with."""
+    """Access to a model."""
 
     demonstration: bool
     """The answers come from a model that is not to be relied on."""
     attempts: int
-    """How often a model may be asked again for an answer that cannot be used."""
+    """Times that a model may be asked again for an answer that cannot be used."""
     concurrency: int
-    """How many requests of one step may run side by side."""
+    """Requests of one step that may run side by side."""
     mention_tokens: int
-    """How many tokens of material the mentions of a prompt may bring."""
+    """Tokens of material that the mentions of a prompt may bring."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
 
@@ -175,7 +175,7 @@ class ModelAccess(Protocol):
 
 
 class PersonAccess(Protocol):
-    """What a handler asks and tells the person with."""
+    """Access to the person."""
 
     async def confirm(
         self,
@@ -206,7 +206,7 @@ class PersonAccess(Protocol):
 
 
 class WorkspaceAccess(Protocol):
-    """What a handler reads and writes files with."""
+    """Access to files."""
 
     @property
     def workspace(self) -> Workspace:
@@ -219,7 +219,7 @@ class WorkspaceAccess(Protocol):
 
 
 class MemoryAccess(Protocol):
-    """What a handler remembers with, over a crash, too."""
+    """Access to memory that survives a crash."""
 
     def recall(self, key: str) -> Any:
         """Return what this step remembered, also before a crash; `MISSING` where that is nothing."""
@@ -244,7 +244,7 @@ class MemoryAccess(Protocol):
 
 
 class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Protocol):
-    """What a handler works with: the facts of its step, and access to model, person, workspace and memory.
+    """The context of a handler: facts of its step, and access to model, person, workspace and memory.
 
     A function that needs only one of these takes that one.
     """
@@ -259,11 +259,11 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
     attempt: int
     """From 1; one that a crash cut off goes on under its number."""
     feedback: str
-    """Why the attempt before was refused, for the model; empty at the first."""
+    """The reason that the attempt before was refused, for the model; empty at the first."""
     inputs: Mapping[str, Any]
     """The run's, of the types that the workflow declares."""
     definition: WorkflowStep | None
-    """What the workflow says of the step, None of a machine's state."""
+    """The workflow's definition of the step, None of a machine's state."""
 
     def values(self) -> dict[str, Any]:
         """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""

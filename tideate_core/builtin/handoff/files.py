@@ -1,4 +1,4 @@
-"""The files of the handoff: where they are, reading them with all mistakes told, writing them whole."""
+"""Files of the handoff: their places, their reading with all mistakes reported, their writing."""
 
 from __future__ import annotations
 

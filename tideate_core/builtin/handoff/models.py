@@ -1,4 +1,4 @@
-"""What the files of the handoff hold; keys in camelCase, as document 4 has them.
+"""Models of the handoff's files; keys in camelCase.
 
 Other programs write and read these files: keys that are not ours are left alone, what is ours has to fit.
 """

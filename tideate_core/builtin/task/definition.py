@@ -40,7 +40,7 @@ _WHAT: Final = {
     "verifying": "Gate 5: type check, lint, tests, build and documentation of the project.",
     "self_correcting": "The corrector mends what the verification found, three times at most.",
     "complete": "All five gates have passed.",
-    "failed": "What the task wrote is taken back.",
+    "failed": "What the task wrote is rolled back.",
 }
 
 

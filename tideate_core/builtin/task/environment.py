@@ -37,7 +37,7 @@ class TaskEnvironment:
 
     @cached_property
     def ledger(self) -> _Ledger | None:
-        """Where the gates' decisions are counted."""
+        """The counts of the gates' decisions."""
         store = self._services.store
         return None if store is None else _Ledger(store)
 

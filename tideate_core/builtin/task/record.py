@@ -35,9 +35,9 @@ class TaskRecord:
     plan: ExecutionPlan | None = None
     audit: AuditReport | None = None
     rejected: int = 0
-    """How many plans the audit rejected."""
+    """Plans that the audit rejected."""
     issues: list[str] = field(default_factory=list)
-    """What the gate that failed last had against it."""
+    """Issues of the gate that failed last."""
     result: TaskResult | None = None
     docs: DocumentationResult | None = None
     staged: Mapping[str, Any] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class TaskRecord:
     edits: list[str] = field(default_factory=list)
     """Of all corrections that were written, what `end_of_edit` compares."""
     end: str = ""
-    """Why corrections ended."""
+    """The reason that corrections ended."""
 
     @property
     def agreed(self) -> ExecutionPlan:

@@ -105,7 +105,7 @@ def _bounded(result: CheckResult) -> CheckResult:
 
 
 class CheckEvents:
-    """What a `VerificationPipeline` calls; a tool that prints much does not flood whoever watches."""
+    """Callbacks of a `VerificationPipeline`: its events, not so many that they flood whoever watches."""
 
     def __init__(self, step: StepContext, environment: TaskEnvironment) -> None:
         self._step = step
@@ -211,7 +211,7 @@ class ForeignChanges:
             decision = await self._step.confirm(
                 "gate",
                 f"Changed while the checks ran: {listed}. Did a check do that? Then it belongs to the task, "
-                "and is taken back with it; no: it is yours, and stays.",
+                "and is rolled back with it; no: it is yours, and stays.",
                 details=_details(since),
             )
             if decision.accepted:

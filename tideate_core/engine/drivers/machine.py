@@ -26,7 +26,7 @@ __all__ = ["MachineDriver", "question_before", "states_to_confirm"]
 
 
 LAST_STATES = 6
-"""How many states of a loop an error tells."""
+"""States of a loop that an error tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ UNKNOWN = 16_000
 """Tokens that a model is taken to read where nobody says."""
 LONGEST_REASON = 200
 LAST_STATES = 12
-"""How many states of the way so far a prompt tells."""
+"""States of the way so far that a prompt tells."""
 LEAST = 300
 """Characters of what was said last that a prompt gives, however little room there is."""
 LEAST_CONDITION = 80
@@ -37,7 +37,7 @@ LEAST_CONDITION = 80
 
 
 class Choice(BaseModel):
-    """Which way a model takes; the reason comes first, so that it is thought of first."""
+    """A model's choice of a transition; the reason comes first, so that it is thought of first."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -52,7 +52,7 @@ class Choice(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What was said in a state."""
+    """An answer that was given in a state."""
 
     state: str
     text: str

@@ -1,4 +1,4 @@
-"""What a step of a definition does: each kind of step becomes a handler."""
+"""Handlers for the kinds of steps of a definition."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ __all__ = ["PROMPT", "WantedOutput", "assist"]
 PROMPT = "assistant"
 """The prompt file; a project or a person may have their own."""
 WRAPPED: Final = "result"
-"""Where a value stands that is no object: providers only take objects."""
+"""The key of a value that is no object: providers only take objects."""
 REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
@@ -64,7 +64,7 @@ def assist(definition: WorkflowStep) -> StepHandler:
 
 
 class WantedOutput:
-    """What a step's `output_schema` wants of a model.
+    """The output that a step's `output_schema` wants of a model.
 
     The schema goes with the request, so that a provider can hold the model to it; whether the value fits is
     looked at afterwards, where every kind of step is. A schema with references cannot go with it: then the
@@ -78,7 +78,7 @@ class WantedOutput:
 
     @cached_property
     def shape(self) -> type[BaseModel] | None:
-        """What the adapter is asked for, None where it cannot be."""
+        """The type that the adapter is asked for, None where it cannot be."""
         return None if _refers(self._schema) else self._model()
 
     @property

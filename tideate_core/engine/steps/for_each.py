@@ -1,4 +1,4 @@
-"""A step that does its work once for every item of a list."""
+"""Loop step: the step's work once for every item of a list."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["MOST_ITEMS", "for_each"]
 
 MOST_ITEMS: Final = LIMITS.loop_items
 NEVER_PASSED_OVER: Final = (Declined, FrontEndGone, StoreError)
-"""What ends the run, also where it goes on without an item."""
+"""Errors that end the run, also where it goes on without an item."""
 
 
 def for_each(

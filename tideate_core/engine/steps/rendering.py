@@ -1,4 +1,4 @@
-"""Templates inside the values of a definition: in a tool's arguments and a workflow's inputs."""
+"""Templates inside the values of a definition: a tool's arguments, a workflow's inputs."""
 
 from __future__ import annotations
 

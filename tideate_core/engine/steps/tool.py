@@ -1,4 +1,4 @@
-"""A step that calls a tool of an MCP server."""
+"""Tool step: a call of a tool of an MCP server."""
 
 from __future__ import annotations
 

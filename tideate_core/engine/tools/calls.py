@@ -27,7 +27,7 @@ SHOWN: Final = 2_000
 BETWEEN: Final = 0.1
 """Seconds between two words of how far a call is: a server may say it a thousand times."""
 ENDED: Final = None
-"""What is remembered of a call whose outcome is known."""
+"""The memory of a call whose outcome is known."""
 
 
 class ToolCalls:

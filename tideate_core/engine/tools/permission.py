@@ -1,4 +1,4 @@
-"""Whether a tool may be called: by policy, by what the person said before, or by asking."""
+"""Permission of tool calls: by policy, by an earlier answer, or by asking."""
 
 from __future__ import annotations
 
