@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
     from tideate_core.engine.driver import Driver
 

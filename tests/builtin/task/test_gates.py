@@ -15,7 +15,7 @@ from tideate_core.workflows import Decision, Declined
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.workflows import StepContext
 

@@ -25,7 +25,7 @@ from tideate_core.workspace import SnapshotManager, Workspace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import Event, WorkflowResult
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.task.runs.test_correcting import wrong
+from tests.builtin.task.runs.test_whole import STAGES
 from tests.engine.conftest import LIMIT
 from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import edits, plan
-from tests.task.test_correcting import wrong
-from tests.task.test_whole import STAGES
 from tideate_core.cli.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunRequest
 from tideate_core.engine.recorded_run import recorded_result
@@ -23,7 +23,7 @@ from tideate_core.store import Store
 from tideate_core.workspace import SnapshotManager, Workspace
 
 if TYPE_CHECKING:
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import WorkflowResult, WorkflowRunner
     from tideate_core.workspace import TakenBack
 

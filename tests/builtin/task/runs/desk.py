@@ -6,10 +6,10 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tests.builtin.task.runs.site import Site
 from tests.engine.conftest import LIMIT, Front
 from tests.support.tally import TASK
 from tests.support.tasks import Model
-from tests.task.site import Site
 from tideate_core.cli.wiring import build_catalog, open_project
 from tideate_core.engine import EventName, RunRequest, WorkflowRunner
 from tideate_core.store import Store

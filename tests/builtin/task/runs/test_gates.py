@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.builtin.task.runs.desk import Desk
+from tests.builtin.task.runs.test_whole import STAGES
 from tests.support.tally import DONE, LINES
 from tests.support.tasks import (
     CODE,
@@ -17,8 +19,6 @@ from tests.support.tasks import (
     plan,
     rejected,
 )
-from tests.task.desk import Desk
-from tests.task.test_whole import STAGES
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench
-from tests.engine.test_driving import passing, step
-from tests.engine.test_taken_up import Stop, row_of
+from tests.engine.test_resumed_runs import Stop, row_of
+from tests.engine.test_scheduler import passing, step
 from tests.workspace.project import Editor
 from tideate_core.engine.rollback import (
     RunRollback,

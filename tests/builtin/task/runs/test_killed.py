@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
+from tests.builtin.task.runs.child import Told
+from tests.builtin.task.runs.nursery import Nursery
+from tests.builtin.task.runs.site import RUN, Site
+from tests.builtin.task.runs.test_correcting import BODY
 from tests.support.model_server import ModelServer
 from tests.support.tally import AFTER, BEFORE, DONE, LINES, node
 from tests.support.tasks import CODE, Model, edits
-from tests.task.child import Told
-from tests.task.nursery import Nursery
-from tests.task.site import RUN, Site
-from tests.task.test_correcting import BODY
 from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.task.site import Durable
+    from tests.builtin.task.runs.site import Durable
 
 pytestmark = [pytest.mark.crash, pytest.mark.slow]
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.child import Told
+from tests.builtin.task.runs.nursery import Nursery
+from tests.builtin.task.runs.site import RUN, Site
 from tests.support.tally import DONE, LINES, WORDS, as_it_stands, node
 from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
-from tests.task.child import Told
-from tests.task.nursery import Nursery
-from tests.task.site import RUN, Site
 from tideate_core.cli.wiring import open_project
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from tests.builtin.task.runs.desk import Desk
     from tests.support.model_server import ModelServer
-    from tests.task.desk import Desk
     from tideate_core.engine import ConfirmationRequest
 
 pytestmark = pytest.mark.slow

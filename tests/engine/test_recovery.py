@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.engine.test_driving import graph, step
-from tests.engine.test_taken_up import Stop, events_of, row_of
-from tests.engine.test_undoing import adds, content, rolled_back
+from tests.engine.test_resumed_runs import Stop, events_of, row_of
+from tests.engine.test_rollback import adds, content, rolled_back
+from tests.engine.test_scheduler import graph, step
 from tideate_core.engine.recovery import (
     EndedRun,
     UnfinishedRollback,

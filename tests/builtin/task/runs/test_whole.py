@@ -9,7 +9,7 @@ from tests.support.tasks import CODE, edits
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
 
 STAGES = [
     "idle",

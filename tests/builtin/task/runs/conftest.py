@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.desk import Desk
 from tests.support.elsewhere import state_home
-from tests.task.desk import Desk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

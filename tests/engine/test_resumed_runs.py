@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.engine.conftest import LIMIT, Bench, no
-from tests.engine.test_driving import graph, passing, step
+from tests.engine.test_scheduler import graph, passing, step
 from tideate_core.config import Config
 from tideate_core.engine import EventName
 from tideate_core.engine.scheduler import Scheduler

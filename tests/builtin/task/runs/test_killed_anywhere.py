@@ -1,6 +1,7 @@
 """Killed at any moment while a task writes, then taken back: the project is as its snapshot says, by hash.
 
-A failure names its seed: `TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/task/test_killed_anywhere.py`
+A failure names its seed:
+`TIDEATE_SEED=… TIDEATE_KILLS=1 python -m pytest tests/builtin/task/runs/test_killed_anywhere.py`
 draws the same moments again. `make crash` kills 300 times: as often as it says, and half of that again.
 """
 
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from tests.builtin.task.runs.nursery import Nursery
+from tests.builtin.task.runs.site import RUN, Site
+from tests.builtin.task.runs.test_correcting import BODY
 from tests.crash.kills import Kill, Totals
 from tests.support.model_server import ModelServer
 from tests.support.tally import DONE, LINES, TASK, WORDS, node
 from tests.support.tasks import CODE, Model, edits, plan
-from tests.task.nursery import Nursery
-from tests.task.site import RUN, Site
-from tests.task.test_correcting import BODY
 from tideate_core.engine.automatic_rollback import temporary_pin
 from tideate_core.workspace import SnapshotManager, Workspace
 

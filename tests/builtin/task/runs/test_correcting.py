@@ -11,7 +11,7 @@ from tests.support.tasks import CODE, edits
 from tideate_core.engine import EventName
 
 if TYPE_CHECKING:
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
 
 pytestmark = pytest.mark.slow
 

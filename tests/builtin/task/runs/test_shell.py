@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.test_correcting import BODY
 from tests.cli.conftest import Shell, shell
 from tests.cli.interrupted import object_of, only_run
 from tests.support.tally import DONE, LINES, TASK, as_it_stands, make_project
 from tests.support.tasks import CODE, Model, edits
-from tests.task.test_correcting import BODY
 
 if TYPE_CHECKING:
     import subprocess

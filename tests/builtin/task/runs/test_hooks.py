@@ -14,7 +14,7 @@ from tideate_core.engine import WorkflowHooks, WorkflowOrchestrator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import Event
 
 STAGES = ("planning", "auditing", "executing", "documenting", "verifying")

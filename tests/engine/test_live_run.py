@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.engine.conftest import LIMIT
-from tests.engine.test_driving import graph, step
-from tests.engine.test_taken_up import events_of
+from tests.engine.test_resumed_runs import events_of
+from tests.engine.test_scheduler import graph, step
 from tideate_core.engine import EventName, live_run
 
 if TYPE_CHECKING:

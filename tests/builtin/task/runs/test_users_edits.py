@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.test_correcting import BODY
 from tests.support.tally import DONE, WORDS, node
 from tests.support.tasks import CODE, edits, plan
-from tests.task.test_correcting import BODY
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.builtin.task.runs.desk import Desk
     from tests.snapshots.trees import Node
     from tests.support.model_rules import Body
-    from tests.task.desk import Desk
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
 
 pytestmark = pytest.mark.slow

@@ -8,20 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from tests.builtin.task.runs.child import Order
 from tests.support.place import Place
 from tests.support.state import trust_all
 from tests.support.tally import TASK, as_it_stands, make_project
-from tests.task.child import Order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tests.builtin.task.runs.child import Told
+    from tests.builtin.task.runs.nursery import Nursery
     from tests.crash.kills import Kill
     from tests.snapshots.trees import Node
     from tests.support.model_server import ModelServer
-    from tests.task.child import Told
-    from tests.task.nursery import Nursery
 
 __all__ = ["RUN", "Durable", "Site"]
 

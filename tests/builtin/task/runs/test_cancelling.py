@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.test_correcting import wrong
 from tests.engine.conftest import LIMIT
 from tests.support.tally import TASK
-from tests.task.test_correcting import wrong
 from tideate_core.engine import EventName, RunRequest
 
 if TYPE_CHECKING:
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import WorkflowResult, WorkflowRunner
 
 pytestmark = pytest.mark.concurrency

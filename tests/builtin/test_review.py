@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.builtin.test_builtin import BETTER, LOOP, PLAN, analyzed, only, planned
+from tests.builtin.test_buffer_workflows import BETTER, LOOP, PLAN, analyzed, only, planned
 from tests.workspace.project import Editor
 from tideate_core.builtin.buffer_workflows import analyze
 from tideate_core.engine import ConfirmationRequest, EventName

@@ -15,9 +15,9 @@ from tests.support.tasks import CODE, documenting, edits, plan
 from tideate_core.engine import RunRequest
 
 if TYPE_CHECKING:
+    from tests.builtin.task.runs.desk import Desk
     from tests.support.model_rules import Body
     from tests.support.tasks import Answer, Scripted
-    from tests.task.desk import Desk
 
 pytestmark = pytest.mark.concurrency
 

@@ -14,7 +14,7 @@ from tideate_core.workflows import Decision
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import ConfirmationRequest
 
 
