@@ -47,13 +47,13 @@ def listening() -> tuple[WorkflowHooks, list[str]]:
 )
 def test_each_event_calls_the_hooks_that_are_meant(name: EventName, hooks: list[str]) -> None:
     told, called = listening()
-    told.tell(Event(name, "r"))
+    told.notify(Event(name, "r"))
     assert called == [f"{hook} r" for hook in hooks]
 
 
 def test_a_hook_that_is_not_set_is_not_missed() -> None:
     for name in EventName:
-        WorkflowHooks().tell(Event(name, "r"))
+        WorkflowHooks().notify(Event(name, "r"))
 
 
 def test_a_hook_that_raises_is_logged_and_the_others_are_called(caplog: pytest.LogCaptureFixture) -> None:
@@ -63,7 +63,7 @@ def test_a_hook_that_raises_is_logged_and_the_others_are_called(caplog: pytest.L
         raise ZeroDivisionError("in the hook")
 
     hooks = WorkflowHooks(on_error=broken, on_workflow_end=ended.append)
-    hooks.tell(Event(EventName.WORKFLOW_FAILED, "r"))
+    hooks.notify(Event(EventName.WORKFLOW_FAILED, "r"))
     assert len(ended) == 1
     assert "on_error raised" in caplog.text
     assert "in the hook" in caplog.text

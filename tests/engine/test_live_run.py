@@ -67,7 +67,7 @@ async def test_a_run_that_ends_at_once_is_not_said_to_wait(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = asyncio.Event()
-    monkeypatch.setattr(live_run.CancellationNotice, "_tell", lambda _: told.set())
+    monkeypatch.setattr(live_run.CancellationNotice, "_send", lambda _: told.set())
     started = asyncio.Event()
 
     async def works(_step: StepContext) -> None:

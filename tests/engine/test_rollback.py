@@ -194,7 +194,7 @@ async def test_a_rollback_whose_caller_is_cancelled_is_done_to_the_end(
         return await find(path)
 
     monkeypatch.setattr(editor, "find", cancelled_meanwhile)  # looked for before anything is restored
-    rollback = asyncio.create_task(RunRollback(bench.root, bench.private, editor).take_back(members))
+    rollback = asyncio.create_task(RunRollback(bench.root, bench.private, editor).restore_files(members))
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(rollback, LIMIT)
     assert content(bench) == ["mine"]

@@ -33,7 +33,7 @@ __all__ = [
 
 PATIENCE: Final = 3.0
 """Seconds that are spent on finding what else differs."""
-MOST_TOLD: Final = 8
+MOST_LISTED: Final = 8
 """Files that a notice names."""
 
 log = logging.getLogger(__name__)
@@ -172,10 +172,10 @@ async def report_foreign_changes(
     strays = [file.path for file in found if file.path not in known]
     if not strays:
         return
-    more = f" and {len(strays) - MOST_TOLD} more" if len(strays) > MOST_TOLD else ""
+    more = f" and {len(strays) - MOST_LISTED} more" if len(strays) > MOST_LISTED else ""
     message = (
         f"not as before the task, and not written by it, but by you or by one of the checks: "
-        f"{', '.join(strays[:MOST_TOLD])}{more}; `tideate snapshot diff {snapshot}` shows how, "
+        f"{', '.join(strays[:MOST_LISTED])}{more}; `tideate snapshot diff {snapshot}` shows how, "
         f"`tideate snapshot restore {snapshot}` brings them back"
     )
     recorder.event(EventName.NOTICE, {"step": step, "message": message, "level": "warn"})

@@ -123,7 +123,7 @@ class WorkflowHooks:
     on_gate_pass: Hook | None = None
     on_gate_fail: Hook | None = None
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Call what wants to know of this event."""
         for name in _CALLED.get(event.name, ()):
             hook: Hook | None = getattr(self, name)

@@ -316,14 +316,14 @@ class CancellationNotice:
     def schedule(self) -> None:
         """Tell it in a moment, once."""
         if self.due is None:
-            self.due = asyncio.get_running_loop().call_later(LATE, self._tell)
+            self.due = asyncio.get_running_loop().call_later(LATE, self._send)
 
     def withdraw(self) -> None:
         """Tell nothing: the run has ended."""
         if self.due is not None:
             self.due.cancel()
 
-    def _tell(self) -> None:
+    def _send(self) -> None:
         live = self._live
         message = "cancelled; waits for what is under way to end"
         if live.store_is_stuck:

@@ -175,19 +175,19 @@ def _texts(value: Any) -> Iterable[str]:
 async def _resolve(step: StepContext, mentions: list[str], budget: int) -> list[dict[str, Any]]:
     """Read what is mentioned, ask about secrets and say what became of each."""
     resolver = _resolver(step, budget)
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell(_mention: str, error: TideateError) -> None:
+    def report(_mention: str, error: TideateError) -> None:
         words = str(error)
-        if words not in told:
-            told.add(words)
+        if words not in reported:
+            reported.add(words)
             unknown = isinstance(error, ContextResolutionError)
             step.notice(f"{words}; it stays a word of the prompt", level="info" if unknown else "warn")
 
-    items = await resolver.resolve_all(mentions, on_error=tell)
+    items = await resolver.resolve_all(mentions, on_error=report)
     agreed = [item.mention for item in items if item.needs_consent and await _agreed(step, item)]
     if agreed:
-        items = await resolver.resolve_all(mentions, consented=agreed, on_error=tell)
+        items = await resolver.resolve_all(mentions, consented=agreed, on_error=report)
     _announce(step, items)
     return [_kept(item) for item in items]
 

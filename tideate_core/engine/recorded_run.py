@@ -124,8 +124,8 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
 def recorded_executed(reader: Reader, run_id: str) -> dict[str, dict[str, str]]:
     """Return what a run wrote in earlier processes that other tools run, by path; blocking."""
     events = reader.events(run_id)
-    told = (event.data.get("executed") for event in events if event.name == EventName.NOTICE.value)
-    return {one["path"]: one for one in told if one}
+    notices = (event.data.get("executed") for event in events if event.name == EventName.NOTICE.value)
+    return {one["path"]: one for one in notices if one}
 
 
 def settled_of(row: StepRow) -> Settled:

@@ -89,7 +89,7 @@ class Recorder:
         sequence = None
         if self._attached is not None and name not in TRANSIENT:
             sequence = self._attached.event(name.value, at, _kept(name, data))
-        self._tell(Event(name, self.execution_id, data, at, sequence))
+        self._notify(Event(name, self.execution_id, data, at, sequence))
 
     @contextmanager
     def silenced(self, silent: bool = True) -> Iterator[None]:
@@ -156,7 +156,7 @@ class Recorder:
         """
         at = now_ms()
         sequence = await self._log.ended(ending, (name.value, at, _kept(name, data)))
-        self._tell(Event(name, self.execution_id, data, at, sequence))
+        self._notify(Event(name, self.execution_id, data, at, sequence))
 
     async def paused(self) -> None:
         """Write down that the run pauses, so that it is paused after a restart, too."""
@@ -167,10 +167,10 @@ class Recorder:
         self._log.status(ExecutionState.EXECUTING_STEPS.value, None)
         await self._log.flush()
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         self._front.emit(event)
         if self._hooks is not None:
-            self._hooks.tell(event)
+            self._hooks.notify(event)
 
 
 def _kept(name: EventName, data: dict[str, Any]) -> dict[str, Any]:

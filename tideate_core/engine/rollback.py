@@ -116,7 +116,7 @@ class RunRollback:
         """
         return unwind(self._root, FamilyJournal(self._private, members).records(""), None)
 
-    async def take_back(self, members: Sequence[str]) -> TakenBack:
+    async def restore_files(self, members: Sequence[str]) -> TakenBack:
         """Restore all that runs wrote, or nothing; returns what was restored.
 
         :raises RollbackConflict: something was changed since; nothing was restored.
@@ -142,19 +142,19 @@ class RunRollback:
         """
         run = await asyncio.to_thread(_unfinished, self._private, run_id)
         if run is None:
-            return _told(await self.take_back(members), cancelled=False)
+            return _outcome(await self.restore_files(members), cancelled=False)
         async with store() as opened:
             log = await opened.adopt(run.id)  # or another process would go on with it meanwhile
             try:
-                done = await self.take_back(members)
+                done = await self.restore_files(members)
                 await end_adopted(opened, log, run)
             except BaseException:
                 await release_lease(log)
                 raise
-        return _told(done, cancelled=True)
+        return _outcome(done, cancelled=True)
 
 
-def _told(done: TakenBack, *, cancelled: bool) -> RollbackOutcome:
+def _outcome(done: TakenBack, *, cancelled: bool) -> RollbackOutcome:
     return RollbackOutcome([*done.restored, *done.merged], cancelled, done.merged)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["check_json", "check_output", "check_value", "is_error"]
 
 
-MOST_TOLD: Final = 5
+MOST_LISTED: Final = 5
 """Mistakes that one error names."""
 LONGEST_REASON: Final = 300
 """Characters of one mistake: a value may be of any length, and jsonschema repeats it."""
@@ -66,13 +66,15 @@ def check_value(step: WorkflowStep, value: Any, *, at: str = "$") -> None:
     """
     if step.output_schema is None:
         return
-    found = _mistakes(step, value, MOST_TOLD + 1)
+    found = _mistakes(step, value, MOST_LISTED + 1)
     if not found:
         return
-    told = [f"{at}{mistake.json_path[1:]}: {_brief(mistake.message)}" for mistake in found[:MOST_TOLD]]
-    if len(found) > MOST_TOLD:
-        told.append("and more")
-    raise OutputMismatch(f"the result of step {step.id!r} does not fit its output_schema: {'; '.join(told)}")
+    listed = [f"{at}{mistake.json_path[1:]}: {_brief(mistake.message)}" for mistake in found[:MOST_LISTED]]
+    if len(found) > MOST_LISTED:
+        listed.append("and more")
+    raise OutputMismatch(
+        f"the result of step {step.id!r} does not fit its output_schema: {'; '.join(listed)}"
+    )
 
 
 def is_error(value: Any) -> bool:

@@ -33,7 +33,7 @@ _left_behind: set[asyncio.Future[Any]] = set()
 class TaskGroup:
     """Tasks of which the first that fails stops the others.
 
-    As a task group, but for a handler that does not end when it is cancelled: nothing waits for that longer
+    As `asyncio.TaskGroup`, but for a handler that does not end when it is cancelled: nothing waits for that longer
     than `GRACE`, and what still comes of it is nobody's concern.
     """
 

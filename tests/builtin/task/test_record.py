@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tideate_core.builtin.task.record import MOST_TOLD, TaskRecord, failure_of, summary_of
+from tideate_core.builtin.task.record import MOST_LISTED, TaskRecord, failure_of, summary_of
 from tideate_core.gates.inputs import ExecutionPlan
 from tideate_core.gates.report import CheckResult, CheckStatus, VerificationReport
 from tideate_core.machines import WorkflowState
@@ -10,12 +10,12 @@ from tideate_core.toolchain import Check
 
 
 def test_a_failure_names_so_many_issues_and_counts_the_rest() -> None:
-    record = TaskRecord(issues=[f"issue {number}" for number in range(MOST_TOLD + 3)])
+    record = TaskRecord(issues=[f"issue {number}" for number in range(MOST_LISTED + 3)])
     lines = failure_of(WorkflowState.AWAITING_EXECUTION_GATE, record).split("\n")
     assert (lines[0], lines[1], lines[-2:]) == (
         "the edits did not pass gate 3:",
         "- issue 0",
-        [f"- issue {MOST_TOLD - 1}", "- and 3 more"],
+        [f"- issue {MOST_LISTED - 1}", "- and 3 more"],
     )
 
 

@@ -31,7 +31,7 @@ class Listening:
         self.told: list[tuple[EventName, dict[str, Any]]] = []
         self.heard = asyncio.Event()
 
-    def tell(self, _step: StepContext, name: EventName, data: dict[str, Any]) -> None:
+    def report(self, _step: StepContext, name: EventName, data: dict[str, Any]) -> None:
         self.told.append((name, data))
         self.heard.set()
 

@@ -44,7 +44,7 @@ async def plan(step: StepContext) -> Confirm:
     name = given or f"{documents.folder}/{FILES['plan'].path}"
     wanted = await asyncio.to_thread(_read_plan, root, name)
     _refuse_foreign(step, wanted)
-    await _tell(step, wanted, done=())
+    await _write_state(step, wanted, done=())
     files = sorted({file for one in wanted.coding for file in one.expected_outputs})
     title = " ".join(wanted.title.split())
     value = {
@@ -121,7 +121,7 @@ async def manifest(step: StepContext) -> dict[str, Any]:
         timestamp=now(),
     )
     await asyncio.to_thread(write_json, documents, FILES["test-manifest"].path, asked)
-    await _tell(step, wanted, done=("planning", "coding"))
+    await _write_state(step, wanted, done=("planning", "coding"))
     return asked.model_dump(mode="json", by_alias=True)
 
 
@@ -191,7 +191,7 @@ def _plan_of(step: StepContext) -> PlanFile:
     return PlanFile.model_validate(step.results["plan"]["plan"])
 
 
-async def _tell(step: StepContext, wanted: PlanFile, *, done: Collection[str]) -> None:
+async def _write_state(step: StepContext, wanted: PlanFile, *, done: Collection[str]) -> None:
     """Write how far it is; the end of the run writes it for the last time."""
     _, documents = _places(step)
     results = step.results

@@ -27,7 +27,7 @@ WRITING: Final = "awaiting_execution_gate"
 """The first state in which files are written."""
 
 
-_WHAT: Final = {
+_DESCRIPTIONS: Final = {
     "idle": "Check that the project can be verified, then make a snapshot of it.",
     "planning": "The planner makes a plan of the change.",
     "awaiting_plan_gate": "Gate 1: objective, steps, files and rollback strategy of the plan.",
@@ -82,9 +82,9 @@ def _machine() -> MachineDefinition:
     from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
     from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
 
-    states = {str(state): State(state.value, _WHAT[state]) for state in WorkflowState}
-    ways = [Transition(BOUNDARY, WorkflowState.IDLE.value, guidance=_WHAT[WorkflowState.IDLE])]
-    told = {WorkflowState.IDLE.value}
+    states = {str(state): State(state.value, _DESCRIPTIONS[state]) for state in WorkflowState}
+    ways = [Transition(BOUNDARY, WorkflowState.IDLE.value, guidance=_DESCRIPTIONS[WorkflowState.IDLE])]
+    named = {WorkflowState.IDLE.value}
     for source, row in TASK_TABLE.items():
         for event, target in row.items():
             if event is WorkflowEvent.RESET:
@@ -92,8 +92,8 @@ def _machine() -> MachineDefinition:
                 continue
             assert isinstance(target, WorkflowState)  # noqa: S101 the task's table has no guards
             # a state's guidance stands at the first way into it
-            guidance = "" if target in told else _WHAT[target]
-            told.add(target.value)
+            guidance = "" if target in named else _DESCRIPTIONS[target]
+            named.add(target.value)
             ways.append(Transition(source.value, target.value, event.value, guidance))
     return MachineDefinition(TASK, states, tuple(ways))
 

@@ -41,7 +41,7 @@ class TaskEnvironment:
         store = self._services.store
         return None if store is None else _Ledger(store)
 
-    def tell(self, step: StepContext, name: EventName, data: dict[str, Any]) -> None:
+    def report(self, step: StepContext, name: EventName, data: dict[str, Any]) -> None:
         """Tell an event of a step."""
         self.emit(name, {"step": step.step, **data})
 

@@ -71,7 +71,7 @@ def gate_enforcer(
 def report_gate(step: StepContext, environment: TaskEnvironment, result: GateResult) -> list[str]:
     """Tell what a gate decided; returns its issues in words."""
     issues = issue_words(result.issues)
-    told: dict[str, Any] = {
+    data: dict[str, Any] = {
         "gate": GATES[result.gate],
         "issues": issues,
         "number": result.gate,
@@ -79,7 +79,7 @@ def report_gate(step: StepContext, environment: TaskEnvironment, result: GateRes
         "auto_fixed": result.auto_fixed,
         "entries": [_entry(issue) for issue in result.issues[:MOST_ISSUES] if issue.file],
     }
-    environment.tell(step, EventName.GATE_PASSED if result.passed else EventName.GATE_FAILED, told)
+    environment.report(step, EventName.GATE_PASSED if result.passed else EventName.GATE_FAILED, data)
     return issues
 
 

@@ -23,7 +23,7 @@ _FAILED: Final = {
     _S.AWAITING_DOCUMENTATION_GATE: "the documentation did not pass gate 4",
     _S.SELF_CORRECTING: "the verification did not pass gate 5",
 }
-MOST_TOLD: Final = 20
+MOST_LISTED: Final = 20
 """Issues that an error names."""
 
 
@@ -110,13 +110,13 @@ class TaskRecord:
 def failure_of(state: WorkflowState, record: TaskRecord) -> str:
     """Return why a task failed in a state, in words."""
     issues = record.issues
-    told = [f"- {issue}" for issue in issues[:MOST_TOLD]]
-    if len(issues) > MOST_TOLD:
-        told.append(f"- and {len(issues) - MOST_TOLD} more")
+    listed = [f"- {issue}" for issue in issues[:MOST_LISTED]]
+    if len(issues) > MOST_LISTED:
+        listed.append(f"- and {len(issues) - MOST_LISTED} more")
     head = _FAILED.get(state, f"the task failed in {state.value!r}")
     if state is _S.SELF_CORRECTING and record.end:
         head = f"{head}, and {record.end}"
-    return "\n".join([f"{head}:", *told]) if told else head
+    return "\n".join([f"{head}:", *listed]) if listed else head
 
 
 def summary_of(record: TaskRecord) -> str:

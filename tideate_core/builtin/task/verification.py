@@ -116,7 +116,7 @@ class CheckEvents:
 
     def on_check(self, check: Check, tool: Tool) -> None:
         data = {"check": check.value, "command": shlex.join(tool.argv)}
-        self._environment.tell(self._step, EventName.CHECK_STARTED, data)
+        self._environment.report(self._step, EventName.CHECK_STARTED, data)
 
     def on_lines(self, check: Check, lines: Sequence[Line]) -> None:
         for line in lines:
@@ -136,7 +136,7 @@ class CheckEvents:
             "exit_code": result.exit_code,
             "failures": failures,
         }
-        self._environment.tell(self._step, EventName.CHECK_ENDED, data)
+        self._environment.report(self._step, EventName.CHECK_ENDED, data)
 
     def close(self) -> None:
         """Tell nothing more."""
@@ -153,7 +153,7 @@ class CheckEvents:
             lines.insert(0, f"… {self._left_out} lines left out")
         self._lines.clear()
         self._left_out = 0
-        self._environment.tell(self._step, EventName.CHECK_OUTPUT, {"check": check.value, "lines": lines})
+        self._environment.report(self._step, EventName.CHECK_OUTPUT, {"check": check.value, "lines": lines})
 
 
 class ForeignChanges:

@@ -57,11 +57,11 @@ class ToolCalls:
         return await self._step.choose_once(f"{key}:{self._step.attempt}", digest, produce)
 
     async def _find(self, server: str, name: str) -> Tool:
-        def tell(told: Connected) -> None:
-            if told.server == server:
-                self._emit(EventName.MCP_CONNECTED, told.as_json())
+        def report(connected: Connected) -> None:
+            if connected.server == server:
+                self._emit(EventName.MCP_CONNECTED, connected.as_json())
 
-        stop = self._tools.on_connected(tell)
+        stop = self._tools.on_connected(report)
         try:
             return await self._tools.tool(server, name)
         finally:
