@@ -17,7 +17,7 @@ from tideate_core.workspace import apply_hunks, executed_in, language_of, text_d
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.workflows import StepContext
+    from tideate_core.workflows import PersonAccess, StepContext
     from tideate_core.workspace import FileChange
 
 __all__ = ["ask_for_review", "review_and_apply", "write_changes"]
@@ -81,7 +81,7 @@ async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str])
     raise StepFailed(f"{unusable}; nothing was written")
 
 
-async def _override(step: StepContext, problems: list[str]) -> None:
+async def _override(step: PersonAccess, problems: list[str]) -> None:
     if not problems:
         return
     listed = "\n".join(f"- {problem}" for problem in problems)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Prompt
     from tideate_core.mentions import ContextItem, ContextResolver, Surroundings
-    from tideate_core.workflows import RunContext, StepContext
+    from tideate_core.workflows import ModelAccess, PersonAccess, RunContext, StepContext
 
 __all__ = ["before", "material", "passing_on", "surroundings_of", "with_material"]
 
@@ -114,7 +114,7 @@ def passing_on(step: StepContext) -> Iterator[None]:
         _passed_on.reset(token)
 
 
-def _budget(step: StepContext) -> int:
+def _budget(step: ModelAccess) -> int:
     limits = [step.mention_tokens, *([DEMONSTRATION] if step.demonstration else [])]
     return min(*limits, step.context_tokens // SHARE) if step.context_tokens else min(limits)
 
@@ -192,7 +192,7 @@ async def _resolve(step: StepContext, mentions: list[str], budget: int) -> list[
     return [_kept(item) for item in items]
 
 
-async def _agreed(step: StepContext, item: ContextItem) -> bool:
+async def _agreed(step: PersonAccess, item: ContextItem) -> bool:
     """Ask whether a secret may go to the model. Only a person's yes counts, no policy's."""
     decision = await step.confirm(
         "gate",
@@ -202,7 +202,7 @@ async def _agreed(step: StepContext, item: ContextItem) -> bool:
     return decision.accepted and decision.by == "user"
 
 
-def _announce(step: StepContext, items: list[ContextItem]) -> None:
+def _announce(step: PersonAccess, items: list[ContextItem]) -> None:
     given = [item for item in items if not item.needs_consent]
     if given:
         listed = ", ".join(f"{one.mention} ({one.source or 'a text'}, ~{one.tokens} tokens)" for one in given)

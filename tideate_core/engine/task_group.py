@@ -33,8 +33,8 @@ _left_behind: set[asyncio.Future[Any]] = set()
 class TaskGroup:
     """Tasks of which the first that fails stops the others.
 
-    As `asyncio.TaskGroup`, but for a handler that does not end when it is cancelled: nothing waits for that longer
-    than `GRACE`, and what still comes of it is nobody's concern.
+    As `asyncio.TaskGroup`, but for a handler that does not end when it is cancelled: nothing waits for that
+    longer than `GRACE`, and what still comes of it is nobody's concern.
     """
 
     def __init__(self) -> None:

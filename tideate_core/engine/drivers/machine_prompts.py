@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from tideate_core.machines.language import Transition
-    from tideate_core.workflows import StepContext
+    from tideate_core.workflows import ModelAccess, PersonAccess, StepContext
 
 __all__ = ["Choice", "MachineConversation", "choice_among", "exit_word"]
 
@@ -147,7 +147,7 @@ class MachineConversation:
         made = await step.choose_once("way", json.dumps([state, *by_name]), asked)
         return by_name[made["next"]], made["reason"]
 
-    def _warn_once(self, step: StepContext, message: str) -> None:
+    def _warn_once(self, step: PersonAccess, message: str) -> None:
         if message not in self._warned:
             self._warned.add(message)
             step.notice(message, level="warn")
@@ -190,7 +190,7 @@ def exit_word(states: Iterable[str]) -> str:
     return word
 
 
-def _room(step: StepContext) -> int:
+def _room(step: ModelAccess) -> int:
     """Return how many characters a prompt may have: half of what question and answer share."""
     tokens = step.context_tokens or UNKNOWN
     room = min(tokens // 2, DEMONSTRATION) if step.demonstration else tokens // 2
