@@ -27,7 +27,7 @@ from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.engine.task_group import wait_for_end
-from tideate_core.engine.tools.offering import offering
+from tideate_core.engine.tools.calls import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tideate_core.engine import RunRequest
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
 from tideate_core.engine.drivers.machine import MachineDriver
-from tideate_core.engine.steps import Services
+from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidInput
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState

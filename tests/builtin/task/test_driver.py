@@ -12,7 +12,7 @@ from tideate_core.builtin.task.driver import TaskDriver
 from tideate_core.builtin.task.environment import TaskEnvironment
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.steps import Services
+from tideate_core.engine.step_services import Services
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
 from tideate_core.machines import WorkflowEvent as E

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.steps.test_tool import READ, WRITE, Tools, use, writing
 from tideate_core.adapters import Prompt
 from tideate_core.engine import EventName
-from tideate_core.engine.tools import offering
+from tideate_core.engine.tools import calls
 from tideate_core.engine.tools.permission import LONGEST_DESCRIPTION
 from tideate_core.errors import ToolFailed
 from tideate_core.workflows import Decision
@@ -94,7 +94,7 @@ async def test_a_question_shows_all_arguments_and_the_beginning_of_a_long_descri
 async def test_a_model_that_calls_on_and_on_is_told_to_answer(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(offering, "MOST_CALLS", 0)
+    monkeypatch.setattr(calls, "MOST_CALLS", 0)
     tools = Tools(READ, answers=[{"size": 41}])
     use(bench, tools)
     bench.server.calls("what", "files__read", {"path": "a.py"})

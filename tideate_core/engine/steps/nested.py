@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.mentions import passing_on
 from tideate_core.engine.run import RunRequest
-from tideate_core.engine.steps.rendering import render_value
+from tideate_core.engine.state import render_value
 from tideate_core.errors import InvalidDefinition, InvalidInput, StepFailed
 from tideate_core.workflows import Declined, render_task
 

@@ -1,25 +1,33 @@
-"""Tool calls of a step: permission, events, and no second call after a crash unasked."""
+"""Tool calls of a step or its model: permission, events, and no second call after a crash unasked."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.adapters import OfferedTool, ToolAdapter
 from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
+from tideate_core.engine.state import render_value
 from tideate_core.engine.tools.permission import permit
-from tideate_core.errors import ToolFailed, ToolInterrupted
+from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrupted
 from tideate_core.mcp.client import check_arguments
 from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tideate_core.adapters import Adapter
+    from tideate_core.engine.step_context import OfferTools
     from tideate_core.engine.step_services import Services, ToolCaller
     from tideate_core.mcp.client import Connected, Tool
-    from tideate_core.workflows import StepContext
+    from tideate_core.workflows import StepContext, StepHandler, ToolCall
 
-__all__ = ["Repetition", "ToolCalls"]
+__all__ = ["Repetition", "ToolCalls", "call_tool", "offering"]
 
 
 SHOWN: Final = 2_000
@@ -28,6 +36,11 @@ BETWEEN: Final = 0.1
 """Seconds between two words of how far a call is: a server may say it a thousand times."""
 ENDED: Final = None
 """The memory of a call whose outcome is known."""
+MOST_CALLS: Final = 30
+"""Of one answer."""
+LONGEST_NAME: Final = 64
+LONGEST: Final = 60_000
+"""Characters of a result that a model is told."""
 
 
 class ToolCalls:
@@ -178,3 +191,84 @@ class Repetition:
         """Remember that it was answered."""
         if self._needed:
             await self._step.remember(self._key, ENDED)
+
+
+def call_tool(tool: ToolCall, services: Services) -> StepHandler:
+    """Return what calls the tool with its arguments filled in, and returns what it gives."""
+
+    async def call(step: StepContext) -> Any:
+        if services.tools is None:
+            raise ConfigError(
+                f"step {step.step!r} wants the tool {tool.name!r} of the MCP server {tool.server!r}, and "
+                "there are no MCP servers here; let a handler do it, or take the step out"
+            )
+        arguments = render_value(tool.arguments, step.values())
+        return await ToolCalls(services.tools, services, step).call(tool.server, tool.name, arguments)
+
+    return call
+
+
+def offering(services: Services) -> OfferTools:
+    """Return what finds tools by their names, `SERVER/TOOL` or `SERVER`, for a step's questions."""
+
+    async def offer(step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
+        if services.tools is None:
+            raise ConfigError(f"the tools {', '.join(names)} are wanted, and there are no MCP servers here")
+        if not isinstance(adapter, ToolAdapter):
+            raise ConfigError(
+                f"the adapter {adapter.name!r} cannot use tools ({', '.join(names)} are wanted)"
+            )
+        found = [tool for name in names for tool in await _found(services.tools, name)]
+        calls = _Calls(ToolCalls(services.tools, services, step))
+        return calls.offer({(one.server, one.name): one for one in found}.values())
+
+    return offer
+
+
+async def _found(tools: ToolCaller, name: str) -> list[Tool]:
+    server, slash, tool = name.partition("/")
+    return [await tools.tool(server, tool)] if slash else await tools.tools(server)
+
+
+class _Calls:
+    """The calls that a model makes for one answer."""
+
+    def __init__(self, calls: ToolCalls) -> None:
+        self._calls = calls
+        self._made = Counter[str]()
+
+    def offer(self, tools: Iterable[Tool]) -> list[OfferedTool]:
+        """Return tools under names that a model takes; no two have the same, whatever servers call them."""
+        named: dict[str, OfferedTool] = {}
+        for tool in tools:
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]
+            number = 1
+            while name in named:
+                number += 1
+                end = f"_{number}"
+                name = f"{name[: LONGEST_NAME - len(end)]}{end}"
+            named[name] = self._offered(tool, name)
+        return list(named.values())
+
+    def _offered(self, tool: Tool, name: str) -> OfferedTool:
+        async def call(arguments: dict[str, Any]) -> str:
+            return await self._call(tool, arguments)
+
+        return OfferedTool(name, tool.description, tool.input_schema, call)
+
+    async def _call(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        """Call a tool for the model; what goes wrong it is told, so that it can go on otherwise."""
+        digest = digest_of(tool.digest, arguments)
+        self._made[digest] += 1
+        if self._made.total() > MOST_CALLS:
+            return f"error: no more than {MOST_CALLS} calls are allowed; answer with what you know"
+        # the same call again is another one: it is told apart by its number, in the next process, too
+        key = f"agent:{digest}:{self._made[digest]}"
+        try:
+            value = await self._calls.call(tool.server, tool.name, arguments, key=key)
+        except Declined as declined:
+            return f"error: the person did not allow this call ({declined}); go on without it"
+        except ToolError as error:
+            return f"error: {error}"
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"
