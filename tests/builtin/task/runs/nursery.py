@@ -15,7 +15,10 @@ from tideate_core.adapters.libraries import MODULES
 
 __all__ = ["Nursery"]
 
-ROOMS: Final = ("agents", "commands", "engine", "gates", "store", "workflows", "workspace")
+ROOMS: Final = (
+    *("agents", "builtin", "engine", "gates", "mentions", "process", "project"),
+    *("snapshots", "store", "toolchain", "workflows", "workspace"),
+)
 """What a task is in."""
 LIBRARIES: Final = (
     "anyio._backends._asyncio",
