@@ -285,11 +285,11 @@ class LiveRun:
         self.execution.left = True
         self.cancel()
 
-    def _follow(self, wish: Wish) -> None:
+    def _follow(self, control_request: Wish) -> None:
         """Do what another process asks."""
-        if wish == "cancel":
+        if control_request == "cancel":
             self.cancel()
-        elif wish == "pause":
+        elif control_request == "pause":
             self.pause()
         else:
             self.execution.resume()

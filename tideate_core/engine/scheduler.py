@@ -166,7 +166,8 @@ class Scheduler:
         self._execution.step = work.step
         self._execution.settle(settled)
         if settled.status != "skipped":
-            self._step_runner.begin_step(work, silent=True)
+            with self._recorder.silenced():
+                self._driver.begin_step(work)
         with self._recorder.silenced(silent):
             await self._advance_driver(work, StepEnd(settled))
 

@@ -271,19 +271,9 @@ class StepRunner:
         self._recorder.event(EventName.STEP_SKIPPED, {**work.place, "reason": reason})
         return Settled(work.step, "skipped")
 
-    def begin_step(self, work: Work, *, silent: bool) -> None:
-        """Tell the driver that a step begins.
-
-        :param silent: what it reports of that was reported in an earlier process.
-        """
-        if not silent:
-            self._execution.driver.begin_step(work)
-            return
-        with self._recorder.silenced():
-            self._execution.driver.begin_step(work)
-
     def _begin(self, progress: _StepProgress, interrupted: bool) -> None:
-        self.begin_step(progress.work, silent=interrupted)
+        with self._recorder.silenced(interrupted):  # the driver reported it in an earlier process
+            self._execution.driver.begin_step(progress.work)
         progress.begun = time.monotonic()
         self._recorder.status(ExecutionState.EXECUTING_STEPS, progress.work.step)
         self._recorder.event(EventName.STEP_STARTED, progress.work.place)

@@ -90,9 +90,15 @@ class TaskGroup:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 a coroutine is run by one
         before = task.cancelling()
-        doing = self._watched(task, step, work) if time_limit is None else _timed(step, work, time_limit)
+        if time_limit is None:
+            self._at_work[task] = step
+        else:
+            work = _timed(step, work, time_limit)
         try:
-            value = await doing
+            try:
+                value = await work
+            finally:  # what follows is ours, no handler's
+                self._at_work.pop(task, None)
         except asyncio.CancelledError:
             if self._stopping:
                 raise
@@ -119,13 +125,6 @@ class TaskGroup:
             yield
         finally:
             self._unlimited[step] -= 1
-
-    async def _watched(self, task: asyncio.Task[Any], step: str, work: Awaitable[Any]) -> Any:
-        self._at_work[task] = step
-        try:
-            return await work
-        finally:
-            del self._at_work[task]
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
