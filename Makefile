@@ -5,7 +5,7 @@ export PYTHON
 # where it is set, every process of the tests would compile what it imports
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all test-slow test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
+.PHONY: help run quick test test-all test-slow test-hostile test-editors test-mcp test-runners install bench fuzz crash coverage stress docs clean
 
 python := .venv/bin/python
 SECONDS ?= 60
@@ -18,6 +18,9 @@ help: ## list the targets
 
 run: install ## show tideate: a tour in Neovim, or without a terminal three runs on a real file
 	@$(python) -m scripts.tour
+
+quick: install ## under a minute: ruff, mypy, import-linter, Lua, the tests that need no editor, server or run
+	@$(python) -m scripts.checks quick
 
 test: install ## every check: ruff, mypy, import-linter, Lua, pytest without the slow tests
 	@$(python) -m scripts.checks

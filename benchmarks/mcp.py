@@ -26,7 +26,7 @@ from benchmarks.mcp_servers import (
     reference_git,
     repository,
 )
-from tideate_core.mcp.servers.table import SERVERS
+from tideate_core.mcp.servers import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from tideate_core.workspace.files import FileImage
-from tideate_core.workspace.journal import FileEntry, Images, Journal
+from tideate_core.workspace.journal import Images, Journal
+from tideate_core.workspace.journal_manifest import FileEntry
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,7 @@
-"""Every check of `make test`, one after the other, each under its own heading."""
+"""The checks of `make test` and of `make quick`, one after the other, each under its own heading.
+
+`python -m scripts.checks [test|quick|words]`.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +27,37 @@ class Check:
     """Its output is shown as it comes, and not only when it fails."""
 
 
-PYTEST = ("-m", "not slow", "-n", "auto", "--dist", "worksteal")
-CHECKS = (
-    Check("ruff", (str(BIN / "ruff"), "check", "--quiet")),
-    Check("mypy (strict)", (str(BIN / "mypy"), "--no-error-summary")),
-    Check("import-linter", (str(BIN / "lint-imports"), "--no-cache")),
-    Check("Lua loads, sets no globals", (sys.executable, "-m", "scripts.lua_check")),
-    Check(
-        "pytest",
-        (sys.executable, "-m", "pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal"),
-        live=True,
-    ),
+PURE = (
+    *("machines", "workflows", "gates", "config", "project", "edits", "util"),
+    *("workspace/test_*.py", "test_*.py"),
 )
+"""Tests without editors, servers and runs, below `tests/`; patterns, of which some may be there later."""
+
+
+def _pytest(*paths: str) -> Check:
+    command = (sys.executable, "-m", "pytest", "-m", "not slow", "-n", "auto", "--dist", "worksteal", *paths)
+    return Check("pytest", command, live=True)
+
+
+def _pure() -> list[str]:
+    tests = ROOT / "tests"
+    found = (path for pattern in PURE for path in sorted(tests.glob(pattern)))
+    return [path.relative_to(ROOT).as_posix() for path in found]
+
+
+RUFF = Check("ruff", (str(BIN / "ruff"), "check", "--quiet"))
+MYPY = Check("mypy (strict)", (str(BIN / "mypy"), "--no-error-summary"))
+"""Looks again only at what changed since it last ran here, and at what depends on that."""
+IMPORTS = Check("import-linter", (str(BIN / "lint-imports"), "--no-cache"))
+LUA = Check("Lua loads, sets no globals", (sys.executable, "-m", "scripts.lua_check"))
+WORDS = Check("headlines and words", (sys.executable, "-m", "scripts.words"))
+"""Goes into both sets below as soon as it passes."""
+
+CHECKS = {
+    "test": (RUFF, MYPY, IMPORTS, LUA, _pytest()),
+    "quick": (RUFF, MYPY, IMPORTS, LUA, _pytest(*_pure())),
+    "words": (WORDS,),
+}
 
 
 def _run(check: Check, console: Console) -> bool:
@@ -49,10 +71,13 @@ def _run(check: Check, console: Console) -> bool:
     return done.returncode == 0
 
 
-def main() -> int:
-    """Run them all, also after a failure; return 0 if all passed."""
+def main(words: list[str]) -> int:
+    """Run all of a set, also after a failure; return 0 if all passed."""
+    name = words[0] if words else "test"
+    if name not in CHECKS or len(words) > 1:
+        sys.exit(f"usage: python -m scripts.checks [{'|'.join(CHECKS)}]")
     console = Console()
-    failed = [check.name for check in CHECKS if not _run(check, console)]
+    failed = [check.name for check in CHECKS[name] if not _run(check, console)]
     console.rule(style="dim")
     if failed:
         console.print(f"[bold red]failed:[/] {', '.join(failed)}")
@@ -62,4 +87,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

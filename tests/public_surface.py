@@ -74,8 +74,7 @@ def _app() -> App:
 
 def _servers(root: Path) -> dict[str, MCPServer[Any]]:
     from tideate_core.machines.language import Workflow, parse
-    from tideate_core.mcp.servers.table import SERVERS, make_server
-    from tideate_core.mcp.servers.transitions import transitions_server
+    from tideate_core.mcp.servers import SERVERS, make_server, transitions_server
 
     machine = Workflow(parse(MACHINE).definition)
     return {**{name: make_server(name, root) for name in SERVERS}, "transitions": transitions_server(machine)}
@@ -94,15 +93,15 @@ def _configuration() -> dict[str, Any]:
 
 
 def _exit_status_of(error: type[BaseException]) -> int:
-    from tideate_core.cli.exits import status_of
+    from tideate_core.cli.process import status_of
 
     return status_of(error.__new__(error))  # type: ignore[arg-type]
 
 
 def _exit_statuses() -> dict[str, int]:
-    from tideate_core.cli import exits
+    from tideate_core.cli import process
 
-    return {name: value for name, value in vars(exits).items() if name.isupper() and type(value) is int}
+    return {name: value for name, value in vars(process).items() if name.isupper() and type(value) is int}
 
 
 def _errors() -> list[type[BaseException]]:

@@ -14,14 +14,12 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.mcp.client.client import MCPClient
-from tideate_core.mcp.client.permissions import ToolPermissions
-from tideate_core.mcp.client.specs import server_at
+from tideate_core.mcp.client import MCPClient, ToolPermissions, server_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tideate_core.mcp.client.tools import Tool
+    from tideate_core.mcp.client import Tool
 
 ONLY_LISTED: Final = "json-schema-ref-no-deref"
 ECHO: Final = "json_schema_echo"

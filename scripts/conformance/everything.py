@@ -24,7 +24,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel, Field
 
-from tideate_core.mcp.careful import CarefulServer
+from tideate_core.mcp.servers import ToolServer
 
 __all__ = ["everything_server"]
 
@@ -100,7 +100,7 @@ class Choices(BaseModel):
 
 def everything_server() -> MCPServer[Any]:
     """Make the server."""
-    server = CarefulServer("tideate-everything", version="1", log_level="WARNING")
+    server = ToolServer("tideate-everything")
     _add_contents(server)
     _add_asking(server)
     _add_resources(server)
@@ -109,7 +109,7 @@ def everything_server() -> MCPServer[Any]:
     return server
 
 
-def _add_contents(server: CarefulServer) -> None:
+def _add_contents(server: ToolServer) -> None:
     @server.tool(description="What the suite calls test_simple_text.")
     async def test_simple_text() -> str:
         return "This is a simple text response for testing."
@@ -147,7 +147,7 @@ def _add_contents(server: CarefulServer) -> None:
     tool.parameters = SCHEMA_2020
 
 
-def _add_asking(server: CarefulServer) -> None:
+def _add_asking(server: ToolServer) -> None:
     @server.tool(description="What the suite calls test_tool_with_logging.")
     async def test_tool_with_logging(ctx: Call) -> str:
         for words in ("started", "processing data", "completed"):
@@ -194,7 +194,7 @@ async def _elicited(ctx: Call, message: str, schema: type[BaseModel]) -> str:
     return f"User response: action={result.action}, content={content}"
 
 
-def _add_resources(server: CarefulServer) -> None:
+def _add_resources(server: ToolServer) -> None:
     @server.resource("test://static-text")
     def static_text() -> str:
         return "This is the content of the static text resource."
@@ -212,7 +212,7 @@ def _add_resources(server: CarefulServer) -> None:
         return "Watched resource content"
 
 
-def _add_prompts(server: CarefulServer) -> None:
+def _add_prompts(server: ToolServer) -> None:
     @server.prompt(description="What the suite calls test_simple_prompt.")
     def test_simple_prompt() -> list[UserMessage]:
         return [UserMessage(_text("This is a simple prompt for testing."))]
@@ -231,7 +231,7 @@ def _add_prompts(server: CarefulServer) -> None:
         return [UserMessage(_image()), UserMessage(_text("Please analyze the image above."))]
 
 
-def _add_requests(server: CarefulServer) -> None:
+def _add_requests(server: ToolServer) -> None:
     """What the SDK has no decorator for."""
 
     async def accept(_context: Any, _params: Any) -> EmptyResult:

@@ -18,7 +18,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 
 from scripts.conformance.programs import NPM, PATIENCE, FailedError, environment, tail
 from scripts.conformance.running import OWN, at_address, project, serve
-from tideate_core.mcp.websocket import websocket_client
+from tideate_core.mcp.transport import websocket_client
 
 if TYPE_CHECKING:
     from rich.console import Console

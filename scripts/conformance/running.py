@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scripts.conformance.programs import ROOT, FailedError
-from tideate_core.mcp.servers.table import SERVERS
+from tideate_core.mcp.servers import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

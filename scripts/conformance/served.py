@@ -15,10 +15,8 @@ from mcp.server.streamable_http import EventMessage, EventStore
 
 from scripts.conformance.everything import everything_server
 from tideate_core.machines.language import Workflow
-from tideate_core.mcp.admission import Door, Token, listen
-from tideate_core.mcp.servers.table import make_server
-from tideate_core.mcp.servers.transitions import transitions_server
-from tideate_core.mcp.serving_http import http_app, serve_app
+from tideate_core.mcp.servers import make_server, transitions_server
+from tideate_core.mcp.transport import AdmissionPolicy, Token, http_app, listen_on_loopback, serve_app
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -74,8 +72,8 @@ def main() -> int:
     """Serve until a signal."""
     name, root = sys.argv[1], Path(sys.argv[2]).resolve()
     token = Token(secrets.token_urlsafe())
-    listening = listen(0)
-    door = Door(token, listening.getsockname()[1])
+    listening = listen_on_loopback(0)
+    door = AdmissionPolicy(token, listening.getsockname()[1])
     app = http_app(_server(name, root), door, Kept() if name == "everything" else None)
     return serve_app(Knowing(app, token), listening, lambda url: print(url, file=sys.stderr, flush=True))
 

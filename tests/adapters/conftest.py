@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tideate_core.adapters.local import local_adapter
 from tideate_core.adapters.model import ModelAdapter
 from tideate_core.adapters.retry import Backoff
 from tideate_core.adapters.sources import ServerSource
@@ -20,6 +23,9 @@ MakeAdapter = Callable[..., ModelAdapter]
 
 LIMIT = 20.0
 """Seconds that any wait of these tests takes at most."""
+
+LOCAL_LIMIT = 60.0
+"""Seconds that a wait for the bundled model takes at most."""
 
 
 @pytest.fixture
@@ -42,3 +48,23 @@ async def make_adapter(server: ModelServer) -> AsyncIterator[MakeAdapter]:
 @pytest.fixture
 def adapter(make_adapter: MakeAdapter) -> ModelAdapter:
     return make_adapter()
+
+
+@pytest.fixture
+async def local() -> AsyncIterator[ModelAdapter]:
+    adapter = local_adapter()
+    yield adapter
+    async with asyncio.timeout(LOCAL_LIMIT):
+        await adapter.aclose()
+
+
+def only_child(parent: int | None = None) -> int:
+    """Return the process id of the one child that runs the model."""
+    parent = parent or os.getpid()
+    found: list[int] = []
+    for task in Path(f"/proc/{parent}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if b"local_server.py" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(int(child))  # noqa: PERF401 - clearer than one expression
+    assert len(found) == 1
+    return found[0]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.model_server import ModelServer
 from tideate_core.adapters import AdapterPool, Prompt
-from tideate_core.adapters.providers import PROVIDERS
+from tideate_core.adapters.sources import PROVIDERS
 from tideate_core.config import Config
 from tideate_core.errors import AdapterError, AuthenticationFailed, UnknownAdapter
 

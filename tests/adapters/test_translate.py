@@ -7,10 +7,31 @@ import openai
 import pydantic_ai.exceptions
 import pytest
 
-from tideate_core.adapters.translate import LONGEST_WORDS, NEVER_RAISED, TABLE, Origin, translate
+from tideate_core.adapters.translate import LONGEST_WORDS, TABLE, Origin, translate
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed, RateLimited
 
 ORIGIN = Origin("fake", "http://127.0.0.1/v1", "$FAKE_KEY", "sk-secret")
+
+NEVER_RAISED = frozenset(
+    {
+        # control flow inside pydantic-ai's tools and hooks, of which none are used
+        "ApprovalRequired",
+        "CallDeferred",
+        "ModelRetry",
+        "RetryModelRequest",
+        "RunCancelled",
+        "SkipModelRequest",
+        "SkipToolExecution",
+        "SkipToolValidation",
+        "ToolFailed",
+        "UndrainedPendingMessagesError",
+        # OpenAI's realtime and webhook interfaces
+        "InvalidWebhookSignatureError",
+        "WebSocketConnectionClosedError",
+        "WebSocketQueueFullError",
+    }
+)
+"""Exception classes of the libraries that no request of ours can raise."""
 
 
 def exported_errors(module: object, names: list[str]) -> set[str]:

@@ -89,7 +89,7 @@ def test_a_database_and_a_journal_with_the_persons_seal_are_moved(old: Path) -> 
     assert Reader(private).runs() == []
     (record,) = Journal(private).records(RUN)
     (entry,) = record.manifest.entries
-    assert record.before(entry) == BEFORE  # type: ignore[arg-type]
+    assert record.file_before(entry) == BEFORE  # type: ignore[arg-type]
     assert (private / "objects/aa" / ("a" * 64)).read_bytes() == b'"a large result"'
     assert sorted(path.name for path in (old / ".tideate").iterdir() if path.is_file()) == []
     assert not list((old / ".tideate/journal").rglob("*.json"))

@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tideate_core.cli.output import messages
+from tideate_core.cli.render.output import messages
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.engine import ConfirmationRequest
 from tideate_core.engine.tools.permission import described
 from tideate_core.mcp.client import Tool
-from tideate_core.workspace.executed import Executed
+from tideate_core.workspace.executable_files import ExecutableFile
 
 
 def _details(shape: dict[str, Any]) -> str:
@@ -39,7 +39,7 @@ async def _ask(shapes: list[dict[str, Any]]) -> None:
                 shape.get("message", "Go on?"),
                 _details(shape),
                 shape.get("payload", {}),
-                executed=[Executed(**one) for one in shape.get("executed", [])],
+                executed=[ExecutableFile(**one) for one in shape.get("executed", [])],
             )
             decision = await front.confirm(request)
             answer = {"accepted": decision.accepted, "value": decision.value}

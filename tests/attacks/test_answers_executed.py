@@ -12,8 +12,7 @@ from tideate_core.engine import EventName
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.store import Store
 from tideate_core.workspace import FileChange, Workspace
-from tideate_core.workspace.executed import executed_file, executed_path
-from tideate_core.workspace.executed_changes import executed_in
+from tideate_core.workspace.executable_files import executable_changes, reason_by_path, reason_of_change
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,19 +95,19 @@ def text_of(value: Any) -> str | None:
 
 @pytest.mark.parametrize("path", [*RUN, *DISGUISED])
 def test_a_file_that_a_tool_runs_is_known(path: str) -> None:
-    assert executed_path(path)
-    assert executed_file(path, "before", "after")
-    assert not executed_file(path, "before", None)
+    assert reason_by_path(path)
+    assert reason_of_change(path, "before", "after")
+    assert not reason_of_change(path, "before", None)
 
 
 @pytest.mark.parametrize("path", HARMLESS)
 def test_another_file_is_not_warned_of(path: str) -> None:
-    assert executed_path(path) == ""
+    assert reason_by_path(path) == ""
 
 
 @pytest.mark.parametrize(("path", "before", "after"), PARTS)
 def test_the_part_of_a_file_that_is_run_is_known(path: str, before: Any, after: Any) -> None:
-    assert executed_file(path, text_of(before), text_of(after))
+    assert reason_of_change(path, text_of(before), text_of(after))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_the_part_of_a_file_that_is_run_is_known(path: str, before: Any, after: 
     ],
 )
 def test_another_part_is_not_warned_of(path: str, before: Any, after: Any) -> None:
-    assert executed_file(path, text_of(before), text_of(after)) == ""
+    assert reason_of_change(path, text_of(before), text_of(after)) == ""
 
 
 # -- by another way ------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ async def test_a_way_round_the_name_is_warned_of(tmp_path: Path, way: Any) -> No
     root = tmp_path / "project"
     root.mkdir()
     change = way(root)
-    found = await executed_in(Workspace(root, private=tmp_path / "private"), [change])
+    found = await executable_changes(Workspace(root, private=tmp_path / "private"), [change])
     assert [one.path for one in found] == [change.move_to or change.path]
 
 

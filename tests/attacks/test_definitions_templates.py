@@ -192,6 +192,7 @@ def test_a_template_that_takes_too_long_is_refused(name: str) -> None:
     refused(LOOPS[name])
 
 
+@pytest.mark.slow
 def test_many_templates_of_one_value_take_no_longer_than_the_limit() -> None:
     one = "{% for x in range(9999) %}{% if 'b' in inputs.text %}{% endif %}{% endfor %}"
     before = time.thread_time()

@@ -396,7 +396,7 @@ def test_a_hunk_that_is_picked_begins_with_its_own_header(ask: Callable[..., Ask
     asked = ask(change_of(path, "modify"))
     asked.answer("[y/N/p/d]", "p")
     asked.answer("[y/N/a/s]", "n")
-    shown = asked.end().partition("[y/N/p/d]")[2].partition("Take hunk")[0]
+    shown = asked.end().partition("[y/N/p/d]")[2].partition("Accept hunk")[0]
     lines = [row.removeprefix("│ ") for row in shown.split("\n") if row.startswith("│ ")]
     assert lines == ["@@ -1,1 +1,1 @@", "-a", "+b"]
 

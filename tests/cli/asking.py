@@ -6,7 +6,7 @@ import asyncio
 import json
 import sys
 
-from tideate_core.cli.output import messages
+from tideate_core.cli.render.output import messages
 from tideate_core.cli.terminal import TerminalFrontEnd
 from tideate_core.engine import ConfirmationRequest, PolicyFrontEnd
 

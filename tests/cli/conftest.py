@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import tideate_core
+from tests.support.commands import MODULE, run_command
 from tests.support.processes import Brood
 from tests.support.state import state_below
 from tests.support.terminal import Terminal
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.support.model_server import ModelServer
 
-COMMAND = [sys.executable, "-m", "tideate_core.cli.main"]
+COMMAND = [sys.executable, "-m", MODULE]
 PYTHON_PATH = str(Path(tideate_core.__file__).parent.parent)
 
 
@@ -72,15 +73,7 @@ class Shell:
         self, *arguments: str, stdin: str = "", cwd: Path | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run the command without a terminal to its end."""
-        return subprocess.run(
-            [*COMMAND, *arguments],
-            env=self.env,
-            cwd=cwd or self.project,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        return run_command(arguments, environment=self.env, cwd=cwd or self.project, stdin=stdin, timeout=60)
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start the command without a terminal."""

@@ -130,11 +130,11 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
     terminal, file = refactoring
     terminal.type("p\n")
     terminal.wait_for("+    return 10")
-    terminal.wait_for("Take hunk 1/2 of a.py?")
+    terminal.wait_for("Accept hunk 1/2 of a.py?")
     terminal.wait_for("]")
     terminal.type("n\n")
     terminal.wait_for("+    return 20")
-    terminal.wait_for("Take hunk 2/2 of a.py? [y/N/a/s]")
+    terminal.wait_for("Accept hunk 2/2 of a.py? [y/N/a/s]")
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert file.read_text() == TWO.replace("2\n", "20\n")
@@ -143,7 +143,7 @@ def test_single_hunks_are_picked(refactoring: tuple[Terminal, Path]) -> None:
 def test_picking_no_hunk_declines(refactoring: tuple[Terminal, Path]) -> None:
     terminal, file = refactoring
     terminal.type("p\n")
-    terminal.wait_for("Take hunk 1/2 of a.py? [y/N/a/s]")
+    terminal.wait_for("Accept hunk 1/2 of a.py? [y/N/a/s]")
     terminal.type("s\n")
     assert terminal.wait_exit() == 3
     assert file.read_text() == TWO
@@ -153,7 +153,7 @@ def test_a_plan_is_a_table_and_is_carried_out(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
     terminal.wait_for("1  create  new.py  the new home")
     terminal.wait_for("3  delete  old.py  not needed")
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("y\n")
     terminal.wait_for("deleted file")
     terminal.wait_for("Apply changes to 3 files? [y/N/p/d]")
@@ -164,9 +164,9 @@ def test_a_plan_is_a_table_and_is_carried_out(planning: Shell) -> None:
 
 def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("1 3\n")
-    terminal.wait_for("Go on with 1 file? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 1 file? [y/N/e/numbers]")
     terminal.type("y\n")
     terminal.wait_for("[y/N/p/d]")
     terminal.type("y\n")
@@ -176,7 +176,7 @@ def test_files_are_taken_out_of_a_plan_by_number(planning: Shell) -> None:
 
 def test_a_plan_without_files_declines(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("1,2,3\n")
     assert terminal.wait_exit() == 3
     assert "no file is left in the plan" in terminal.text
@@ -185,10 +185,10 @@ def test_a_plan_without_files_declines(planning: Shell) -> None:
 def test_a_plan_is_edited_as_text(planning: Shell) -> None:
     planning.env["EDITOR"] = "sed -i -e '/old.py/d' -e 's/create new.py/create lib.py/'"
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("e\n")
     terminal.wait_for("1  create  lib.py  the new home")
-    terminal.wait_for("Go on with 2 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 2 files? [y/N/e/numbers]")
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
 
@@ -204,23 +204,23 @@ def test_a_plan_is_edited_as_text(planning: Shell) -> None:
 def test_a_failed_edit_keeps_the_plan(planning: Shell, editor: str, words: str) -> None:
     planning.env["EDITOR"] = editor
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("e\n")
     terminal.wait_for(words)
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("n\n")
     assert terminal.wait_exit() == 3
 
 
 def test_whole_files_are_picked(planning: Shell) -> None:
     terminal = planning.open("run", "multi_file", "reorganize")
-    terminal.wait_for("Go on with 3 files? [y/N/e/numbers]")
+    terminal.wait_for("Continue with 3 files? [y/N/e/numbers]")
     terminal.type("y\n")
     terminal.wait_for("Apply changes to 3 files? [y/N/p/d]")
     terminal.type("p\n")
     for question, answer in (
         ("Create new.py?", "y"),
-        ("Take hunk 1/1 of a.py?", "n"),
+        ("Accept hunk 1/1 of a.py?", "n"),
         ("Delete old.py?", "n"),
     ):
         terminal.wait_for(f"{question} [y/N/a/s]")

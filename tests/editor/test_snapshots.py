@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.dialogs import wait_focused
 from tests.support.runs import accept_all, configure, result, start
-from tideate_core.snapshots.restoring import Restoring
+from tideate_core.snapshots.restore import Restorer
 from tideate_core.workspace import SnapshotManager
 
 if TYPE_CHECKING:
@@ -235,7 +235,8 @@ def half_restore(editor: Editor, monkeypatch: pytest.MonkeyPatch) -> None:
         manager = SnapshotManager(editor.cwd)
         snapshot = await manager.create("one")
         (editor.cwd / "a.py").write_text("now\n")
-        monkeypatch.setattr(Restoring, "_finish", lambda _self, _run: None)  # as if killed before the end
+        # as if killed before the end
+        monkeypatch.setattr(Restorer, "_close_journal", lambda _self, _run: None)
         await manager.restore(snapshot)
 
     asyncio.run(killed())

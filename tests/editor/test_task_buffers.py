@@ -12,11 +12,11 @@ import pytest
 from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 from tests.workspace.project import TextFile, tree
-from tests.workspace.test_take_back import BY_HAND, LONG, NAME, WANTED, change_by_hand
+from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand
 from tideate_core.editor.asker import Asker
 from tideate_core.editor.frontend import EditorBuffers
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace import FileChange, SnapshotManager, TakenBack, Workspace
+from tideate_core.workspace import FileChange, RollbackResult, SnapshotManager, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -77,8 +77,8 @@ class Host:
     def save(self, *paths: str) -> list[str]:
         return self.do(self.workspace.save(paths))
 
-    def take_back(self) -> TakenBack:
-        return self.do(self.workspace.take_back("run"))
+    def take_back(self) -> RollbackResult:
+        return self.do(self.workspace.rollback_best_effort("run"))
 
 
 @pytest.fixture
@@ -180,7 +180,7 @@ def test_buffer_and_file_go_back_byte_for_byte_in_one_undo_block(
     host.run()
     host.save(NAME)
     assert tree(editor.cwd) != before
-    assert host.take_back() == TakenBack([NAME], [], [])
+    assert host.take_back() == RollbackResult([NAME], [], [])
     assert tree(editor.cwd) == before
     assert (text(editor, number), modified(editor, number)) == (LONG, False)
     editor.command(f"buffer {number} | checktime")
@@ -198,10 +198,10 @@ def test_what_a_person_typed_since_stays_and_can_be_undone_by_itself(
     by_hand(editor, number)
     if saved_by_hand:
         editor.command("write")
-    assert host.take_back() == TakenBack([], [NAME], [])
+    assert host.take_back() == RollbackResult([], [NAME], [])
     assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
     assert not modified(editor, number)
-    assert host.take_back() == TakenBack([], [NAME], [])
+    assert host.take_back() == RollbackResult([], [NAME], [])
     editor.command("undo")  # of what was taken back
     editor.command("undo")  # of the last that was typed
     assert "mine, too" not in text(editor, number)
@@ -225,7 +225,7 @@ def test_what_is_typed_where_the_run_wrote_leaves_buffer_and_file(
     host.run()
     host.save(NAME)
     types(editor, number, "five", "5")
-    assert host.take_back() == TakenBack([], [], [NAME])
+    assert host.take_back() == RollbackResult([], [], [NAME])
     assert (text(editor, number), long.text) == (WANTED.replace("five", "5"), WANTED + "\n")
 
 
@@ -237,7 +237,7 @@ def test_what_somebody_changed_in_the_file_meanwhile_goes_into_the_buffer(
     change_by_hand(long)
     editor.lua("vim.uv.fs_utime(..., 1, 1)", str(long.path))
     editor.lua("vim.bo[...].autoread = true vim.cmd('checktime')", number)
-    assert host.take_back() == TakenBack([], [NAME], [])
+    assert host.take_back() == RollbackResult([], [NAME], [])
     assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
 
 
@@ -248,7 +248,7 @@ def test_a_file_written_on_disk_is_loaded_again_unless_something_was_typed(
     host.apply(FileChange(NAME, "modify", LONG, WANTED))
     number = editor.edit(long.path)
     by_hand(editor, number)
-    assert host.take_back() == TakenBack([], [NAME], [])
+    assert host.take_back() == RollbackResult([], [NAME], [])
     assert (text(editor, number), long.text) == (BY_HAND[:-1], BY_HAND)
 
 
@@ -308,8 +308,10 @@ def test_what_a_check_made_of_a_saved_buffer_goes_back_with_it(
     host.save(NAME)
     before = asyncio.run(manager.create("before the checks"))
     long.write(long.text + "# formatted\n")
-    since = asyncio.run(manager.since(before))
-    assert host.do(host.workspace.of_step("verifying").adopt(since, execution_id="run")) == [NAME]
+    since = asyncio.run(manager.changes_since(before))
+    assert host.do(host.workspace.of_step("verifying").record_outside_changes(since, execution_id="run")) == [
+        NAME
+    ]
     assert text(editor, number).endswith("# formatted"), "the editor did not follow"
     done = host.take_back()
     assert (done.left, long.text) == ([], LONG + "\n")

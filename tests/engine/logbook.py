@@ -43,7 +43,7 @@ class Logbook:
         if outcome.status == "completed":
             step, at = outcome.step, outcome.completed_at
             delivery.result = CheckpointRow(f"after {step}", RUN, step, 1, at)
-        delivery.tell()
+        delivery.deliver()
         return delivery
 
     def note(self, step: str, key: str, value: Any) -> None:

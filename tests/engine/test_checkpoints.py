@@ -65,7 +65,7 @@ async def ran(
     for step in steps:
         log.started(StepStart(step, step, "assistant", "", 1, 1000))
         outcome = StepOutcome(step, "completed", ENDED, 7, result or {"said": step}, files=(f"{step}.py",))
-        row = await log.finished(outcome)
+        row = await log.finish(outcome).future
         assert row is not None
         rows.append(row)
     return log, rows
@@ -145,8 +145,8 @@ async def test_a_run_from_where_another_failed_tries_again_what_that_one_could_n
     store: Store, manager: CheckpointManager, goes_on: bool
 ) -> None:
     log, _ = await ran(store, "a", goes_on=goes_on)
-    await log.finished(StepOutcome("b", "failed", ENDED, error="broken", files=("b.py",)))
-    await log.finished(StepOutcome("c", "skipped", ENDED, error="the run failed in the step 'b'"))
+    await log.finish(StepOutcome("b", "failed", ENDED, error="broken", files=("b.py",))).future
+    await log.finish(StepOutcome("c", "skipped", ENDED, error="the run failed in the step 'b'")).future
     restored = await manager.restore((await manager.create(RUN)).id)
     _, _, past = await load_recorded_run(store, restored.workflow_id)
     assert list(past.settled) == (["a", "b", "c"] if goes_on else ["a"])

@@ -96,9 +96,11 @@ async def test_steps_that_ended_come_back_as_they_ended_in_that_order(store: Sto
     log.started(start("b", 1000))
     log.started(start("a", 1000))
     tokens = Tokens(5, 6, 0.5)
-    await log.finished(outcome("b", 1010, result={"x": [1]}, duration_ms=10, tokens=tokens, files=("f",)))
-    await log.finished(outcome("a", 1020, status="failed", error="no", error_code="StepFailed"))
-    await log.finished(outcome("c", 1030, status="skipped"))
+    await log.finish(
+        outcome("b", 1010, result={"x": [1]}, duration_ms=10, tokens=tokens, files=("f",))
+    ).future
+    await log.finish(outcome("a", 1020, status="failed", error="no", error_code="StepFailed")).future
+    await log.finish(outcome("c", 1030, status="skipped")).future
     past = await past_of(store)
     assert list(past.settled) == ["b", "a", "c"]
     b = past.settled["b"]
@@ -162,7 +164,7 @@ async def test_tokens_count_once_whether_their_step_ended_or_not(store: Store) -
     log = await begun(store)
     log.started(start("a", 1000))
     log.note("a", "1.ask:x", reply(5))
-    await log.finished(outcome("a", 1010, tokens=Tokens(5, 0)))
+    await log.finish(outcome("a", 1010, tokens=Tokens(5, 0))).future
     await log.remember("a", "1.ask:y", reply(7, late=True))
     log.started(start("b", 1010))
     await log.remember("b", "1.ask:z", reply(11))
@@ -175,7 +177,7 @@ async def test_the_time_between_two_processes_does_not_count(store: Store) -> No
     log = await begun(store)
     for step, begin, end in (("a", 1000, 1100), ("b", 1050, 1150), ("c", 90_000, 90_010)):
         log.started(start(step, begin))
-        await log.finished(outcome(step, end))
+        await log.finish(outcome(step, end)).future
     assert (await past_of(store)).elapsed_ms == 160
 
 

@@ -19,7 +19,7 @@ from tideate_core.engine.recovery import (
 )
 from tideate_core.engine.reports import SUMMARY
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
-from tideate_core.store.standing import resumable, state_of
+from tideate_core.store import resumable_runs, state_of
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -54,14 +54,14 @@ async def test_a_run_ends_as_cancelled_with_its_steps_runs_and_its_summary(bench
     parent, child = await abandoned(bench)
     store = await bench.runner.store()
     assert state_of(parent) == state_of(child) == "interrupted"
-    assert resumable(store.reader()) == [parent]
+    assert resumable_runs(store.reader()) == [parent]
     ended = {parent.id: EndedRun(frozenset({"first"})), child.id: EndedRun(frozenset({"whole"}))}
     assert await end_abandoned_run(store, parent) == ended
     for run in (parent, child):
         assert state_of(await row_of(bench.runner, run.id)) == "cancelled"
         last = (await events_of(bench.runner, run.id))[-1]
         assert last.name == "SD_EVENT_WORKFLOW_CANCELLED"
-    assert resumable(store.reader()) == []
+    assert resumable_runs(store.reader()) == []
     summary = json.loads((bench.private / SUMMARY).read_text())
     assert (summary["workflowId"], summary["status"]) == (parent.id, "partial")
     with pytest.raises(RunEnded):

@@ -307,12 +307,12 @@ async def test_another_process_can_ask_for_a_pause_or_an_end(bench: Bench, wish:
     await asyncio.wait_for(started.wait(), LIMIT)
     (run,) = bench.runner.running
     other = await bench.make_runner(bench.config).store()
-    await other.wish(run.id, wish)
+    await other.send_control_request(run.id, wish)
     if wish == "pause":
         await bench.front.until(lambda: "NOTICE" in bench.front.names())
         go.set()
         await bench.front.until(lambda: "WORKFLOW_PAUSED" in bench.front.names())
-        await other.wish(run.id, "resume")
+        await other.send_control_request(run.id, "resume")
         assert (await asyncio.wait_for(task, LIMIT)).ok
     else:
         assert (await asyncio.wait_for(task, LIMIT)).reason == "cancelled"

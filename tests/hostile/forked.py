@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import atexit
 import ctypes
-import gc
 import importlib
 import os
 import pkgutil
 import select
 import signal
 import sys
-import threading
 import time
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
+
+from tests.support.forked import become, check_threads, import_all
 
 __all__ = ["Ended", "Talk", "adopt_orphans", "import_noted", "import_tideate", "note_modules", "run_forked"]
 
@@ -54,14 +52,10 @@ def import_tideate() -> None:
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
     importlib.import_module("tideate_core.cli.__main__")
-    from tideate_core.mcp.servers.table import SERVERS
+    from tideate_core.mcp.servers import SERVERS
 
     assert SERVERS
-    _check_threads()
-
-
-def _check_threads() -> None:
-    assert threading.active_count() == 1, "a thread would not be there in a child"
+    check_threads()
 
 
 def note_modules(place: Path) -> None:
@@ -71,13 +65,7 @@ def note_modules(place: Path) -> None:
 
 def import_noted(place: Path) -> None:
     """Import here what children imported, so that others need not."""
-    for name in place.read_text().split("\n"):
-        if name not in sys.modules:
-            with suppress(ImportError):  # of a module that another one made up
-                importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # a collection in a child would copy every page
-    _check_threads()
+    import_all(place.read_text().split("\n"))
 
 
 def adopt_orphans() -> None:
@@ -105,9 +93,7 @@ def run_forked(
     child = os.fork()
     if child == 0:
         stdin = to_child[0] if to_child else os.open(os.devnull, os.O_RDONLY)
-        _become(
-            work, environment, directory, (stdin, from_child[1] if from_child else outputs[0], outputs[1])
-        )
+        become(work, environment, directory, (stdin, from_child[1] if from_child else outputs[0], outputs[1]))
     said = b""
     if to_child and from_child and talk is not None:
         os.close(to_child[0])
@@ -122,50 +108,6 @@ def run_forked(
         texts.append(os.read(descriptor, MOST_OUTPUT))
         os.close(descriptor)
     return Ended(status, seconds, mib, said or texts[0], texts[1], left)
-
-
-def _become(
-    work: Callable[[], object],
-    environment: Mapping[str, str],
-    directory: Path,
-    streams: tuple[int, int, int],
-) -> NoReturn:
-    status = 70
-    try:
-        os.setsid()
-        for target, source in enumerate(streams):
-            os.dup2(source, target)
-        os.closerange(3, 256)
-        os.environ.clear()
-        os.environ.update(environment)
-        os.chdir(directory)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115
-            for number, mode, errors in ((0, "r", "strict"), (1, "w", "strict"), (2, "w", "backslashreplace"))
-        )
-        status = _status_of(work)
-    finally:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        with suppress(OSError, ValueError):
-            sys.stderr.flush()
-        os._exit(status)
-
-
-def _status_of(work: Callable[[], object]) -> int:
-    """Call it as the interpreter would, to the end of its threads and exit functions."""
-    try:
-        work()
-        status = 0
-    except SystemExit as error:
-        status = error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:  # noqa: BLE001 as the interpreter says it
-        traceback.print_exc()
-        status = 1
-    threading._shutdown()  # type: ignore[attr-defined]
-    atexit._run_exitfuncs()
-    return status
 
 
 def _talk(talk: Talk, to_child: int, from_child: int, end: float) -> bytes:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.mcp.conftest import COMMAND
 from tests.mcp.hostile import SECRET, Pasture, Traced, spots, values
-from tideate_core.mcp.servers.table import SERVERS
+from tideate_core.mcp.servers.registry import SERVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

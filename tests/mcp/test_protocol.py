@@ -13,9 +13,9 @@ from mcp_types import JSONRPCRequest
 
 from tests.mcp.served import HANDSHAKE
 from tests.mcp.wire import Wire
-from tideate_core.mcp.protocol import REMEMBERED, Conversation, NotTheProtocol
-from tideate_core.mcp.servers.table import SERVERS, make_server
-from tideate_core.mcp.servers.transitions import transitions_server
+from tideate_core.mcp.protocol import REMEMBERED, Conversation, ProtocolViolation
+from tideate_core.mcp.servers.registry import SERVERS, make_server
+from tideate_core.mcp.servers.transitions.server import transitions_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,7 +150,7 @@ def test_the_field_that_is_wrong_is_named(messages: list[tuple[str, Any]], words
     *right, (direction, wrong) = messages
     for one, message in right:
         conversation.check_json(message, one)
-    with pytest.raises(NotTheProtocol) as refused:
+    with pytest.raises(ProtocolViolation) as refused:
         conversation.check_json(wrong, direction)
     assert words in str(refused.value)
     assert len(str(refused.value)) < 400, "what was sent is not sent back"
@@ -159,9 +159,9 @@ def test_the_field_that_is_wrong_is_named(messages: list[tuple[str, Any]], words
 def test_a_server_sees_the_same_the_other_way_round() -> None:
     conversation = Conversation("server")
     conversation.check_json(CALL, "received")
-    with pytest.raises(NotTheProtocol, match=r"^sent, MCP 2025-11-25: /result: 'content' is missing"):
+    with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2025-11-25: /result: 'content' is missing"):
         conversation.check_json(result(), "sent")
-    with pytest.raises(NotTheProtocol, match="no request of a server"):
+    with pytest.raises(ProtocolViolation, match="no request of a server"):
         conversation.check_json(asked("tools/list", 2), "sent")
 
 
@@ -169,7 +169,7 @@ def test_the_version_is_the_one_that_was_agreed_on() -> None:
     conversation = Conversation("client")
     conversation.check_json(asked("initialize", **HANDSHAKE), "sent")
     conversation.check_json(result(**{**SERVER, "protocolVersion": "2024-11-05"}), "received")
-    with pytest.raises(NotTheProtocol, match=r"^sent, MCP 2024-11-05: /method"):
+    with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2024-11-05: /method"):
         conversation.check_json(asked("nonsense"), "sent")
 
 
@@ -186,7 +186,7 @@ def test_a_connection_of_cancelled_calls_does_not_grow() -> None:
 
 def test_messages_of_the_sdk_are_checked_as_they_stand_on_the_wire() -> None:
     message = JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/call", params={"nme": "a"})
-    with pytest.raises(NotTheProtocol, match="'name' is missing"):
+    with pytest.raises(ProtocolViolation, match="'name' is missing"):
         Conversation("client").check(SessionMessage(message), "sent")
 
 

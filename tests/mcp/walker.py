@@ -10,7 +10,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from tideate_core.mcp.servers.transitions import transitions_server
+from tideate_core.mcp.servers.transitions.server import transitions_server
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -33,7 +33,7 @@ async def connect(workflow: Workflow, *, mode: str = "legacy", **options: Any) -
 async def at(url: str, token: str, *, mode: str = "auto") -> AsyncIterator[Client]:
     """Connect the SDK's client to a server over HTTP or WebSocket."""
     if url.startswith("ws"):
-        from tideate_core.mcp.websocket import websocket_client
+        from tideate_core.mcp.transport.websocket import websocket_client
 
         async with Client(websocket_client(url, token=token), mode=mode) as connected:
             yield connected

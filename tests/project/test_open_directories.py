@@ -35,23 +35,27 @@ def exchange(root: Path) -> None:
 
 def write(root: Path) -> None:
     path = root / "src" / "one.py"
-    files.put(path, files.FileImage.of_file(b"new\n", 0o644), expected=files.ABSENT, temp=path.with_name("t"))
+    files.write_image(
+        path, files.FileImage.of_file(b"new\n", 0o644), expected=files.ABSENT, temp=path.with_name("t")
+    )
 
 
 def make(root: Path) -> None:
     path = root / "src" / "new" / "one.py"
-    files.put(path, files.FileImage.of_file(b"new\n", 0o644), expected=files.ABSENT, temp=path.with_name("t"))
+    files.write_image(
+        path, files.FileImage.of_file(b"new\n", 0o644), expected=files.ABSENT, temp=path.with_name("t")
+    )
 
 
 def link(root: Path) -> None:
     path = root / "src" / "link"
-    files.put(path, files.FileImage.of_link(b"x"), expected=files.ABSENT, temp=path.with_name("t"))
+    files.write_image(path, files.FileImage.of_link(b"x"), expected=files.ABSENT, temp=path.with_name("t"))
 
 
 def remove(root: Path) -> None:
     path = root / "src" / "deep" / "theirs"
     expected = files.FileImage.of_file(b"theirs\n", 0o644).state
-    files.put(path, files.FileImage(files.ABSENT), expected=expected, temp=path.with_name("t"))
+    files.write_image(path, files.FileImage(files.ABSENT), expected=expected, temp=path.with_name("t"))
 
 
 def set_mode(root: Path) -> None:
@@ -85,7 +89,7 @@ def test_what_was_opened_before_is_written_where_it_was(there: Path, monkeypatch
     monkeypatch.setattr(files, "_refuse_changed", exchanged)
     path = there / "src" / "one.py"
     new = files.FileImage.of_file(b"new\n", 0o644)
-    files.put(path, new, expected=files.snapshot(path).state, temp=path.with_name("t"))
+    files.write_image(path, new, expected=files.read_image(path).state, temp=path.with_name("t"))
     assert (there / "moved" / "one.py").read_bytes() == b"new\n"
     assert not (there.parent / "outside" / "one.py").exists()
 

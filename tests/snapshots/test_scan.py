@@ -11,7 +11,7 @@ import pytest
 from tests.snapshots.trees import at, by_nobody, git, looked_at, nobodys, tick
 from tideate_core.errors import EditConflict
 from tideate_core.snapshots import SnapshotLimits
-from tideate_core.snapshots.restoring import Restoring
+from tideate_core.snapshots.restore import Restorer
 from tideate_core.workspace import Snapshot, SnapshotManager
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ async def test_an_ignored_directory_that_was_looked_into_for_a_restore_is_not_in
     async def refused(*_: object) -> None:
         raise EditConflict("a file changed meanwhile")
 
-    monkeypatch.setattr(Restoring, "write", refused)
+    monkeypatch.setattr(Restorer, "restore", refused)
     snapshots = SnapshotManager(repository)
     (repository / "out").mkdir()
     made = await snapshots.create("one")

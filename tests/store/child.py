@@ -27,7 +27,7 @@ async def chain(store: Store, run: str) -> None:
         log.event("SD_EVENT_STEP_EXECUTED", DAY, {"step": f"s{number}"})
         log.started(start(f"s{number}"))
         await log.remember(f"s{number}", "1.ask:1", number)
-        await log.finished(outcome(f"s{number}", {"number": number}))
+        await log.finish(outcome(f"s{number}", {"number": number})).future
         say(number)
 
 
@@ -38,7 +38,7 @@ async def steps(store: Store, run: str, count: str) -> None:
     for number in range(int(count)):
         log.event("SD_EVENT_STEP_EXECUTED", DAY, {"step": f"s{number}"})
         log.started(start(f"s{number}"))
-        await log.finished(outcome(f"s{number}", {"number": number}))
+        await log.finish(outcome(f"s{number}", {"number": number})).future
     say("stepped")
     await log.ended(ending(steps=int(count)))
 
@@ -47,12 +47,12 @@ async def hold(store: Store, run: str) -> None:
     """Has a run and tells what is asked of it, and that it was lost."""
     log = await store.begin(new_run(run))
     lost = asyncio.Event()
-    log.on_wish = say
+    log.on_control_request = say
     log.on_lost = lost.set
     say("begun")
     await lost.wait()
     try:
-        await log.finished(outcome("late"))
+        await log.finish(outcome("late")).future
     except StoreError as error:
         say(error.code)
 
@@ -67,7 +67,7 @@ async def full(store: Store, run: str) -> None:
     try:
         while True:
             log.event("SD_EVENT_STEP_EXECUTED", DAY, {"step": f"s{number}"})
-            await log.finished(outcome(f"s{number}", "x" * 10_000))
+            await log.finish(outcome(f"s{number}", "x" * 10_000)).future
             number += 1
     except StoreError as error:
         say(number)
@@ -76,7 +76,7 @@ async def full(store: Store, run: str) -> None:
     with contextlib.suppress(StoreError):
         await log.release()
     log = await store.adopt(run)
-    await log.finished(outcome("again"))
+    await log.finish(outcome("again")).future
     await log.ended(ending(steps=number + 1))
     say("ended")
 

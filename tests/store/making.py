@@ -8,13 +8,13 @@ import uuid
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.store import Definition, Ending, NewRun, StepOutcome, StepStart
+from tideate_core.store import Definition, Ending, NewRun, StepOutcome, StepStart, schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-__all__ = ["DAY", "change", "ending", "new_run", "outcome", "query", "start", "until"]
+__all__ = ["DAY", "change", "ending", "new_run", "outcome", "query", "start", "until", "versions"]
 
 DAY = 1_790_000_000_000
 """A moment, milliseconds since the epoch."""
@@ -58,3 +58,8 @@ def change(private: Path, statement: str, *values: object) -> None:
     """Change a database as another program would."""
     with closing(sqlite3.connect(private / "tideate.db")) as connection, connection:
         connection.execute(statement, values)
+
+
+def versions() -> list[tuple[int]]:
+    """Return the numbers of all migrations, as rows."""
+    return [(number,) for number, _ in schema._files()]

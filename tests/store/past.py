@@ -73,7 +73,8 @@ class Past:
     async def step(self, step: str, result: Any = None, **outcome: Any) -> CheckpointRow | None:
         self.start(step)
         given = {"status": "completed", "completed_at": self.at + 5, "duration_ms": 4, **outcome}
-        return await self.log.finished(StepOutcome(step, result=result, **given))
+        row: CheckpointRow | None = await self.log.finish(StepOutcome(step, result=result, **given)).future
+        return row
 
     async def end(self, **ending: Any) -> None:
         given = {"status": "completed", "completed_at": self.at + 10, "duration_ms": 10, **ending}

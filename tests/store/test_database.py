@@ -3,33 +3,28 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import time
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.store.conftest import line
-from tests.store.making import query
-from tideate_core.errors import StoreError, StoreIsNewer
-from tideate_core.store import Store
+from tests.store.making import query, versions
+from tideate_core.errors import StoreError
+from tideate_core.store import Store, database
 from tideate_core.store.database import (
-    connect_to_read,
+    FILE,
+    begin_transaction,
     is_of_the_database,
-    migrate,
-    open_to_write,
     translated,
+    wait_briefly,
 )
 
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
-
-
-def test_a_new_database_has_all_migrations(private: Path) -> None:
-    Store.open(private).close()
-    assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
-    assert query(private, "PRAGMA journal_mode") == [("wal",)]
-    assert query(private, "PRAGMA integrity_check") == [("ok",)]
 
 
 def test_opening_again_changes_nothing(private: Path) -> None:
@@ -55,60 +50,6 @@ def test_a_database_that_is_there_keeps_the_mode_that_its_owner_gave_it(private:
     (private / "tideate.db").chmod(0o640)
     Store.open(private).close()
     assert stat.S_IMODE((private / "tideate.db").stat().st_mode) == 0o640
-
-
-def test_an_older_database_is_brought_up_to_date(private: Path) -> None:
-    connection = connect_with_only(private, 11)
-    connection.close()
-    open_to_write(private / "tideate.db").close()
-    assert query(private, "SELECT version FROM schema_version ORDER BY version") == versions()
-    assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
-
-
-def versions() -> list[tuple[int]]:
-    from tideate_core.store import database
-
-    return [(number,) for number, _ in database._files()]
-
-
-def connect_with_only(private: Path, newest: int) -> sqlite3.Connection:
-    with pytest.MonkeyPatch.context() as patch:
-        from tideate_core.store import database
-
-        files = [file for file in database._files() if file[0] <= newest]
-        patch.setattr(database, "_files", lambda: files)
-        return open_to_write(private / "tideate.db")
-
-
-def test_a_migration_that_fails_leaves_the_database_as_it_was(
-    private: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tideate_core.store import database
-
-    connection = connect_with_only(private, 11)
-    broken = [(12, "CREATE TABLE half (a);\nINSERT INTO nowhere VALUES (1);\n")]
-    monkeypatch.setattr(database, "_missing", lambda version: broken)
-    with pytest.raises(sqlite3.OperationalError, match="nowhere"):
-        migrate(private / "tideate.db", connection)
-    assert connection.execute("SELECT max(version) FROM schema_version").fetchone() == (11,)
-    assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
-    connection.close()
-
-
-@pytest.mark.parametrize("opening", [open_to_write, connect_to_read])
-def test_a_newer_database_is_refused_and_left_alone(
-    private: Path, opening: Callable[[Path], sqlite3.Connection]
-) -> None:
-    Store.open(private).close()
-    path = private / "tideate.db"
-    other = sqlite3.connect(path)
-    other.execute("INSERT INTO schema_version VALUES (999, 0)")
-    other.commit()
-    other.close()
-    before = path.read_bytes()
-    with pytest.raises(StoreIsNewer, match=r"version 999.*update tideate"):
-        opening(path)
-    assert path.read_bytes() == before
 
 
 def test_a_file_that_is_no_database_is_told_and_left_alone(private: Path) -> None:
@@ -189,39 +130,77 @@ def test_every_failure_says_what_to_do(code: int, words: str, of_the_database: b
     assert is_of_the_database(error) is of_the_database
 
 
-def test_migrations_are_numbered_without_doubles_and_are_in_the_package() -> None:
-    from tideate_core.store.database import _files
+@pytest.mark.concurrency
+def test_a_new_database_that_somebody_writes_to_is_waited_for(
+    private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private.mkdir()
+    waited: list[float] = []
+    with closing(sqlite3.connect(private / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
 
-    numbers = [number for number, _ in _files()]
-    assert numbers == sorted(set(numbers))
-    assert numbers[0] == 11
+        def ends(seconds: float) -> None:
+            waited.append(seconds)
+            if other.in_transaction:
+                other.execute("ROLLBACK")
+
+        monkeypatch.setattr(time, "sleep", ends)
+        Store.open(private).close()
+    assert len(waited) == 1
 
 
-def test_checkpoints_of_a_run_that_is_under_way_are_counted_once(private: Path) -> None:
-    connection = connect_with_only(private, 13)
-    connection.execute("INSERT INTO workflows VALUES ('w', 'w', '', '1', 'hash', 0, 0, NULL)")
-    for run, status in (("a", "completed"), ("b", "executing_steps")):
-        connection.execute(
-            "INSERT INTO workflow_executions (id, workflow_id, total_steps, started_at, status)"
-            " VALUES (?, 'w', 1, 86400000, ?)",
-            (run, status),
-        )
-        connection.execute(
-            "INSERT INTO workflow_steps (execution_id, step_id, step_name, agent_id, task, status, ordinal,"
-            " completed_at) VALUES (?, 's', 's', 'x', '', 'completed', 1, 86400000)",
-            (run,),
-        )
-        for manual in (0, 1):
-            connection.execute(
-                "INSERT INTO workflow_checkpoints VALUES (?, ?, 's', 1, ?, 86400000)",
-                (f"{run}{manual}", run, manual),
-            )
-    connection.close()
-    migrated = open_to_write(private / "tideate.db")
-    counts = "SELECT checkpoints_created FROM workflow_metrics"
-    assert migrated.execute(counts).fetchall() == [(3,)]
-    migrated.execute("UPDATE workflow_executions SET status = 'completed' WHERE id = 'b'")
-    assert migrated.execute(counts).fetchall() == [(4,)]
-    points = migrated.execute("SELECT id FROM all_checkpoints ORDER BY id").fetchall()
-    migrated.close()
-    assert points == [("a.1",), ("a1",), ("b.1",), ("b1",)]
+@pytest.mark.concurrency
+def test_a_new_database_that_somebody_keeps_is_given_up(
+    private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private.mkdir()
+    monkeypatch.setattr(database, "BUSY", 0.01)
+    with closing(sqlite3.connect(private / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="is kept locked by another process"):
+            Store.open(private)
+    Store.open(private).close()
+
+
+def test_where_a_write_ahead_log_cannot_be_is_told(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect = sqlite3.connect
+
+    def in_memory(_path: Path, **how: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(":memory:", **how)  # has no write-ahead log either
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", in_memory)
+    with pytest.raises(StoreError, match=r"no shared memory for a write-ahead log .* on a local disk"):
+        Store.open(private)
+
+
+def locked(private: Path) -> sqlite3.Connection:
+    other = sqlite3.connect(private / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+def test_while_the_lock_is_waited_for_something_else_is_done(store: Store, private: Path) -> None:
+    calls: list[int] = []
+
+    def free_it() -> None:
+        calls.append(1)
+        if len(calls) == 3:
+            other.execute("ROLLBACK")
+
+    with (
+        closing(sqlite3.connect(private / FILE, isolation_level=None)) as mine,
+        closing(locked(private)) as other,
+    ):
+        wait_briefly(mine)
+        begin_transaction(mine, 10, free_it)
+        assert (mine.in_transaction, len(calls)) == (True, 3)
+
+
+def test_one_that_stays_locked_is_told(store: Store, private: Path) -> None:
+    with closing(sqlite3.connect(private / FILE, isolation_level=None)) as mine, closing(locked(private)):
+        wait_briefly(mine)
+        calls: list[int] = []
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            begin_transaction(mine, 0.12, lambda: calls.append(1))
+        assert calls

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tideate_core.errors import StoreError
-from tideate_core.store.delivery import Delivery, call_in, tell
+from tideate_core.store.delivery import Delivery, call_in, deliver
 
 pytestmark = pytest.mark.concurrency
 
@@ -23,7 +23,7 @@ async def test_it_ends_when_it_is_told() -> None:
     delivery, task = waited_for()
     await asyncio.sleep(0)
     assert not task.done()
-    tell([delivery])
+    deliver([delivery])
     assert await asyncio.wait_for(task, LIMIT) is False
 
 
@@ -36,7 +36,7 @@ async def test_a_cancel_is_kept_until_it_is_told(times: int) -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not task.done()
-    delivery.tell()
+    delivery.deliver()
     assert await asyncio.wait_for(task, LIMIT) is True
 
 
@@ -44,14 +44,14 @@ async def test_a_word_between_the_cancel_and_the_next_wait_is_not_missed() -> No
     delivery, task = waited_for()
     await asyncio.sleep(0)
     task.cancel()
-    delivery.tell()  # before the task ran again: what it waited for is cancelled
+    delivery.deliver()  # before the task ran again: what it waited for is cancelled
     assert await asyncio.wait_for(task, LIMIT) is True
 
 
 async def test_a_cancel_after_the_word_does_not_lose_it() -> None:
     delivery, task = waited_for()
     await asyncio.sleep(0)
-    delivery.tell()
+    delivery.deliver()
     task.cancel()
     assert await asyncio.wait_for(task, LIMIT) is True
 
@@ -67,7 +67,7 @@ async def test_one_that_is_cancelled_before_it_waits_still_waits() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert not late.done()
-    delivery.tell()
+    delivery.deliver()
     assert await asyncio.wait_for(late, LIMIT) is True
     task.cancel()
     await asyncio.wait({task}, timeout=LIMIT)
@@ -80,7 +80,7 @@ async def test_an_error_is_told_cancelled_or_not(cancelled: bool) -> None:
     delivery.error = StoreError("the disk is full")
     if cancelled:
         task.cancel()
-    delivery.tell()
+    delivery.deliver()
     with pytest.raises(StoreError, match="the disk is full"):
         await asyncio.wait_for(task, LIMIT)
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.store.past import NOON, Past, big, definition, run_id
 from tideate_core.errors import CheckpointNotFound, RunNotFound
-from tideate_core.store import Store, definition_hash
+from tideate_core.store.objects import definition_hash
 from tideate_core.store.reader import Reader
 from tideate_core.store.records import (
     Definition,
@@ -21,6 +21,8 @@ from tideate_core.store.records import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tideate_core.store import Store
 
 A = run_id(0xA)
 

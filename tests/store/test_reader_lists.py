@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.store.past import NOON, Past, definition, run_id
-from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
+from tests.store.past import NOON, Past, run_id
+from tideate_core.errors import CheckpointNotFound, InvalidInput
 from tideate_core.store.reader import Reader
-from tideate_core.store.records import CheckpointRow, NewRun, StepStart
+from tideate_core.store.records import CheckpointRow, StepStart
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,16 +76,6 @@ async def test_only_completed_steps_are_checkpoints(store: Store, reader: Reader
         reader.checkpoint(f"{run_id(int(run))}.{ordinal}")
 
 
-@pytest.mark.parametrize("wanted", [".2", "2.", ".", f"{run_id(0)}.", "zz.1"])
-async def test_half_an_id_is_of_no_checkpoint(store: Store, reader: Reader, wanted: str) -> None:
-    past = Past(store)
-    await past.begin()
-    await past.step("a")
-    await past.step("b")
-    with pytest.raises(CheckpointNotFound, match="no checkpoint has the id"):
-        reader.checkpoint(wanted)
-
-
 async def test_runs_are_listed_newest_first_in_pages(store: Store, reader: Reader) -> None:
     for number, at in enumerate((0, 1, 1, 1, 2)):
         await Past(store, number, at=NOON + at).begin()
@@ -124,45 +114,7 @@ async def test_runs_are_listed_by_what_they_are(store: Store, reader: Reader) ->
     assert listed(limit=0) == []
 
 
-async def test_a_run_is_found_by_the_beginning_of_its_id(store: Store, reader: Reader) -> None:
-    for number in (0xAB << 120, 0xAC << 120, 0xAC1 << 116):
-        await Past(store, number).begin()
-    assert reader.run("ab").id == run_id(0xAB << 120)
-    assert reader.run(" AB0 ").id == run_id(0xAB << 120)
-    assert reader.run(run_id(0xAC << 120)).id == run_id(0xAC << 120)
-    with pytest.raises(InvalidInput, match=r"several runs begin with 'ac': ac0+, ac10+; give more digits"):
-        reader.run("ac")
-    with pytest.raises(InvalidInput, match="which of the runs is meant"):
-        reader.run("")
-
-
-async def test_more_runs_than_are_worth_naming_are_not_all_named(store: Store, reader: Reader) -> None:
-    for number in range(7):
-        await Past(store, number).begin()
-    with pytest.raises(InvalidInput) as raised:
-        reader.run("000")
-    assert str(raised.value).count(run_id(0)[:20]) == 5
-    assert ", …; give more digits" in str(raised.value)
-
-
-async def test_an_id_that_no_run_has_names_the_nearest(store: Store, reader: Reader) -> None:
-    near = "0123456789abcdef" * 2
-    await Past(store, int(near, 16), "review").begin()
-    with pytest.raises(RunNotFound, match=f"no run has the id '01234657'; did you mean '{near}'"):
-        reader.run("01234657")
-    with pytest.raises(RunNotFound, match=f"the newest run of 'review' is '{near}'"):
-        reader.run("review")
-    with pytest.raises(RunNotFound, match="`tideate history` lists the runs"):
-        reader.run("ffffffff")
-
-
 @pytest.mark.parametrize("call", ["runs", "checkpoints"])
 def test_a_limit_below_nothing_is_refused(reader: Reader, call: str) -> None:
     with pytest.raises(InvalidInput, match="a limit of -1"):
         getattr(reader, call)(limit=-1)
-
-
-async def test_a_whole_id_is_that_run_also_where_others_begin_so(store: Store, reader: Reader) -> None:
-    for whole in ("ab", "abc"):
-        await store.begin(NewRun(whole, definition(), {}, 0, NOON))
-    assert reader.run("ab").id == "ab"

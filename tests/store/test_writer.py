@@ -2,21 +2,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.store.making import DAY, ending, new_run, outcome, query, start, until
 from tideate_core.errors import StoreError
-from tideate_core.store import Store, held, writer
+from tideate_core.store import Store, writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
 
     from tideate_core.store.delivery import Delivery
-    from tideate_core.store.load import Load
-    from tideate_core.store.transaction import Transaction
+    from tideate_core.store.group_commit import GroupCommit
 
 pytestmark = pytest.mark.concurrency
 
@@ -24,16 +23,16 @@ pytestmark = pytest.mark.concurrency
 def failures(store: Store, count: int) -> asyncio.Event:
     """Set once so many commits failed."""
     loop, reached, seen = asyncio.get_running_loop(), asyncio.Event(), []
-    real = store._writer._settled
+    real = store._writer._settle
 
-    def settled(load: Load, failure: StoreError | None, *, passes: bool) -> list[Delivery]:
+    def settle(group: GroupCommit, failure: StoreError | None, *, passes: bool) -> list[Delivery]:
         if failure is not None:
             seen.append(failure)
         if failure is not None and len(seen) == count:
             loop.call_soon_threadsafe(reached.set)
-        return real(load, failure, passes=passes)
+        return real(group, failure, passes=passes)
 
-    store._writer._settled = settled  # type: ignore[method-assign]
+    store._writer._settle = settle  # type: ignore[method-assign]
     return reached
 
 
@@ -45,13 +44,6 @@ def commits(store: Store) -> list[str]:
     return seen
 
 
-def test_one_that_never_had_a_run_is_closed_without_a_lock(private: Path) -> None:
-    store, statements = Store.open(private), list[str]()
-    store._writer._connection.set_trace_callback(statements.append)
-    store.close()
-    assert statements == []
-
-
 async def test_a_chained_step_is_one_commit(store: Store) -> None:
     log = await store.begin(new_run())
     seen = commits(store)
@@ -60,15 +52,8 @@ async def test_a_chained_step_is_one_commit(store: Store) -> None:
         log.started(start(f"s{number}"))
         log.status("executing_steps", f"s{number}")
         log.note(f"s{number}", "k", number)
-        await log.finished(outcome(f"s{number}", number))
+        await log.finish(outcome(f"s{number}", number)).future
     assert len(seen) == 50
-
-
-async def test_what_ends_together_is_committed_together(store: Store) -> None:
-    log = await store.begin(new_run())
-    seen = commits(store)
-    await asyncio.gather(*(log.finished(outcome(f"s{number}")) for number in range(1000)))
-    assert len(seen) <= 20
 
 
 def test_every_commit_is_synced(store: Store) -> None:
@@ -76,44 +61,6 @@ def test_every_commit_is_synced(store: Store) -> None:
     full = 2  # in the log, SQLite syncs once a commit then; the benchmark counts the system calls
     assert connection.execute("PRAGMA synchronous").fetchone() == (full,)
     assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-async def test_a_run_that_cannot_be_written_does_not_stop_the_others(store: Store, private: Path) -> None:
-    good, bad = await store.begin(new_run()), await store.begin(new_run())
-    lost = asyncio.Event()
-    bad.on_lost = lost.set
-
-    def forbid(transaction: Transaction) -> None:
-        transaction.execute(
-            "CREATE TRIGGER forbid BEFORE INSERT ON workflow_steps WHEN NEW.step_id = 'bad'"
-            " BEGIN SELECT RAISE(ABORT, 'forbidden'); END"
-        )
-
-    await store._writer.do(forbid)
-    results = await asyncio.gather(
-        good.finished(outcome("a")), bad.finished(outcome("bad")), return_exceptions=True
-    )
-    assert isinstance(results[1], StoreError)
-    assert query(private, "SELECT step_id FROM workflow_steps") == [("a",)]
-    async with asyncio.timeout(5):
-        await lost.wait()
-    with pytest.raises(StoreError):
-        await bad.flush()
-
-
-async def test_a_job_that_fails_is_undone_and_told(store: Store, private: Path) -> None:
-    log = await store.begin(new_run())
-
-    def job(transaction: Transaction) -> None:
-        transaction.execute("DELETE FROM workflow_executions")
-        raise ValueError("no")
-
-    failed, row = await asyncio.gather(
-        store._writer.do(job), log.finished(outcome("a")), return_exceptions=True
-    )
-    assert isinstance(failed, ValueError)
-    assert not isinstance(row, BaseException)
-    assert query(private, "SELECT count(*) FROM workflow_executions") == [(1,)]
 
 
 async def test_a_database_locked_for_long_is_told_and_the_run_can_be_taken_up_in_this_process(
@@ -129,13 +76,13 @@ async def test_a_database_locked_for_long_is_told_and_the_run_can_be_taken_up_in
     log.event("E", DAY, {})
     idle.event("E", DAY, {})
     with pytest.raises(StoreError, match=r"tideate\.db is kept locked by another process"):
-        await log.finished(outcome("a"))
+        await log.finish(outcome("a")).future
     with pytest.raises(StoreError, match="is kept locked"):
         await log.release()
     other.execute("ROLLBACK")
     other.close()
     again = await store.adopt(log.run_id)
-    row = await again.finished(outcome("b"))
+    row = await again.finish(outcome("b")).future
     assert row is not None
     assert row.cursor == 1
     await idle.flush()
@@ -161,12 +108,12 @@ async def test_what_is_waited_for_is_written_when_the_trouble_passes(
     else:
         connection.execute(f"PRAGMA max_page_count = {pages}")
     log.event("E", DAY, {"text": "x" * 15_000})
-    waits = {
-        "finished": lambda: log.finished(outcome("a", "y" * 15_000)),
+    waits: dict[str, Callable[[], Awaitable[Any]]] = {
+        "finished": lambda: log.finish(outcome("a", "y" * 15_000)).future,
         "ended": lambda: log.ended(ending()),
         "released": log.release,
     }
-    task = asyncio.create_task(waits[last]())
+    task = asyncio.ensure_future(waits[last]())
     async with asyncio.timeout(10):
         await failed.wait()
     assert not task.done()
@@ -200,45 +147,12 @@ async def test_a_run_whose_release_failed_is_free_as_soon_as_something_can_be_wr
     await until(lambda: query(private, "SELECT execution_id FROM workflow_leases") == held)
 
 
-async def test_only_runs_that_are_held_show_that_they_live(
-    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    bad, good = await store.begin(new_run()), await store.begin(new_run())
-    await store._writer.do(lambda transaction: store._writer._give_up(bad, StoreError("no more")))
-    monkeypatch.setattr(held, "HEARTBEAT", 0.02)
-    store._writer.held.beat_later(0)
-    beats = "SELECT heartbeat_at FROM workflow_leases WHERE execution_id = ?"
-    first = [query(private, beats, (log.run_id,)) for log in (bad, good)]
-    await until(lambda: query(private, beats, (good.run_id,)) != first[1])
-    assert query(private, beats, (bad.run_id,)) == first[0]
-
-
-async def test_what_sqlite_cannot_bind_is_said_and_frees_the_run(store: Store, private: Path) -> None:
-    log = await store.begin(new_run())
-    lost = asyncio.Event()
-    log.on_lost = lost.set
-    with pytest.raises(StoreError, match="OverflowError"):
-        await log.finished(outcome("a", duration_ms=10**20))
-    async with asyncio.timeout(5):
-        await lost.wait()
-    assert "OverflowError" in str(log.failure)
-    with pytest.raises(StoreError, match="OverflowError"):
-        await log.release()
-    await (await store.adopt(log.run_id)).finished(outcome("a"))
-
-
 async def test_a_waiter_that_was_cancelled_harms_nobody(store: Store, private: Path) -> None:
     log = await store.begin(new_run())
-    task = asyncio.create_task(log.finished(outcome("a")))
+    task = asyncio.ensure_future(log.finish(outcome("a")).future)
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await log.finished(outcome("b"))
+    await log.finish(outcome("b")).future
     assert query(private, "SELECT step_id FROM workflow_steps ORDER BY ordinal") == [("a",), ("b",)]
-
-
-def test_closing_twice_is_closing_once(private: Path) -> None:
-    store = Store.open(private)
-    store.close()
-    store.close()

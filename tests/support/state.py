@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tideate_core.app import apply_trust, plan_trust
-from tideate_core.cli.wiring import build_catalog
-from tideate_core.mcp.servers.git.trusting import allow, look_at
+from tideate_core.cli.views.project import build_catalog
+from tideate_core.mcp.servers import repository_programs, trust_programs
 from tideate_core.project import Trust, find_root, name_in_project
 from tideate_core.project.state import directory_name
 
@@ -40,8 +40,8 @@ def trust_all(root: Path) -> list[str]:
 
 def trust_repository(root: Path) -> list[str]:
     """Trust what a repository brings that runs; returns it in words."""
-    brought = look_at(root)
+    brought = repository_programs(root)
     if brought is None:
         return []
-    allow(brought)
-    return brought.words()
+    trust_programs(brought)
+    return brought.labels()

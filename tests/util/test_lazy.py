@@ -40,7 +40,7 @@ LIBRARIES = frozenset(
 
 OF_CHANGES = frozenset(
     f"tideate_core.workspace.{name}"
-    for name in ("changing", "commit", "journal", "restoring", "rollback", "staging")
+    for name in ("journal", "rollback", "rollback_files", "run_changes", "staging", "transaction")
 )
 OF_OTHER_RUNS = frozenset(
     {
@@ -137,7 +137,7 @@ def test_a_run_has_loaded_nothing_that_its_steps_do_not_need(tmp_path: Path) -> 
 
 def test_the_history_is_shown_without_what_runs_and_what_renders_markdown(tmp_path: Path) -> None:
     loaded = loaded_by(SHELL, tmp_path, "history")
-    assert "tideate_core.cli.history" in loaded
+    assert "tideate_core.cli.commands.history" in loaded
     heavy = {"asyncio", "pydantic", "markdown_it", "pygments", "rich.markdown", "tideate_core.engine.runner"}
     assert sorted(loaded & (heavy | LIBRARIES)) == []
 

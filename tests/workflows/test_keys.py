@@ -106,7 +106,7 @@ def test_a_key_that_is_removed_while_it_is_made_is_told(
 
     def removed(*args: Any, **kwargs: Any) -> None:
         link(*args, **kwargs)
-        path.unlink()
+        path.unlink(missing_ok=True)
 
     with monkeypatch.context() as patched, pytest.raises(ConfigError, match="was removed while it was made"):
         patched.setattr(os, "link", removed)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tests.support.nursery import Nursery, load_rooms
-from tests.workspace.test_apply import EVERYTHING
+from tests.workspace.test_transaction import EVERYTHING
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Killed", "forget"]
 
-Work = Literal["apply", "apply as a step", "put back", "roll back", "take back"]
+Work = Literal[
+    "apply", "apply as a step", "roll back unfinished steps", "roll back", "roll back what is unchanged"
+]
 RUN: Final = "run"
 WORKS: Final[dict[Work, Callable[[Workspace], Awaitable[object]]]] = {
     "apply": lambda workspace: workspace.apply(EVERYTHING, execution_id=RUN),
     "apply as a step": lambda workspace: workspace.of_step("write").apply(EVERYTHING, execution_id=RUN),
-    "put back": lambda workspace: workspace.put_back_unfinished(RUN, []),
+    "roll back unfinished steps": lambda workspace: workspace.rollback_unfinished_steps(RUN, []),
     "roll back": lambda workspace: workspace.rollback(RUN),
-    "take back": lambda workspace: workspace.take_back(RUN),
+    "roll back what is unchanged": lambda workspace: workspace.rollback_best_effort(RUN),
 }
 CALLS: Final = ("open", "fsync", "replace", "rename", "unlink", "mkdir", "rmdir", "symlink", "fchmod")
 """Calls of the system that files are written and journalled with."""

@@ -12,9 +12,9 @@ import pytest
 from tideate_core.errors import WorkspaceError
 from tideate_core.mentions import git as contexts_git
 from tideate_core.mentions.git import read_changes
-from tideate_core.snapshots.ignored import Question
+from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.workspace import Workspace
-from tideate_core.workspace.git import environment
+from tideate_core.workspace.git import git_environment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ class Hostile:
 
     def git(self, *arguments: str) -> None:
         subprocess.run(
-            ["git", *arguments], cwd=self.root, env=environment(), check=True, stdout=subprocess.DEVNULL
+            ["git", *arguments], cwd=self.root, env=git_environment(), check=True, stdout=subprocess.DEVNULL
         )
 
     def configure(self, **settings: str) -> None:
@@ -42,7 +42,7 @@ class Hostile:
 
     def plainly(self, *arguments: str) -> None:
         """Ask as somebody does who takes no care."""
-        kept = environment()
+        kept = git_environment()
         for guard in ("GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH"):
             kept.pop(guard, None)
         subprocess.run(["git", *arguments], cwd=self.root, env=kept, check=False, capture_output=True)
@@ -186,7 +186,7 @@ async def listed(root: Path) -> list[str]:
 
 
 async def ignored(root: Path) -> list[str]:
-    with Question(root) as question:
+    with IgnoreQuery(root) as question:
         found = question.answer()
     assert found.files == {"a.log"}  # git was asked, and answered
     return ["one.py"]
@@ -214,8 +214,10 @@ async def test_a_git_that_fetches_what_is_missing_may_speak_no_protocol(
     hostile: Hostile, arm: Arm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arm(hostile)
-    kept = {key: value for key, value in environment().items() if key != "GIT_NO_LAZY_FETCH"}  # an older one
-    monkeypatch.setattr(contexts_git, "environment", lambda: kept)
+    kept = {
+        key: value for key, value in git_environment().items() if key != "GIT_NO_LAZY_FETCH"
+    }  # an older one
+    monkeypatch.setattr(contexts_git, "git_environment", lambda: kept)
     assert await differing(hostile.root) == ["one.py"]
     assert not hostile.sprung.exists(), hostile.sprung.read_text()
     del kept["GIT_ALLOW_PROTOCOL"]
@@ -236,7 +238,7 @@ def test_variables_of_ours_do_not_lead_git_elsewhere(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
     monkeypatch.setenv("GIT_EXTERNAL_DIFF", "program")
     monkeypatch.setenv("HOME", "/home/of/ours")
-    found = environment()
+    found = git_environment()
     assert "GIT_DIR" not in found
     assert "GIT_EXTERNAL_DIFF" not in found
     assert found["HOME"] == "/home/of/ours"

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.errors import NotText, OutsideRoot, WorkspaceError
+from tideate_core.errors import OutsideRoot
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
@@ -84,26 +84,3 @@ async def test_without_a_project_no_file_is_touched(private: Path) -> None:
     with pytest.raises(OutsideRoot, match="no project"):
         await workspace.read("/etc/hostname")
     assert await workspace.list() == []
-
-
-@pytest.mark.parametrize(
-    ("path", "error", "message"),
-    [
-        ("missing.py", WorkspaceError, "missing.py does not exist"),
-        ("src", WorkspaceError, "src is a directory"),
-        ("src/one.py/x", WorkspaceError, "cannot be read"),
-        ("logo.png", NotText, "logo.png is binary"),
-        ("x" * 300, WorkspaceError, "too long for a path"),
-    ],
-)
-async def test_what_cannot_be_read_is_said_by_name(
-    workspace: Workspace, path: str, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        await workspace.read(path)
-
-
-async def test_a_file_over_the_limit_is_not_read(root: Path, private: Path) -> None:
-    (root / "big.txt").write_bytes(b"x" * 3000)
-    with pytest.raises(WorkspaceError, match=r"big.txt has 2 KiB"):
-        await Workspace(root, private=private, max_bytes=2048).read("big.txt")

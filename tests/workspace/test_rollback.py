@@ -1,4 +1,4 @@
-"""Taking back a whole run, by hash."""
+"""Rollback of a whole run, by hash."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.workspace.project import tree
-from tests.workspace.test_apply import EVERYTHING, GOOD
+from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import RollbackConflict, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 

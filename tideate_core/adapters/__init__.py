@@ -1,4 +1,4 @@
-"""What answers a prompt: providers' models, OpenAI-compatible servers, the bundled model, recordings.
+"""Adapters that answer prompts: providers' models, OpenAI-compatible servers, the bundled model, recordings.
 
 Importing this package imports no model library; each is imported when its adapter is first asked.
 """

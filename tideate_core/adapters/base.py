@@ -1,4 +1,4 @@
-"""What answers a prompt, as everything above sees it."""
+"""Interface of adapters: prompts, replies, offered tools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What a model is asked."""
+    """A prompt to a model."""
 
     user: str
     system: str = ""
@@ -34,7 +34,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer took."""
+    """Tokens and cost of an answer."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -64,7 +64,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """What a model may call while it answers."""
+    """A tool that a model may call while it answers."""
 
     name: str
     """Letters, digits, `_` and `-`."""
@@ -72,11 +72,11 @@ class OfferedTool:
     schema: Mapping[str, Any]
     """JSON Schema of the arguments."""
     call: Callable[[dict[str, Any]], Awaitable[str]]
-    """Returns what the model is told; what it raises ends the answer."""
+    """Returns its result for the model; an exception ends the answer."""
 
 
 class Adapter(Protocol):
-    """What answers prompts: a provider's model, the bundled one, a recording."""
+    """The one that answers prompts: a provider's model, the bundled one, a recording."""
 
     name: str
 

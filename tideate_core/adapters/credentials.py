@@ -1,4 +1,4 @@
-"""Keys: from the environment or from a command, held in memory only."""
+"""Keys of adapters, from the environment or from a command, kept in memory only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KILL_LIMIT = 2.0
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
-    """Where an adapter's key comes from."""
+    """The source of an adapter's key: an environment variable or a command."""
 
     adapter: str
     env: str | None = None
@@ -51,7 +51,7 @@ class KeySource:
         return self._printable(key)
 
     async def _from_command(self) -> str:
-        status, output, errors = await self._run()
+        status, output, errors = await self._run_command()
         if status != 0:
             last = errors.decode(errors="replace").strip().rpartition("\n")[2][:300]
             raise self._failed(f"the key command {self} ended with status {status}: {last}")
@@ -60,10 +60,10 @@ class KeySource:
             raise self._failed(f"the key command {self} printed nothing")
         return self._printable(key)
 
-    async def _run(self) -> tuple[int | None, bytes, bytes]:
+    async def _run_command(self) -> tuple[int | None, bytes, bytes]:
         # in this process's group: whoever ends the host's group ends the command with it
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", str(Path(__file__).with_name("child.py")), str(os.getpid())),
+            *(sys.executable, "-I", str(Path(__file__).with_name("end_with_parent.py")), str(os.getpid())),
             *self.command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

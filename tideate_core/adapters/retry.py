@@ -1,4 +1,4 @@
-"""Trying again when a provider asks to wait or is briefly away."""
+"""Retry of requests when a provider asks to wait or is briefly away."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often, and after how many seconds."""
+    """Number of tries, and the seconds between them."""
 
     tries: int = 3
     first: float = 0.5

@@ -1,4 +1,4 @@
-"""Where a pydantic-ai model comes from: a server of the configuration, or a provider by name."""
+"""Sources of pydantic-ai models: a server of the configuration, or a provider by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from tideate_core.adapters.credentials import KeySource
-from tideate_core.adapters.providers import ALSO_KEYS, PROVIDERS
 from tideate_core.adapters.translate import Origin
 from tideate_core.errors import AdapterError, AdapterUnavailable, AuthenticationFailed
 
@@ -24,12 +23,47 @@ if TYPE_CHECKING:
 
     from tideate_core.config import AdapterConfig
 
-__all__ = ["ModelSource", "OpenModel", "ProviderSource", "ServerSource", "open_server"]
+__all__ = ["PROVIDERS", "ModelSource", "OpenModel", "ProviderSource", "ServerSource", "open_server"]
 
 CONNECT_TIMEOUT = 5.0
 CHECK_TIMEOUT = 10.0
 PROVIDER_TIMEOUT = 120.0
 """Seconds, the last without a byte from the provider."""
+
+
+PROVIDERS: dict[str, str] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "azure": "AZURE_OPENAI_API_KEY",
+    "bedrock": "",
+    "cerebras": "CEREBRAS_API_KEY",
+    "cohere": "CO_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "fireworks": "FIREWORKS_API_KEY",
+    "github": "GITHUB_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "google-cloud": "",
+    "groq": "GROQ_API_KEY",
+    "huggingface": "HF_TOKEN",
+    "mistral": "MISTRAL_API_KEY",
+    "moonshotai": "MOONSHOTAI_API_KEY",
+    "ollama": "",
+    "openai": "OPENAI_API_KEY",
+    "openai-chat": "OPENAI_API_KEY",
+    "openai-responses": "OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "together": "TOGETHER_API_KEY",
+    "vercel": "VERCEL_AI_GATEWAY_API_KEY",
+    "xai": "XAI_API_KEY",
+}
+"""Providers that may stand before the colon, and the variable with their key (empty: none, or several)."""
+
+ALSO_KEYS: dict[str, str] = {
+    "bedrock": "AWS_BEARER_TOKEN_BEDROCK",
+    "google": "GEMINI_API_KEY",
+    "ollama": "OLLAMA_API_KEY",
+    "vercel": "VERCEL_OIDC_TOKEN",
+}
+"""The variable that a provider's key is taken from where the first is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +75,7 @@ class OpenModel:
     timeout: float
     close: Callable[[], Awaitable[None]]
     typed: Literal["auto", "native", "prompted"] = "auto"
-    """How a schema is sent: as pydantic-ai knows best, as the server's own JSON schema, or in words only."""
+    """A schema is sent as pydantic-ai knows best, as the server's own JSON schema, or in words only."""
     alive: Callable[[], bool] = lambda: True
     """False when what the model runs in has ended and it must be opened again."""
     in_use: Callable[[], AbstractContextManager[None]] = nullcontext

@@ -1,4 +1,4 @@
-"""Providers' errors become ours here, with the providers' words kept."""
+"""Translate providers' errors to ours, with the providers' words kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tideate_core.errors import (
     RateLimited,
 )
 
-__all__ = ["NEVER_RAISED", "TABLE", "Origin", "translate"]
+__all__ = ["TABLE", "Origin", "translate"]
 
 LIBRARIES = ("pydantic_ai", "openai", "anthropic", "google", "httpx", "httpx2")
 LONGEST_WORDS = 500
@@ -84,50 +84,29 @@ TABLE: dict[str, tuple[type[AdapterError], str]] = {
     "HTTPError": _UNREACHABLE,
     "TimeoutException": _SILENT,
 }
-"""What each exception class of the model libraries becomes, by its name: looked up along a class's bases."""
-
-NEVER_RAISED = frozenset(
-    {
-        # control flow inside pydantic-ai's tools and hooks, of which none are used
-        "ApprovalRequired",
-        "CallDeferred",
-        "ModelRetry",
-        "RetryModelRequest",
-        "RunCancelled",
-        "SkipModelRequest",
-        "SkipToolExecution",
-        "SkipToolValidation",
-        "ToolFailed",
-        "UndrainedPendingMessagesError",
-        # OpenAI's realtime and webhook interfaces
-        "InvalidWebhookSignatureError",
-        "WebSocketConnectionClosedError",
-        "WebSocketQueueFullError",
-    }
-)
-"""Exception classes of the libraries that no request of ours can raise."""
+"""Our error for each exception class of the model libraries, by its name: looked up along a class's bases."""
 
 CONTEXT_CODES = ("exceed_context_size", "context_length_exceeded")
-"""How servers name a prompt that is too long when they answer it with a plain 400 (llama.cpp does)."""
+"""Codes of servers for a prompt that is too long when they answer it with a plain 400 (llama.cpp does)."""
 
 
 NOISE = re.compile(r"\[type=[^\n]*\]|For further information visit \S+")
-"""What pydantic adds to a validation error for developers."""
+"""Parts of a validation error that pydantic adds for developers."""
 
 PLAIN_WORDS = {"Please return text.": "the answer was empty"}
-"""What the library says to the model, said to a person."""
+"""The library's words to the model, in words for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What an error message says about where it came from."""
+    """The origin of an error, as its message names it."""
 
     name: str
     """The adapter's name."""
     address: str = ""
     """The server or provider."""
     key_source: str = ""
-    """Where the key comes from; never the key."""
+    """The source of the key; never the key."""
     secret: str = ""
     """The key, which is cut out of the provider's words."""
 

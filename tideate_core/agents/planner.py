@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from tideate_core.adapters import Turn
 from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
-from tideate_core.workspace import wrong_name
+from tideate_core.workspace import new_name_problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -101,7 +101,7 @@ def _mistakes(files: list[PlannedFile], workspace: Workspace) -> list[str]:
             found.append(str(error))
             continue
         new = file.path if file.action == "create" else file.move_to
-        if new and (wrong := wrong_name(new)):
+        if new and (wrong := new_name_problem(new)):
             found.append(f"{new!r} is no name for a new file: {wrong}")
         found += _mistakes_of(file, paths)
         found += [f"{path.name} is named twice" for path in paths if path in touched]

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from tideate_core.project import open_way, state_dir
 from tideate_core.store import FILE, is_own_database
 from tideate_core.util.atomic_files import write_whole
-from tideate_core.workspace import Manifest
+from tideate_core.workspace import JournalManifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,11 +175,11 @@ def _journal(way: int, draft: Path) -> list[str]:
     return kept
 
 
-def _unsealed(run: str, content: bytes, key: bytes) -> Manifest | None:
+def _unsealed(run: str, content: bytes, key: bytes) -> JournalManifest | None:
     try:
         shape: Any = json.loads(content)
         seal = shape.pop("seal")
-        manifest = Manifest.model_validate(shape)
+        manifest = JournalManifest.model_validate(shape)
     except (ValueError, ValidationError, AttributeError, LookupError, TypeError):
         return None
     sealed = f'{run}\n{manifest.as_text()[:-1]},"seal":""}}'

@@ -26,7 +26,7 @@ from tideate_core.project import (
     real,
 )
 from tideate_core.store import Reader
-from tideate_core.workspace import SAFE, environment
+from tideate_core.workspace import SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from tideate_core.store import RunRow
@@ -184,10 +184,10 @@ def _identity(root: Path) -> tuple[str | None, str | None]:
 def _first_commit(root: Path) -> str | None:
     if not (root / ".git").exists():
         return None
-    command = [*SAFE, "rev-list", "--max-parents=0", "HEAD"]
+    command = [*SAFE_GIT, "rev-list", "--max-parents=0", "HEAD"]
     try:
         done = subprocess.run(  # noqa: S603 git, with fixed arguments
-            command, cwd=root, env=environment(), capture_output=True, timeout=GIT_WITHIN, check=True
+            command, cwd=root, env=git_environment(), capture_output=True, timeout=GIT_WITHIN, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None  # no git, no commit yet, or a history that is too long

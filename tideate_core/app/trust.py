@@ -26,7 +26,7 @@ from tideate_core.util.escaping import label
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.mcp import Brought
+    from tideate_core.mcp.servers import RepositoryPrograms
     from tideate_core.toolchain import Tool
     from tideate_core.workflows import Catalog
 
@@ -50,7 +50,7 @@ class TrustItem:
     """Why it cannot be trusted: nobody can say what it does."""
     content: bytes = field(default=b"", repr=False)
     tool: Tool | None = None
-    brought: Brought | None = None
+    brought: RepositoryPrograms | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what front ends show."""
@@ -143,9 +143,9 @@ def apply_trust(plan: TrustPlan) -> None:
             CommandTrust(plan.root).trust([item.tool])
             trust.keep(item.name, item.content)
         elif item.brought is not None:
-            from tideate_core.mcp import allow
+            from tideate_core.mcp.servers import trust_programs
 
-            allow(item.brought)
+            trust_programs(item.brought)
             trust.keep(item.name, item.content)
         else:
             trust.trust(item.name, item.content)
@@ -213,13 +213,13 @@ def _command(root: Path, tool: Tool, trusted: bool) -> TrustItem:
 def _repository(root: Path) -> list[TrustItem]:
     if not (root / ".git").exists():
         return []
-    from tideate_core.mcp import look_at  # the SDK of MCP takes its time
+    from tideate_core.mcp.servers import repository_programs  # the SDK of MCP takes its time
 
-    brought = look_at(root)
+    brought = repository_programs(root)
     if brought is None:
         return []
-    effects = tuple(f"run the {words}" for words in brought.words())
-    content = brought.shown().encode("utf-8", "surrogateescape")
+    effects = tuple(f"run the {words}" for words in brought.labels())
+    content = brought.contents().encode("utf-8", "surrogateescape")
     changes = _changes("git", Trust(root).kept("git"), content)
     return [
         TrustItem("repository", "git", effects, brought.trusted, changes, content=content, brought=brought)

@@ -23,7 +23,7 @@ from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
-from tideate_core.workspace import FileChange, executed_paths, language_of
+from tideate_core.workspace import FileChange, executable_paths, language_of
 
 if TYPE_CHECKING:
     from tideate_core.workflows import Decision, StepContext
@@ -92,7 +92,7 @@ async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str
     question = f"Go on with {count} file{'' if count == 1 else 's'}?"
     message = "\n".join([*(f"{problem}." for problem in problems), question])
     files = [file for file in plan["files"] if file["action"] != "delete"]
-    executed = executed_paths(step.workspace, [file.get("move_to") or file["path"] for file in files])
+    executed = executable_paths(step.workspace, [file.get("move_to") or file["path"] for file in files])
     return await step.confirm("plan", message, payload={**plan, "problems": problems}, executed=executed)
 
 

@@ -11,8 +11,9 @@ from pydantic import BaseModel, StrictInt, ValidationError
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
+from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
-from tideate_core.workspace import apply_hunks, executed_in, language_of, text_digest
+from tideate_core.workspace import apply_hunks, executable_changes, language_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +58,7 @@ async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[F
 
 async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
     message = _question(wanted)
-    executed = await executed_in(step.workspace, wanted)
+    executed = await executable_changes(step.workspace, wanted)
     for _ in range(MOST_ASKED):
         decision = await step.confirm(
             "review",
@@ -99,14 +100,9 @@ async def _override(step: PersonAccess, problems: list[str]) -> None:
 
 async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
     """Apply, and revert it where the run is cancelled meanwhile; tell which files other tools run."""
-    executed = await executed_in(step.workspace, changes)
-    writing = asyncio.ensure_future(step.workspace.apply(changes, execution_id=step.execution_id))
-    try:
-        await asyncio.shield(writing)
-    except asyncio.CancelledError:
-        applied = await writing
-        await step.workspace.revert(applied)
-        raise
+    executed = await executable_changes(step.workspace, changes)
+    workspace = step.workspace
+    await run_uncancelled(workspace.apply(changes, execution_id=step.execution_id), workspace.revert)
     step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
 
 

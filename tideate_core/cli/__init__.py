@@ -1,1 +1,3 @@
-"""The `tideate` command: arguments in, results out, a person in between."""
+"""The `tideate` command: parse arguments, render results, ask the person."""
+
+from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The `tideate` command. What a client starts often, a server over stdio, starts without the other commands.
+"""Entry point. Serving MCP over stdio, which clients start often, skips the other commands.
 
-Whatever else stands on the line goes the long way, so that there is one help and one set of errors.
+All other command lines take the long way, so that there is one help and one set of errors.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Final
 
-from tideate_core.cli.streams import with_streams
+from tideate_core.cli.process import with_streams
 
 __all__ = ["main"]
 
@@ -18,21 +18,21 @@ ROOT: Final = "--root"
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    asked = _server_over_stdio(sys.argv[1:])
-    if asked is None:
+    server = _server_over_stdio(sys.argv[1:])
+    if server is None:
         from tideate_core.cli.main import main as all_commands
 
         all_commands()
         return
-    name, root = asked
-    from tideate_core.cli.mcp_serving import serve_project
+    name, root = server
+    from tideate_core.cli.mcp_server import serve_project
 
     with_streams(lambda: sys.exit(serve_project(name, root)))
 
 
 def _server_over_stdio(words: list[str]) -> tuple[str, str] | None:
     """Return the server's name and its root for exactly `mcp serve NAME --root DIR`, else None."""
-    from tideate_core.mcp import SERVERS
+    from tideate_core.mcp.servers import SERVERS
 
     match words:
         case [*before, name, option, root] if (

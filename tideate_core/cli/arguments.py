@@ -1,39 +1,46 @@
-"""Arguments that several commands share, and what the shell completes them with."""
+"""Arguments that several commands share, and their shell completion."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
+from tideate_core.cli.process import STDIN
 from tideate_core.project import DEFINITION_SUFFIXES
 
 if TYPE_CHECKING:
     from cyclopts.completion import CompletionContext
 
 __all__ = [
-    "STDIN",
+    "RUN_HELP",
+    "Called",
+    "Current",
     "Json",
+    "Limit",
     "Machine",
     "Machines",
     "Obfuscate",
     "Out",
+    "Positive",
     "Root",
+    "RunId",
     "SchemaName",
     "StateName",
+    "Wait",
     "Workflow",
     "Workflows",
+    "Yes",
+    "machine_names",
+    "run_ids",
     "workflow_names",
 ]
-
-STDIN = "/dev/stdin"
-"""What `-` stands for: the parser would take a lone hyphen for an option."""
 
 
 def workflow_names(context: CompletionContext) -> list[str]:
     """Return the names of all workflows, and the files that the word could become."""
-    from tideate_core.cli.wiring import build_catalog
+    from tideate_core.cli.views.project import build_catalog
     from tideate_core.project import find_root
 
     names = build_catalog(find_root(Path.cwd())).names()
@@ -42,7 +49,7 @@ def workflow_names(context: CompletionContext) -> list[str]:
 
 def machine_names(context: CompletionContext) -> list[str]:
     """Return the names of the machines, and the files that the word could become."""
-    from tideate_core.cli.wiring import build_catalog
+    from tideate_core.cli.views.project import build_catalog
     from tideate_core.project import find_root
     from tideate_core.workflows import MachineWorkflow
 
@@ -51,8 +58,8 @@ def machine_names(context: CompletionContext) -> list[str]:
 
 
 def state_names(context: CompletionContext) -> list[str]:
-    """Return the states of the file that stands on the line already."""
-    from tideate_core.cli.machine_source import open_machine
+    """Return the states of the file that was named already."""
+    from tideate_core.cli.views.workflow_files import open_machine
 
     if context["file"].raw in ("-", STDIN):
         return ["*"]  # it can be read only once
@@ -73,23 +80,23 @@ def _files(word: str, suffixes: tuple[str, ...] = (".workflow",)) -> list[str]:
 
 
 Root = Annotated[
-    str | None, Parameter(name="--root", help="The project's directory; else found from here upwards.")
+    str | None, Parameter(name="--root", help="Directory of the project. Default: found from here upwards.")
 ]
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object on stdout.")]
 Machine = Annotated[
-    str, Parameter(help="A `.workflow` file, a workflow's name, or `-` for stdin.", completer=machine_names)
+    str, Parameter(help="A `.workflow` file, a workflow name, or `-` for stdin.", completer=machine_names)
 ]
 Machines = Annotated[
     str,
     Parameter(
-        help="`.workflow` files, directories of them, workflows' names, or `-`.", completer=machine_names
+        help="`.workflow` files, directories of them, workflow names, or `-`.", completer=machine_names
     ),
 ]
-Workflow = Annotated[str, Parameter(help="A workflow, or a file with one.", completer=workflow_names)]
+Workflow = Annotated[str, Parameter(help="A workflow, or a workflow file.", completer=workflow_names)]
 Workflows = Annotated[
     str,
     Parameter(
-        help="Files, directories of them, workflows' names. Default: all of the project's and yours.",
+        help="Files, directories of them, workflow names. Default: all of the project's and yours.",
         completer=workflow_names,
     ),
 ]
@@ -98,15 +105,43 @@ Out = Annotated[
     Parameter(
         name=["--output", "-o"],
         metavar="OUT",
-        help="Write to this file; `-` is stdout, the default.",
+        help="Output file; `-` is stdout, the default.",
         allow_leading_hyphen=True,
     ),
 ]
 Obfuscate = Annotated[
-    bool, Parameter(name="--obfuscate", help="Show tokens of the project's key instead of states' names.")
+    bool, Parameter(name="--obfuscate", help="Show tokens of the project's key instead of state names.")
 ]
 StateName = Annotated[str | None, Parameter(completer=state_names)]
 SchemaName = Literal[
     "workflow", "plan", "state", "commit-info", "test-manifest", "test-results", "run-summary"
 ]
 """`workflow`: a definition; the others are files of the handoff."""
+
+
+def run_ids(context: CompletionContext) -> list[str]:
+    """Return the ids of the newest runs, as lists show them."""
+    from tideate_core.cli.views.runs import reader_of, short_id
+
+    return [short_id(run.id) for run in reader_of(None).runs(limit=100)]
+
+
+Positive = validators.Number(gte=0)
+RunId = Annotated[str, Parameter(help="ID of the run, or a prefix of it.", completer=run_ids)]
+Limit = Annotated[int, Parameter(name="--limit", help="Maximum number to list.", validator=Positive)]
+Wait = Annotated[
+    float, Parameter(name="--wait", help="Seconds to wait until it is done.", validator=Positive)
+]
+Yes = Annotated[
+    bool | None, Parameter(name="--yes", negative="--no", help="Accept every prompt; --no declines.")
+]
+Called = Annotated[
+    str | None,
+    Parameter(name="--name", help="Name of the workflow on stdin; its tokens depend on the name."),
+]
+Current = Annotated[StateName, Parameter(name="--current", help="Mark this state.")]
+RUN_HELP: Final = """Run a workflow.
+
+Progress goes to stderr, the result to stdout. Without a terminal every prompt is declined unless --yes.
+
+Edits of the demonstration model are applied only after a person's review."""

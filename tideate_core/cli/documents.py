@@ -1,35 +1,36 @@
-"""A document that a person reads, may change in their own editor, and says yes or no to."""
+"""Documents and plans of files as texts that a person edits."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.text import Text
 
-from tideate_core.cli.keyboard import EditorFailed
-from tideate_core.cli.output import markdown_source, visible
+from tideate_core.cli.keyboard import EditorFailed, Keyboard
+from tideate_core.cli.render.output import markdown_source
+from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from tideate_core.cli.keyboard import Keyboard
-
-__all__ = ["Draft", "document_matter"]
+__all__ = ["Draft", "document_matter", "plan_from_text", "plan_to_text"]
 
 _SUFFIXES = {"markdown": ".md"}
 
 
-def document_matter(payload: dict[str, Any], *, coloured: bool, asked: str = "") -> list[RenderableType]:
+def document_matter(payload: dict[str, Any], *, coloured: bool, question: str = "") -> list[RenderableType]:
     """Return what a person reads: why their last text could not be used, and the text as it is taken.
 
     :param coloured: as Markdown.
-    :param asked: the question; a problem that it names is not said twice.
+    :param question: the question; a problem that it names is not said twice.
     """
     shown: list[RenderableType] = [
         Text(f"✗ {visible(problem)}", style="red")
         for problem in payload.get("problems", ())
-        if problem not in asked
+        if problem not in question
     ]
     if payload.get("title"):
         shown.append(Text(visible(payload["title"]), style="bold"))
@@ -45,11 +46,11 @@ class Draft:
     proposed: str
     filetype: str
     refused: bool
-    """What was accepted before could not be used: `proposed` is the person's own text."""
+    """The last accepted text could not be used: `proposed` is the person's own text."""
     text: str
     """As it is to be accepted."""
     typed: str | None = None
-    """What stands in the file of an editor that failed: it is no answer, and the next edit begins with it."""
+    """The file of an editor that failed: it is no answer, and the next edit begins with it."""
 
     @classmethod
     def of(cls, payload: dict[str, Any]) -> Self:
@@ -65,14 +66,88 @@ class Draft:
             self.text = await keyboard.edit(begins, suffix)
         except EditorFailed as error:
             self.typed = error.text if error.text != self.text else None
-            kept = "; what you typed is kept: e goes on with it, y leaves it out" if self.typed else ""
+            kept = "; what you typed is kept: e continues with it, y leaves it out" if self.typed else ""
             return f"{error}{kept}"
         self.typed = None
         return None
 
     @property
     def value(self) -> dict[str, str] | None:
-        """What an acceptance says: the text where it was changed."""
+        """The value of an acceptance: the text, if it was changed."""
         # after a refusal also an unchanged text is the person's, not the one that was proposed at first
         changed = self.text != self.proposed or self.refused
         return {"text": self.text} if changed else None
+
+
+PLAN_HELP = """\
+# One file a line: ACTION PATH [-> TARGET] [# WHY]
+# The actions are create, modify, delete and move; only a move has a target.
+# A line that is taken out takes its file out of the plan; a name with blanks or # stands in quotes.
+"""
+WORD = re.compile(r"""\s+|#.*|(?:"[^"]*"|'[^']*'|[^\s"'#])+""")
+"""Blanks, a comment, or a word as a shell quotes it."""
+ACTIONS = ("create", "modify", "delete", "move")
+
+
+def plan_to_text(files: list[dict[str, Any]]) -> str:
+    """Write a plan, with an explanation above it.
+
+    :raises ValueError: a name would take more than its line.
+    """
+    lines = []
+    for file in files:
+        for name in (file["path"], file.get("move_to") or ""):
+            if len(f"{name}.".splitlines()) > 1:
+                raise ValueError(f"{name!r} cannot stand on one line; take the file out by its number")
+        words = [file["action"], shlex.quote(file["path"])]
+        if file.get("move_to"):
+            words += ["->", shlex.quote(file["move_to"])]
+        if file.get("why"):
+            words += ["#", " ".join(file["why"].split())]
+        lines.append(" ".join(words))
+    return PLAN_HELP + "\n".join(lines) + "\n"
+
+
+def plan_from_text(text: str) -> list[dict[str, Any]]:
+    """Read an edited plan.
+
+    :raises ValueError: a line cannot be read; it is named.
+    """
+    files = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.lstrip().startswith("#"):
+            try:
+                files.append(_plan_file(line))
+            except ValueError as error:
+                raise ValueError(f"line {number}: {error}") from error
+    return files
+
+
+def _plan_file(line: str) -> dict[str, Any]:
+    words, why = _split_line(line)
+    if words[0] not in ACTIONS:
+        raise ValueError(f"{words[0]!r} is no action; known are {', '.join(ACTIONS)}")
+    file: dict[str, Any] = {"action": words[0]}
+    match words[1:]:
+        case [path]:
+            file["path"] = path
+        case [path, "->", target]:
+            file |= {"path": path, "move_to": target}
+        case _:
+            raise ValueError("expected ACTION PATH, or ACTION PATH -> TARGET")
+    return file | ({"why": why} if why else {})
+
+
+def _split_line(line: str) -> tuple[list[str], str]:
+    words: list[str] = []
+    at = 0
+    while at < len(line):
+        match = WORD.match(line, at)
+        if match is None:
+            raise ValueError("a quote is not closed")
+        found = match[0]
+        if found.startswith("#"):
+            return words, found[1:].strip()
+        words += shlex.split(found)
+        at = match.end()
+    return words, ""

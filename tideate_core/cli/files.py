@@ -1,4 +1,4 @@
-"""Writes the files that a person names on the command line: whole, or not at all."""
+"""Write the files that a person names on the command line, atomically."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from tideate_core.cli.output import label, messages, print_text
+from tideate_core.cli.render.output import messages, print_text
 from tideate_core.errors import InvalidInput, WorkspaceError
 from tideate_core.project import expanded, real
 from tideate_core.util.atomic_files import write_whole
+from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +83,7 @@ def _check_unchanged(target: Path, replaces: str | None) -> None:
 
 
 def _is_device(path: Path) -> bool:
-    """Tell whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
+    """Return whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
     for _ in range(MOST_LINKS):
         place = real(path.parent) / path.name
         if place.is_relative_to("/proc") or (

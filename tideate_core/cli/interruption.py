@@ -1,20 +1,31 @@
-"""Signals that end a run as a cancellation, so that it cleans up behind itself."""
+"""Signals: each Ctrl-C, SIGTERM or SIGHUP as a cancellation of the run."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import sys
 import time
 from typing import TYPE_CHECKING, Final, Self
 
-from tideate_core.cli.exits import INTERRUPTED
+from rich.text import Text
+
+from tideate_core.cli.process import INTERRUPTED
+from tideate_core.cli.render.output import tell
+from tideate_core.cli.views.runs import short_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from types import FrameType
+    from typing import Any
 
-__all__ = ["Interruption"]
+    from rich.console import Console
+
+    from tideate_core.engine import WorkflowResult, WorkflowRunner
+
+__all__ = ["Interruption", "RunCancellation"]
 
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE: Final = 5.0
@@ -25,21 +36,21 @@ class Interruption:
     """While entered, SIGINT, SIGTERM and SIGHUP call `cancel`; a signal the parent ignored stays so.
 
     Each further Ctrl-C calls it again, which ends what still ends by itself at once. One that comes after
-    `PATIENCE` leaves the process as it stands: whatever the end waits for, the store and the journal have all
+    `PATIENCE` quits at once: whatever the end waits for, the store and the journal have all
     that another process needs to bring the run to its end.
 
     :param cancel: called with whether the person asked for it, by Ctrl-C.
     :param again: called with the seconds left, at the second Ctrl-C only.
-    :param leave: called before the process is left; says what a person can do then.
+    :param leave: called before the process quits; reports what a person can do then.
     """
 
     def __init__(
         self, cancel: Callable[[bool], object], again: Callable[[float], None], leave: Callable[[], None]
     ) -> None:
         self._cancel = cancel
-        self._tell_again = again
+        self._notify_again = again
         self._leave = leave
-        self._told = False
+        self._notified = False
         self._first = 0.0
         self.happened = False
 
@@ -73,10 +84,68 @@ class Interruption:
             self._leave()
             os._exit(INTERRUPTED)
         if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._hurry, left)
+            self._loop.call_soon_threadsafe(self._cancel_again, left)
 
-    def _hurry(self, left: float) -> None:
-        if not self._told:
-            self._told = True
-            self._tell_again(left)
+    def _cancel_again(self, left: float) -> None:
+        if not self._notified:
+            self._notified = True
+            self._notify_again(left)
         self._cancel(True)
+
+
+class RunCancellation:
+    """Cancellation of one run by signals."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._runner: WorkflowRunner | None = None
+        self._task: asyncio.Task[WorkflowResult] | None = None
+        self._stopped = False
+
+    async def wait_for(
+        self, runner: WorkflowRunner, run: Coroutine[Any, Any, WorkflowResult]
+    ) -> WorkflowResult | None:
+        """Wait for a run; returns its result, None where it was stopped before it went on."""
+        self._runner, self._task = runner, asyncio.create_task(run)
+        if self._stopped:
+            self.cancel(by_person=True)
+        try:
+            return await self._task
+        except asyncio.CancelledError:
+            if not self._stopped:
+                raise
+            return None
+
+    def cancel(self, by_person: bool) -> None:
+        """Cancel the run; once more ends at once what was given time to end by itself.
+
+        :param by_person: otherwise a paused run is left as it is, to be resumed.
+        """
+        self._stopped = True
+        if self._runner is None or self._task is None:
+            return
+        runs = self._runner.running
+        if not by_person and runs and all(run.is_paused for run in runs):
+            self._runner.leave()
+            return
+        if self._runner.cancel():
+            return
+        self._task.cancel()  # at a question before the run is this process's
+
+    def notify_again(self, left: float) -> None:
+        """Report that the run is stopping already."""
+        words = (
+            "already stopping; running programs are killed now. "
+            f"If that takes longer than {left:.0f} s, Ctrl-C quits at once"
+        )
+        tell(self._console, Text(words, style="yellow"))
+
+    def leave(self) -> None:
+        """Report how to end or resume the run without this process, past every buffer and lock."""
+        runs = self._runner.running if self._runner else []
+        known = [short_id(run.id) for run in runs[-1:]]
+        ways = [f"`tideate cancel {it}` ends it, `tideate resume {it}` resumes it" for it in known]
+        words = "; ".join(["quit before the run was stopped", *ways])
+        visible_cursor = "\x1b[?25h" if sys.stderr.isatty() else ""
+        with contextlib.suppress(OSError):  # the terminal may be gone
+            os.write(sys.stderr.fileno(), f"{visible_cursor}\n{words}\n".encode())

@@ -1,4 +1,4 @@
-"""Asks a person at the terminal, by kind of question."""
+"""Confirmations at the terminal, by kind of question."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from tideate_core.cli.diffs import ReviewedFile
-from tideate_core.cli.documents import Draft, document_matter
+from tideate_core.cli.documents import Draft, document_matter, plan_from_text, plan_to_text
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
-from tideate_core.cli.matter import Matter
-from tideate_core.cli.output import label, markdown_source, visible
-from tideate_core.cli.plantext import plan_from_text, plan_to_text
+from tideate_core.cli.render.diffs import ReviewedFile
+from tideate_core.cli.render.output import markdown_source
+from tideate_core.cli.render.pager import Pager
 from tideate_core.engine import FOR_PROJECT, FOR_RUN
-from tideate_core.util.escaping import shortened_runs
+from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
@@ -29,18 +28,15 @@ __all__ = ["Questions", "answered", "subject_matter"]
 YES = frozenset({"y", "yes"})
 NO = frozenset({"", "n", "no", "q"})
 ENDED = Decision(False, reason="the input ended before an answer")
-DECLINED = Decision(False, reason="declined")
-
+DECLINED_DECISION = Decision(False, reason="declined")
 PERMISSIONS = {"r": FOR_RUN, "a": FOR_PROJECT}
-TOOL_HELP = (
-    "y this once · r in this run from now on · a always in this project, until the tool changes · n no"
-)
-CALL_HELP = "y this once · a always in this project, until the tool changes · n no"
+TOOL_HELP = "y once · r for the rest of this run · a always in this project, until the tool changes · n no"
+CALL_HELP = "y once · a always in this project, until the tool changes · n no"
 PAGES = "d"
 PAGES_HELP = " · d show all of it, page by page"
 LONGEST_QUESTION = 400
 """Characters of a question that stands on the line of its answer."""
-PICK_HELP = "y take it · n leave it · a take this and the rest of the file · s leave them"
+PICK_HELP = "y accept · n skip · a accept this and the rest of the file · s skip them"
 
 
 def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> list[RenderableType]:
@@ -54,7 +50,7 @@ def subject_matter(request: ConfirmationRequest, *, rendered: bool = True) -> li
     if request.kind == "review":
         shown += [ReviewedFile.of(file).patch() for file in request.payload["files"]]
     if request.kind == "document":
-        shown += document_matter(request.payload, coloured=rendered, asked=request.message)
+        shown += document_matter(request.payload, coloured=rendered, question=request.message)
     if request.details:
         # as it is written: rendered, Markdown leaves out comments and where images and links lead
         details = request.details
@@ -82,7 +78,7 @@ class Questions:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._keyboard = Keyboard(console)
-        self._matter = Matter(console, [])
+        self._matter = Pager(console, [])
 
     async def ask(self, request: ConfirmationRequest, said: Sequence[RenderableType] = ()) -> Decision:
         """Show what the question is about, and ask.
@@ -92,7 +88,7 @@ class Questions:
         about: list[RenderableType] = [*said, *subject_matter(request)]
         if _is_long(request.message):
             about.append(Text(visible(request.message), style="bold"))
-        self._matter = Matter(self._console, about)
+        self._matter = Pager(self._console, about)
         self._matter.show()
         if request.kind == "plan":
             return await self._plan(request)
@@ -105,33 +101,33 @@ class Questions:
         return await self._yes_or_no(request)
 
     async def _tool(self, request: ConfirmationRequest) -> Decision:
-        if request.payload.get("single"):  # no run goes on after it
+        if request.payload.get("single"):  # no run continues after it
             keys, help_text, known = "y/N/a", CALL_HELP, {"a"}
         else:
             keys, help_text, known = "y/N/r/a", TOOL_HELP, set(PERMISSIONS)
         answer = await self._choose(request.message, keys, help_text, YES | NO | known)
         if answer is None:
             return ENDED
-        return DECLINED if answer in NO else Decision(True, PERMISSIONS.get(answer))
+        return DECLINED_DECISION if answer in NO else Decision(True, PERMISSIONS.get(answer))
 
     async def _yes_or_no(self, request: ConfirmationRequest) -> Decision:
         answer = await self._choose(request.message, "y/N", "y yes · n no", YES | NO)
         if answer is None:
             return ENDED
-        return Decision(True) if answer in YES else DECLINED
+        return Decision(True) if answer in YES else DECLINED_DECISION
 
     async def _plan(self, request: ConfirmationRequest) -> Decision:
         files: list[dict[str, Any]] = list(request.payload["files"])
-        help_text = "y yes · n no · e edit as text · 1 3 take files 1 and 3 out"
+        help_text = "y yes · n no · e edit as text · 1 3 remove files 1 and 3"
         while files:
-            question = f"Go on with {len(files)} file{'s' if len(files) > 1 else ''}?"
+            question = f"Continue with {len(files)} file{'s' if len(files) > 1 else ''}?"
             answer = await self._line(question, "y/N/e/numbers")
             if answer is None:
                 return ENDED
             if answer in YES:
                 return Decision(True, {"files": files})
             if answer in NO:
-                return DECLINED
+                return DECLINED_DECISION
             if answer in ("e", "edit"):
                 files = await self._edited(files)
             elif (numbers := _numbers(answer, len(files))) is not None:
@@ -159,7 +155,7 @@ class Questions:
             if answer in YES:
                 return Decision(True, draft.value)
             if answer in NO:
-                return DECLINED
+                return DECLINED_DECISION
             if answer != "d" and (problem := await draft.edit(self._keyboard)) is not None:
                 self._console.print(Text(visible(problem), style="red"))
                 continue
@@ -177,7 +173,7 @@ class Questions:
             return ENDED
         if answer == "p":
             return await self._pick(files)
-        return Decision(True) if answer in YES | {"a"} else DECLINED
+        return Decision(True) if answer in YES | {"a"} else DECLINED_DECISION
 
     async def _pick(self, files: list[ReviewedFile]) -> Decision:
         verdicts = []
@@ -197,7 +193,7 @@ class Questions:
         count = len(file.everything)
         for index in file.everything:
             await self._show([file.hunk_patch(index) if file.pickable else file.patch()])
-            part = f"Take hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
+            part = f"Accept hunk {index + 1}/{count} of" if file.pickable else file.change.action.capitalize()
             answer = await self._choose(f"{part} {name}?", "y/N/a/s", PICK_HELP, YES | NO | {"a", "s"})
             if answer is None:
                 return None
@@ -227,7 +223,7 @@ class Questions:
         return None if line is None else line.lower()
 
     async def _show(self, parts: Sequence[RenderableType], *, paged: bool = False) -> None:
-        self._matter = Matter(self._console, parts)
+        self._matter = Pager(self._console, parts)
         if paged:
             await self._matter.turn_pages(self._keyboard)
         else:
@@ -235,7 +231,7 @@ class Questions:
 
 
 def _is_long(question: str) -> bool:
-    """Tell a question that is read like a text; what answers it is asked below it."""
+    """Return whether a question is long, and shown above the prompt for its answer."""
     return "\n" in question or len(question) > LONGEST_QUESTION
 
 

@@ -1,28 +1,95 @@
-"""The shell as a front end: shows a run on stderr and asks the person, or a policy."""
+"""The terminal as front end: show a run, ask about it, print its result."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
-from tideate_core.cli.output import markdown_source, visible
-from tideate_core.cli.progress import Progress
+from tideate_core.app import recover_before
+from tideate_core.cli.interruption import Interruption, RunCancellation
+from tideate_core.cli.keyboard import has_person
+from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.questions import Questions, answered, subject_matter
-from tideate_core.engine import EventName, declined_unasked
+from tideate_core.cli.render.output import (
+    markdown_source,
+    messages,
+    note,
+    path_line,
+    print_json,
+    print_result,
+    tell,
+)
+from tideate_core.cli.render.progress import Progress
+from tideate_core.cli.views.project import Project, open_runner
+from tideate_core.engine import EventName, PolicyFrontEnd, declined_unasked
+from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterable
+    from typing import Any
+
     from rich.console import Console
 
-    from tideate_core.engine import ConfirmationRequest, Event, PolicyFrontEnd
-    from tideate_core.workflows import Decision
+    from tideate_core.engine import ConfirmationRequest, Event, WorkflowResult, WorkflowRunner
+    from tideate_core.workflows import Catalog, Decision
 
-__all__ = ["TerminalFrontEnd"]
+__all__ = ["Interaction", "TerminalFrontEnd", "run_to_end"]
 
-
+INVALID_FILES: Final = frozenset({"ConfigError", "InvalidDefinitionFile", "InvalidWorkflowFile"})
+"""Error codes that are wrong usage even when a run comes upon them on its way."""
+STORE: Final = frozenset({"RunLost", "StateError", "StoreError", "StoreIsNewer"})
+"""Error codes of failures, even when no run has begun."""
 STARTS: Final = frozenset({EventName.WORKFLOW_RESTORED, EventName.WORKFLOW_STARTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Interaction of a run with whoever started it."""
+
+    policy: bool | None = None
+    """The answer to every confirmation; None asks a person where there is one."""
+    json: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """A person answers its confirmations."""
+        return self.policy is None and has_person()
+
+
+async def run_to_end(
+    project: Project,
+    catalog: Catalog,
+    interaction: Interaction,
+    start: Callable[[WorkflowRunner], Coroutine[Any, Any, WorkflowResult]],
+    notices: Iterable[str] = (),
+) -> int:
+    """Run something at the terminal to its end; return the exit status.
+
+    :param notices: of the workflow.
+    :raises TideateError: what `start` raises.
+    """
+    console = messages()
+    for notice in (*project.loaded.notices, *notices):
+        note(notice)
+    await recover_before(project.root, note)
+    with TerminalFrontEnd(
+        console, None if interaction.asks else PolicyFrontEnd(bool(interaction.policy))
+    ) as front:
+        cancellation = RunCancellation(console)
+        with Interruption(cancellation.cancel, cancellation.notify_again, cancellation.leave) as interruption:
+            async with open_runner(project, catalog, front) as runner:
+                result = await cancellation.wait_for(runner, start(runner))
+    if result is None:
+        return INTERRUPTED
+    _print_notes(result, interaction, console)
+    _print_result(result, interaction, console)
+    if result.cancelled:
+        return INTERRUPTED if interruption.happened else DECLINED
+    return _exit_status(result, began=front.began)
 
 
 class TerminalFrontEnd:
@@ -41,7 +108,7 @@ class TerminalFrontEnd:
         """The runs that are of machines."""
         self._asking = asyncio.Lock()
         """One question at a time, though steps run side by side."""
-        self._said: tuple[str, str] | None = None
+        self._last_text: tuple[str, str] | None = None
         """A machine's last step and its text, until a question has shown them."""
 
     def __enter__(self) -> Self:
@@ -56,17 +123,17 @@ class TerminalFrontEnd:
         return self._progress.began
 
     async def confirm(self, request: ConfirmationRequest) -> Decision:
-        """Show what is asked about, whoever answers: the log of an unattended run has it, too."""
+        """Show the subject of a question, whoever answers: the log of an unattended run has it, too."""
         async with self._asking:
             with self._progress.paused():
                 return await self._confirm(request)
 
     async def _confirm(self, request: ConfirmationRequest) -> Decision:
-        said = self._take_said()
+        last = self._pop_last_text()
         decision = declined_unasked(request) if self._policy is None else await self._policy.confirm(request)
         if decision is None:
-            return await Questions(self._console).ask(request, said)
-        for part in (*said, *subject_matter(request, rendered=self._live), answered(request, decision)):
+            return await Questions(self._console).ask(request, last)
+        for part in (*last, *subject_matter(request, rendered=self._live), answered(request, decision)):
             self._console.print(part, soft_wrap=not self._live)
         return decision
 
@@ -77,18 +144,46 @@ class TerminalFrontEnd:
         elif event.name is EventName.STEP_COMPLETED and self._is_of_machine(event):
             said = event.data["result"]
             # a task's stages give objects, which are shown for what they are where they are asked about
-            self._said = (event.data["step"], said) if said and isinstance(said, str) else None
+            self._last_text = (event.data["step"], said) if said and isinstance(said, str) else None
 
     def _is_of_machine(self, event: Event) -> bool:
         return event.execution_id in self._machines
 
-    def _take_said(self) -> list[Text]:
-        """Return what a machine's last state wrote: who is asked whether to go on judges by it."""
-        if self._said is None:
+    def _pop_last_text(self) -> list[Text]:
+        """Return the text of a machine's last state: the person decides by it whether to continue."""
+        if self._last_text is None:
             return []
-        (step, text), self._said = self._said, None
+        (step, text), self._last_text = self._last_text, None
         shown = markdown_source(text) if self._live else Text(visible(text))
         return [Text(visible(f"{step}:"), style="bold"), shown]
 
     async def present(self, text: str, filetype: str) -> None:
-        """Nothing to do: the text is the run's response, printed at its end."""
+        """Do nothing: the text is the run's response, printed at its end."""
+
+
+def _print_notes(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
+    if result.reason == "declined" and not interaction.asks and interaction.policy is None:
+        console.print("there is no terminal to ask on; --yes accepts", style="yellow")
+    if result.path:
+        tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
+    if result.files and not result.rollback_performed:
+        console.print(f"undo: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
+
+
+def _print_result(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
+    if interaction.json:
+        print_json(result.as_json())
+    elif result.ok:
+        print_result(result)
+    elif result.response is not None:
+        words = "unfinished: this is the last text that was written; --json has those of all states"
+        tell(console, Text(words, style="yellow"))
+        print_result(result)
+
+
+def _exit_status(result: WorkflowResult, *, began: bool) -> int:
+    if result.ok:
+        return DONE
+    if result.error_code in STORE:
+        return FAILED
+    return FAILED if began and result.error_code not in INVALID_FILES else USAGE

@@ -49,7 +49,7 @@ class StoredRuns:
         found = await stored.run_to_resume(self._root(params), params.get("execution_id"))
         if found["owned"]:
             store = await self._projects.runner(params.get("folder")).store()
-            await store.wish(found["run"]["execution_id"], "resume")
+            await store.send_control_request(found["run"]["execution_id"], "resume")
         return found
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class StoredRuns:
         except RunNotFound:
             store = await self._projects.runner(folder).store()
         try:
-            await store.wish(execution_id, "cancel")
+            await store.send_control_request(execution_id, "cancel")
         except RunNotActive:
             run = await asyncio.to_thread(store.reader().run, execution_id)
             workspace = self._projects.workspace(folder)
@@ -92,7 +92,7 @@ class StoredRuns:
             self._projects.runner_of(execution_id).pause(execution_id)
         except RunNotFound:
             store = await self._projects.runner(params.get("folder")).store()
-            await store.wish(execution_id, "pause")
+            await store.send_control_request(execution_id, "pause")
         return {"ok": True}
 
     async def path(self, params: dict[str, Any]) -> dict[str, Any]:

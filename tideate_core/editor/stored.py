@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from tideate_core.editor.history import actions, page_of, undoable, wanted
 from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
 from tideate_core.project import project_state
-from tideate_core.store import Reader, last_given, resumable, state_of
+from tideate_core.store import Reader, last_result_value, resumable_runs, state_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -119,7 +119,7 @@ async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]
         if prefix:
             run = reader.run(prefix)
             return run, _is_owned(run)
-        runs = resumable(reader)
+        runs = resumable_runs(reader)
         if not runs:
             raise InvalidInput("no run waits to be resumed; `:Workflow history` shows them all")
         return runs[0], False
@@ -135,7 +135,7 @@ async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     """
 
     def read(reader: Reader) -> list[dict[str, Any]]:
-        return [_run(run) for run in resumable(reader) if run.lease is not None]
+        return [_run(run) for run in resumable_runs(reader) if run.lease is not None]
 
     return await _read(root, read)
 
@@ -190,7 +190,7 @@ def _told(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
 
 def _gist(steps: list[StepRow]) -> dict[str, str]:
     """Return what a gated task was to reach, and what its audit said; other machines have neither."""
-    plan, audit = last_given(steps, "plan"), last_given(steps, "audit")
+    plan, audit = last_result_value(steps, "plan"), last_result_value(steps, "audit")
     gist = {
         "plan": plan.get("objective") if plan else None,
         "audit": audit.get("approval") if audit else None,

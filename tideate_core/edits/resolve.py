@@ -13,7 +13,7 @@ from tideate_core.edits.formats.file_edits import checked_path, is_same_file, pa
 from tideate_core.edits.matching.replacement import Location, Replacement, apply_parts, fit_whole
 from tideate_core.edits.placeholders import find_placeholder
 from tideate_core.errors import UnusableAnswer
-from tideate_core.workspace import FileChange, language_of, wrong_name
+from tideate_core.workspace import FileChange, language_of, new_name_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ def _change_of(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileC
 
 
 def _refuse_wrong_name(new: str) -> None:
-    if wrong := wrong_name(new):
+    if wrong := new_name_problem(new):
         raise UnusableAnswer(f"{new!r} is no name for a new file: {wrong}")
 
 

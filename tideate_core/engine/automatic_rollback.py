@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.memory import MISSING, PENDING_END, RUN
 from tideate_core.errors import TideateError, WorkspaceError
-from tideate_core.workspace import TakenBack
+from tideate_core.workspace import RollbackResult
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,14 +87,14 @@ class AutomaticRollback:
             rollback_performed=not done.left,
         )
 
-    async def _restored(self, snapshot: str | None) -> tuple[TakenBack, str]:
+    async def _restored(self, snapshot: str | None) -> tuple[RollbackResult, str]:
         """Return what came of it, and why it could not be done, else empty."""
         run = self._execution.id
         try:
             return await roll_back_run(self._workspace, run, self._execution.files, snapshot), ""
         except Exception as error:  # an editor that is gone, too: whatever it is, the run has to end
             log.exception("what run %s wrote could not be rolled back", run)
-            return TakenBack([], [], []), error_fields(error)["error"]
+            return RollbackResult([], [], []), error_fields(error)["error"]
 
     def _stuck(self, event: Event, result: WorkflowResult, failure: str) -> tuple[Event, WorkflowResult]:
         """Return the end of a run of which something is left that was to be rolled back."""
@@ -124,7 +124,7 @@ class AutomaticRollback:
 
 async def roll_back_run(
     workspace: Workspace, run: str, files: Sequence[str], snapshot: str | None
-) -> TakenBack:
+) -> RollbackResult:
     """Roll back what a run wrote.
 
     :param files: that it wrote, as its steps say.
@@ -135,10 +135,10 @@ async def roll_back_run(
             f"the journal of what it wrote is gone, and {', '.join(files)} may be as it left them; "
             f"`tideate snapshot diff {snapshot}` shows what differs from before"
         )
-    return await workspace.take_back(run)
+    return await workspace.rollback_best_effort(run)
 
 
-def rollback_fields(done: TakenBack, snapshot: str | None, failure: str) -> dict[str, Any]:
+def rollback_fields(done: RollbackResult, snapshot: str | None, failure: str) -> dict[str, Any]:
     """Return what the event says of it."""
     return {
         "restored": done.restored,
@@ -150,7 +150,7 @@ def rollback_fields(done: TakenBack, snapshot: str | None, failure: str) -> dict
 
 
 async def report_foreign_changes(
-    recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: TakenBack
+    recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: RollbackResult
 ) -> None:
     """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.events import Event
     from tideate_core.workflows import DecisionKind
-    from tideate_core.workspace import Executed
+    from tideate_core.workspace import ExecutableFile
 
 __all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd", "declined_unasked"]
 
@@ -30,7 +30,7 @@ class ConfirmationRequest:
     payload: Any = None
     demonstration: bool = False
     """The question is about the work of a model that is not to be relied on."""
-    executed: Sequence[Executed] = ()
+    executed: Sequence[ExecutableFile] = ()
     """Files of the change or the plan that other tools run by themselves; each front end warns of them."""
 
     def as_json(self) -> dict[str, Any]:

@@ -23,9 +23,10 @@ from tideate_core.engine.scheduler import Scheduler
 from tideate_core.engine.step_context import StepEnvironment
 from tideate_core.engine.step_model import no_tools
 from tideate_core.engine.step_runner import StepRunner, TaskExecutor
-from tideate_core.engine.task_group import TaskGroup, wait_for_end
+from tideate_core.engine.task_group import TaskGroup
 from tideate_core.errors import RunLost, StoreError
 from tideate_core.machines import ExecutionEvent
+from tideate_core.util.uncancelled import wait_uncancelled
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.step_context import OfferTools
-    from tideate_core.store import CheckpointRow, Definition, RunLog, Store, Wish
+    from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
     from tideate_core.workflows import MachineWorkflow, PromptLibrary
     from tideate_core.workspace import Workspace
 
@@ -164,7 +165,7 @@ class LiveRun:
         """
         opening = asyncio.create_task(store.begin(new_run(self.execution, definition, self.parent)))
         # a run that is in the store belongs to somebody
-        cancelled = await wait_for_end(opening)
+        cancelled = await wait_uncancelled(opening)
         self.attach(opening.result(), store)
         if cancelled:
             raise asyncio.CancelledError
@@ -175,7 +176,7 @@ class LiveRun:
         self._log = log
         self.memory.attach(log)
         self.recorder.attach(log)
-        log.on_wish = self._follow
+        log.on_control_request = self._obey
         log.on_lost = self._lost
 
     async def drive(self) -> None:
@@ -285,11 +286,11 @@ class LiveRun:
         self.execution.left = True
         self.cancel()
 
-    def _follow(self, control_request: Wish) -> None:
+    def _obey(self, request: ControlRequest) -> None:
         """Do what another process asks."""
-        if control_request == "cancel":
+        if request == "cancel":
             self.cancel()
-        elif control_request == "pause":
+        elif request == "pause":
             self.pause()
         else:
             self.execution.resume()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.run import Execution, RunRequest
     from tideate_core.store import Definition, RunLog, RunRow, Store
     from tideate_core.workflows import Decision, MachineWorkflow, Registration
-    from tideate_core.workspace import TakenBack, Workspace
+    from tideate_core.workspace import RollbackResult, Workspace
 
 __all__ = [
     "EndedRun",
@@ -85,7 +85,7 @@ async def roll_back_unfinished_steps(
     left: list[str] = []
     steps = definition.steps if isinstance(definition, WorkflowDefinition) else ()
     asked = {step.id for step in steps if not step.idempotent}
-    await workspace.put_back_unfinished(run_id, recorded.finished | asked, on_left=left.append)
+    await workspace.rollback_unfinished_steps(run_id, recorded.finished | asked, on_left=left.append)
     return left
 
 
@@ -120,7 +120,7 @@ class EndedRun:
     kept: frozenset[str] = frozenset()
     """Steps that had not ended and must not be done twice: what they did may be done for good, and what they
     wrote, a receipt perhaps, is all that tells of it. It stays until the person rolls it back."""
-    rollback: TakenBack | None = None
+    rollback: RollbackResult | None = None
     """The outcome of its rollback as a whole, of an all-or-nothing run."""
 
 
@@ -201,7 +201,7 @@ async def _roll_back(
     recorded: RecordedRun,
     run: RunRow,
     snapshot: str | None,
-) -> TakenBack:
+) -> RollbackResult:
     """Roll back a run that is all or nothing.
 
     :param snapshot: that was made before it wrote.
@@ -239,7 +239,7 @@ async def roll_back_abandoned_run(
         if ended.rollback is not None:
             done.restored.extend([*ended.rollback.restored, *ended.rollback.merged])
             continue
-        done.restored.extend(await workspace.put_back_unfinished(run, ended.finished | ended.kept))
+        done.restored.extend(await workspace.rollback_unfinished_steps(run, ended.finished | ended.kept))
         done.kept.extend(await workspace.written_by(run, ended.kept))
     return done
 

@@ -10,7 +10,8 @@ from tideate_core.engine.recovery import end_adopted
 from tideate_core.engine.run_store import release_lease
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
-from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, to_the_end, unwind
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, plan_rollback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store import RunRow, Store
-    from tideate_core.workspace import Buffers, TakenBack, Unwound
+    from tideate_core.workspace import Buffers, RollbackPlan, RollbackResult
 
 __all__ = [
     "RollbackOutcome",
@@ -109,24 +110,21 @@ class RunRollback:
         self._private = private
         self._buffers = buffers
 
-    def preview(self, members: Sequence[str]) -> Unwound:
+    def preview(self, members: Sequence[str]) -> RollbackPlan:
         """Return what a rollback would restore on disk, and what stands in its way; blocking.
 
         :raises WorkspaceError: the journal is damaged, or something cannot be read.
         """
-        return unwind(self._root, FamilyJournal(self._private, members).records(""), None)
+        return plan_rollback(self._root, FamilyJournal(self._private, members).records(""), None)
 
-    async def restore_files(self, members: Sequence[str]) -> TakenBack:
+    async def restore_files(self, members: Sequence[str]) -> RollbackResult:
         """Restore all that runs wrote, or nothing; returns what was restored.
 
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
         rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
-        done, cancelled = await to_the_end(rollback.run(members[0]))
-        if cancelled:
-            raise asyncio.CancelledError
-        return done
+        return await run_uncancelled(rollback.rollback_all(members[0]))
 
     async def roll_back(
         self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
@@ -154,7 +152,7 @@ class RunRollback:
         return _outcome(done, cancelled=True)
 
 
-def _outcome(done: TakenBack, *, cancelled: bool) -> RollbackOutcome:
+def _outcome(done: RollbackResult, *, cancelled: bool) -> RollbackOutcome:
     return RollbackOutcome([*done.restored, *done.merged], cancelled, done.merged)
 
 

@@ -26,9 +26,9 @@ from tideate_core.engine.run_store import LazyStore, release_lease
 from tideate_core.engine.step_context import StepRun
 from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.engine.task_group import wait_for_end
 from tideate_core.engine.tools.calls import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -263,13 +263,13 @@ class WorkflowRunner:
         task = asyncio.create_task(drive, name=f"run {execution.id}")
         execution.drive_with(task)
         self._running[execution.id] = live
-        cancelled = await wait_for_end(task, live.cancel_with_caller)
+        cancelled = await wait_uncancelled(task, live.cancel_with_caller)
         try:
             await execution.close()
         finally:
             del self._running[execution.id]
             ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
-            cancelled = await wait_for_end(ending) or cancelled
+            cancelled = await wait_uncancelled(ending) or cancelled
             live.cancellation_notice.withdraw()
         if cancelled:
             raise asyncio.CancelledError

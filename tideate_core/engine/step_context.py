@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution
     from tideate_core.workflows import DecisionKind, PromptLibrary, StepContext, WorkflowStep
-    from tideate_core.workspace import Executed, Workspace
+    from tideate_core.workspace import ExecutableFile, Workspace
 
     OfferTools = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
     """Finds the tools that a step wants to offer to an adapter's model."""
@@ -219,7 +219,7 @@ class StepRun:
         *,
         details: str = "",
         payload: Any = None,
-        executed: Sequence[Executed] = (),
+        executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
         workflow = self.run.execution.definition.name
         request = ConfirmationRequest(
@@ -244,7 +244,7 @@ class StepRun:
     async def present(self, text: str, filetype: str) -> None:
         await self.run.front.present(text, filetype)
 
-    def changed(self, paths: list[str], executed: Sequence[Executed] = ()) -> None:
+    def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
         execution = self.run.execution
         for files in (execution.files, self.files):
             files += [path for path in paths if path not in files]
@@ -296,7 +296,7 @@ class ItemRun(StepRun):
         *,
         details: str = "",
         payload: Any = None,
-        executed: Sequence[Executed] = (),
+        executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
         # by its words a question is recognised after a crash: no item may take another's answer
         words = f"{message} ({self._place})"

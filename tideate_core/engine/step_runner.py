@@ -319,7 +319,7 @@ class StepRunner:
         _accept(decision.accepted, decision.reason)
         assert self._recorded is not None  # noqa: S101 it was interrupted in an earlier process
         left: list[str] = []
-        await self._environment.workspace.put_back_unfinished(
+        await self._environment.workspace.rollback_unfinished_steps(
             self._execution.id, self._recorded.finished, only=work.step, on_left=left.append
         )
         for name in left:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.events import Emit
     from tideate_core.engine.run import RunRequest, WorkflowResult
-    from tideate_core.mcp.client import Connected, Tool, ToolResult
+    from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult
     from tideate_core.store import Store
     from tideate_core.workflows import Registration
 
@@ -39,7 +39,7 @@ class ToolCaller(Protocol):
     @property
     def permissions(self) -> Permissions: ...
 
-    def on_connected(self, listener: Callable[[Connected], None]) -> Callable[[], None]:
+    def on_connected(self, listener: Callable[[ConnectedServer], None]) -> Callable[[], None]:
         """Have a function called when a server was reached; returns what ends that."""
         ...
 

@@ -13,9 +13,9 @@ from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.workflows import working_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Iterator
+    from collections.abc import Awaitable, Coroutine, Iterator
 
-__all__ = ["GRACE", "TaskGroup", "wait_for_end"]
+__all__ = ["GRACE", "TaskGroup"]
 
 
 logger = logging.getLogger(__name__)
@@ -252,19 +252,3 @@ def _ended_late(step: str, doing: asyncio.Future[Any]) -> None:
     error = None if doing.cancelled() else doing.exception()
     if error is not None:
         logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
-
-
-async def wait_for_end(task: asyncio.Task[Any], cancel: Callable[[], None] | None = None) -> bool:
-    """Wait for a task's end, however often the caller is cancelled; returns whether it was.
-
-    :param cancel: called as often as the caller is cancelled.
-    """
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-            if cancel is not None:
-                cancel()
-    return cancelled

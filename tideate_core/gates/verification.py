@@ -20,6 +20,7 @@ from tideate_core.toolchain import (
     untrusted,
     verification_environment,
 )
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -147,11 +148,8 @@ class VerificationPipeline:
 
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            task.cancel()  # again: its command is killed at once
+    # cancelled again, its command is killed at once
+    await wait_uncancelled(task, on_cancel=task.cancel)
 
 
 def _judge(tool: Tool, result: CommandResult, root: Path) -> CheckResult:

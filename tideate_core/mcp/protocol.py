@@ -1,4 +1,4 @@
-"""Checks messages against the protocol's own JSON Schemas, in both directions of a connection.
+"""Validate messages against the protocol's own JSON Schemas, in both directions of a connection.
 
 For `strict` connections and tests: the SDK is more lenient in what it takes, and jsonschema takes its time.
 Versions before 2025-11-25 are held against that one, which only added to them.
@@ -23,18 +23,17 @@ if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
     from mcp.shared.message import SessionMessage
 
-__all__ = ["Conversation", "NotTheProtocol"]
+__all__ = ["Conversation", "ProtocolViolation"]
 
 Side: TypeAlias = Literal["client", "server"]
-Direction: TypeAlias = Literal["sent", "received"]
 
 HANDSHAKE: Final = "2025-11-25"
 NEWEST: Final = "2026-07-28"
 VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-"""Where a request of the newest protocol says its version."""
+"""Key of the version in a request of the newest protocol."""
 CANCELLED: Final = "notifications/cancelled"
 REMEMBERED: Final = 1_000
-"""How many cancelled requests are remembered: an answer may have been under way."""
+"""Cancelled requests that are remembered: an answer may have been under way."""
 SHOWN: Final = 60
 ODD_RESULTS: Final = {"resources/subscribe": "EmptyResult", "resources/unsubscribe": "EmptyResult"} | {
     "logging/setLevel": "EmptyResult",
@@ -43,7 +42,7 @@ ODD_RESULTS: Final = {"resources/subscribe": "EmptyResult", "resources/unsubscri
 """Results that are not named like their request."""
 
 
-class NotTheProtocol(ValueError):
+class ProtocolViolation(ValueError):
     """A message does not fit the protocol; the text has the JSON pointer of the field that is wrong."""
 
 
@@ -58,32 +57,32 @@ class Conversation:
         self._other: Side = "server" if side == "client" else "client"
         self._version = HANDSHAKE
         self._asked: dict[tuple[Side, str | int], tuple[str, str]] = {}
-        """Who asked under which id; the method and the version."""
+        """Requests under way by side and id: the method and the version."""
         self._cancelled: deque[tuple[Side, str | int]] = deque(maxlen=REMEMBERED)
 
     def check(self, message: SessionMessage, direction: str) -> None:
         """Check the next message.
 
         :param direction: `sent` or `received`.
-        :raises NotTheProtocol: it does not fit.
+        :raises ProtocolViolation: it does not fit.
         """
         self.check_json(message.message.model_dump(mode="json", by_alias=True, exclude_unset=True), direction)
 
     def check_json(self, message: Any, direction: str) -> None:
         """As `check`, for a message as it stands on the wire.
 
-        :raises NotTheProtocol: it does not fit.
+        :raises ProtocolViolation: it does not fit.
         """
         sender = self._side if direction == "sent" else self._other
         if not isinstance(message, dict):
-            raise NotTheProtocol(f"{direction}: a message is a JSON object")
+            raise ProtocolViolation(f"{direction}: a message is a JSON object")
         try:
             if "method" in message:
                 self._check_call(message, sender)
             else:
                 self._check_answer(message, sender)
-        except NotTheProtocol as error:
-            raise NotTheProtocol(f"{direction}, MCP {self._version}: {error}") from None
+        except ProtocolViolation as error:
+            raise ProtocolViolation(f"{direction}, MCP {self._version}: {error}") from None
 
     def _check_call(self, message: dict[str, Any], sender: Side) -> None:
         """A request or a notification."""
@@ -94,14 +93,16 @@ class Conversation:
         known = _methods(_schema(version), sender, kind)
         method = message["method"]
         if method not in known:
-            raise NotTheProtocol(
+            raise ProtocolViolation(
                 f"/method: {_short(method)} is no {kind.lower()} of a {sender}{_nearest(method, known)}"
             )
-        _hold_against(message, version, known[method])
+        _validate(message, version, known[method])
         cancelled: Any = (message.get("params") or {}).get("requestId")
         if kind == "Request":
             if (sender, message["id"]) in self._asked:
-                raise NotTheProtocol(f"/id: {_short(message['id'])} is the id of another request under way")
+                raise ProtocolViolation(
+                    f"/id: {_short(message['id'])} is the id of another request under way"
+                )
             self._asked[sender, message["id"]] = (method, version)
         elif method == CANCELLED and self._asked.pop((sender, cancelled), None):
             self._cancelled.append((sender, cancelled))
@@ -113,17 +114,17 @@ class Conversation:
         if failed and number is None:
             # JSON-RPC 2.0, 5: of what could not be read; the schema would have it left out
             message = {key: value for key, value in message.items() if key != "id"}
-        _hold_against(message, self._version, "JSONRPCErrorResponse" if failed else "JSONRPCResultResponse")
+        _validate(message, self._version, "JSONRPCErrorResponse" if failed else "JSONRPCResultResponse")
         if number is None:
             return
         asker = self._other if sender == self._side else self._side
         if (asker, number) in self._cancelled:
             return
         if (asker, number) not in self._asked:
-            raise NotTheProtocol(f"/id: {_short(number)} answers no request that is under way")
+            raise ProtocolViolation(f"/id: {_short(number)} answers no request that is under way")
         method, version = self._asked.pop((asker, number))
         if not failed:
-            _hold_against(message, version, _answer_to(_schema(version), method))
+            _validate(message, version, _answer_to(_schema(version), method))
             if method == "initialize":
                 self._version = message["result"]["protocolVersion"]
 
@@ -180,15 +181,15 @@ def _validator(schema: str, name: str) -> Draft202012Validator:
     return Draft202012Validator(definition)
 
 
-def _hold_against(message: Mapping[str, Any], version: str, name: str) -> None:
-    """:raises NotTheProtocol: the message, or its result where that is what is defined, does not fit."""
+def _validate(message: Mapping[str, Any], version: str, name: str) -> None:
+    """:raises ProtocolViolation: the message, or its result where that is what is defined, does not fit."""
     alone = name.endswith("Result")
     errors = list(_validator(_schema(version), name).iter_errors(message["result"] if alone else message))
     if errors:
         error = _precise(errors)
         pointer = "".join(f"/{_escaped(part)}" for part in error.absolute_path)
-        raise NotTheProtocol(
-            f"{'/result' if alone else ''}{pointer or ('' if alone else '/')}: {_words(error)}"
+        raise ProtocolViolation(
+            f"{'/result' if alone else ''}{pointer or ('' if alone else '/')}: {_explanation(error)}"
         )
 
 
@@ -214,7 +215,7 @@ def _distance(causes: list[ValidationError]) -> tuple[bool, bool, int]:
     )
 
 
-def _words(error: ValidationError) -> str:
+def _explanation(error: ValidationError) -> str:
     """Say what is wrong; what was sent is repeated in short only."""
     value = error.instance
     match error.validator:

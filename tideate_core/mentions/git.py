@@ -14,7 +14,7 @@ from typing import Final
 from tideate_core.errors import WorkspaceError
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
 from tideate_core.project import inside
-from tideate_core.workspace import NOT_OURS, SAFE, environment
+from tideate_core.workspace import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 
 __all__ = ["Changes", "read_changes"]
 
@@ -31,7 +31,7 @@ _DIFF: Final = (
 _ALL_LINES: Final = 1_000_000_000
 _LARGEST_LOOKED: Final = 8 * 1024 * 1024
 """Bytes of changed files, as they were and are, that are looked through for secrets."""
-_OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *NOT_OURS, "-z")
+_OTHERS: Final = ("ls-files", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _NOTHING: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 """The empty tree's id, which every repository knows: before the first commit all is new."""
 _FOREIGN_SCOPES: Final = frozenset({b"local", b"worktree"})
@@ -195,10 +195,10 @@ async def _git(root: Path, *arguments: str, largest: int | None = None) -> tuple
     """Run git; return its output, and True if that is all of it."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *SAFE,
+            *SAFE_GIT,
             *arguments,
             cwd=root,
-            env=environment(),
+            env=git_environment(),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

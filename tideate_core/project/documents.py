@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import UnusableFile
 from tideate_core.project.open_directories import held_below, open_way
+from tideate_core.util.atomic_files import write_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,6 @@ MOST_NAMES: Final = 10_000
 
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe must not block
 _LIST: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _IGNORE: Final = b"""# what belongs to the team; everything else here is made by tideate
 *
 !/config.toml
@@ -136,7 +135,7 @@ def write_document(root: Path, name: str, content: bytes, *, replace: bool = Tru
     try:
         with held_below(root, above, make=True) as directory:
             _refuse_odd(last, directory, path)
-            _write(last, directory, content, replace=replace)
+            write_at(directory, last, content, mode=0o644, replace=replace)
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
     except FileExistsError:
@@ -176,25 +175,6 @@ def _refuse_odd(name: str, directory: int, path: Path) -> None:
             raise UnusableFile(path, "something else than a regular file is there; remove it", "written")
 
 
-def _write(name: str, directory: int, content: bytes, *, replace: bool) -> None:
-    draft = f".{name}.{secrets.token_hex(8)}"
-    try:
-        with os.fdopen(os.open(draft, _NEW, 0o644, dir_fd=directory), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            os.replace(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
-        else:
-            os.link(draft, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
-            os.unlink(draft, dir_fd=directory)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=directory)
-        raise
-    os.fsync(directory)
-
-
 def _write_gitignore(root: Path) -> None:
     """Leave only the team's files to git, unless the person has a `.gitignore` there."""
     with held_below(root, [TIDEATE]) as directory:
@@ -202,7 +182,7 @@ def _write_gitignore(root: Path) -> None:
             os.stat(".gitignore", dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             with suppress(FileExistsError):
-                _write(".gitignore", directory, _IGNORE, replace=False)
+                write_at(directory, ".gitignore", _IGNORE, mode=0o644, replace=False)
 
 
 def list_documents(root: Path, name: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Snapshots of a project's files: cheap when little changed, restored by hash, never silent about a gap."""
+"""Snapshots of a project's files: cheap when little changed, restored by hash, gaps always reported."""
 
 from __future__ import annotations
 
@@ -7,38 +7,32 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.snapshots.comparing import FileDiff
-    from tideate_core.snapshots.entries import is_ours
+    from tideate_core.snapshots.compare import ChangesSince, FileDiff
     from tideate_core.snapshots.limits import SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager
     from tideate_core.snapshots.manifest import Snapshot
-    from tideate_core.snapshots.results import Recovered, Restored
-    from tideate_core.snapshots.since import Since
+    from tideate_core.snapshots.restore import RestoreResult
 
 __all__ = [
+    "ChangesSince",
     "FileDiff",
-    "Recovered",
-    "Restored",
-    "Since",
+    "RestoreResult",
     "Snapshot",
     "SnapshotLimits",
     "SnapshotManager",
-    "is_ours",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "comparing": ("FileDiff",),
-            "entries": ("is_ours",),
+            "compare": (
+                "ChangesSince",
+                "FileDiff",
+            ),
             "limits": ("SnapshotLimits",),
             "manager": ("SnapshotManager",),
             "manifest": ("Snapshot",),
-            "results": (
-                "Recovered",
-                "Restored",
-            ),
-            "since": ("Since",),
+            "restore": ("RestoreResult",),
         },
     )

@@ -1,4 +1,4 @@
-"""From paths to a snapshot: what did not change is taken over, the rest is read."""
+"""Capture of a snapshot: unchanged files are taken over from the last one, the others are read."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.snapshots import listing
-from tideate_core.snapshots.comparing import Tree
-from tideate_core.snapshots.contents import Reader
-from tideate_core.snapshots.ignored import Question
+from tideate_core.snapshots.compare import Tree
+from tideate_core.snapshots.file_reader import Reader
+from tideate_core.snapshots.gitignore import IgnoreQuery
 from tideate_core.snapshots.listing import Listing, settled
 from tideate_core.snapshots.manifest import Header, find, headers, parts, save, write
 from tideate_core.snapshots.packs import Packs, PackWriter
@@ -23,21 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from tideate_core.snapshots.contents import Progress
     from tideate_core.snapshots.entries import Entry
+    from tideate_core.snapshots.file_reader import Progress
     from tideate_core.snapshots.limits import SnapshotLimits
-    from tideate_core.snapshots.manifest import Manifest
-    from tideate_core.snapshots.recent import Recent
+    from tideate_core.snapshots.manifest import Manifest, ManifestCache
 
-__all__ = ["Capture", "Place"]
+__all__ = ["Capture", "CaptureContext"]
 
 _OTHER_CLOCK: Final = 2_000_000_000
 """Nanoseconds that another file system's time may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where snapshots are of what."""
+class CaptureContext:
+    """Project root, the directory of its snapshots, and their limits."""
 
     root: Path
     directory: Path
@@ -49,14 +48,14 @@ class Capture:
     """The files as they stand now, and the snapshot that can be made of them. The caller has the lock.
 
     :param lock: descriptor of a file in the same file system as the snapshots.
-    :param recent: manifests that need not be parsed again.
+    :param cache: manifests that need not be parsed again.
     """
 
-    def __init__(self, place: Place, lock: int, progress: Progress, recent: Recent) -> None:
+    def __init__(self, place: CaptureContext, lock: int, progress: Progress, cache: ManifestCache) -> None:
         self._place = place
         self._lock = lock
         self._progress = progress
-        self._recent = recent
+        self._cache = cache
         self._clock = 0
         self._headers: list[Header] = []
         self._listing: Listing | None = None
@@ -71,7 +70,7 @@ class Capture:
 
     @property
     def packs(self) -> Packs:
-        """Where the contents are."""
+        """Packs of the contents."""
         if self._packs is None:
             self._packs = Packs(self._place.directory / "packs")
         return self._packs
@@ -80,19 +79,21 @@ class Capture:
         """Make a snapshot; when this returns it is on disk.
 
         :raises OSError: something cannot be written.
-        :raises Stopped: it was set.
+        :raises ReadCancelled: it was set.
         """
-        with Question(self._place.root) as question:
-            self._recall()
-            self._find(question)
-        if self._is_as_listed():
-            return self._again(name, pinned)
+        with IgnoreQuery(self._place.root) as query:
+            self._load_listing()
+            self._scan_paths(query)
+        if self._is_unchanged():
+            return self._create_unchanged(name, pinned)
         if self._like is not None and not self._load_base(None):
-            with Question(self._place.root) as question:
-                self._find(question)
-        return self.save(name, self._tree(stop, store=True), pinned)
+            with IgnoreQuery(self._place.root) as query:
+                self._scan_paths(query)
+        return self.save(name, self._read_tree(stop, store=True), pinned)
 
-    def look(self, stop: threading.Event, target: str, *, store: bool = True) -> tuple[Manifest, Tree]:
+    def read_changes(
+        self, stop: threading.Event, target: str, *, store: bool = True
+    ) -> tuple[Manifest, Tree]:
         """Read what changed since the last snapshot.
 
         :param stop: is set when nobody waits for it any more.
@@ -101,16 +102,16 @@ class Capture:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged.
         :raises OSError: something cannot be written.
-        :raises Stopped: it was set.
+        :raises ReadCancelled: it was set.
         """
-        with Question(self._place.root) as question:
+        with IgnoreQuery(self._place.root) as query:
             # what takes its time is done here, while git works
             path = find(self._place.directory, target)
-            then = self._recent.manifest(path, *parts(path))
-            self._recall()
+            then = self._cache.manifest(path, *parts(path))
+            self._load_listing()
             self._load_base(then)
-            self._find(question, _directories(then))
-        return then, self._tree(stop, store=store)
+            self._scan_paths(query, _directories(then))
+        return then, self._read_tree(stop, store=store)
 
     def save(self, name: str, tree: Tree, pinned: tuple[str, ...] = ()) -> Header:
         """Make a snapshot of what was found; when this returns it is on disk.
@@ -121,7 +122,7 @@ class Capture:
             self.packs.add(self._writer.path)
         files = [entry for entry in tree.entries.values() if entry.kind != "directory"]
         header = Header(
-            **self._fresh(name, pinned),
+            **self._own_fields(name, pinned),
             count=len(files),
             size=sum(entry.size for entry in files),
             skipped=len(tree.skipped),
@@ -130,26 +131,26 @@ class Capture:
         )
         ignored, directory = sorted(tree.ignored), self._place.directory
         made = save(directory, header, tree.entries, dict(tree.skipped), ignored, self._base)
-        self._recent.keep(made)
-        self._list(tree, made.header)
+        self._cache.keep(made)
+        self._write_listing(tree, made.header)
         return made.header
 
     def close(self) -> None:
         """Leave nothing of a pack behind that no snapshot was made with."""
         self._writer.abort()
 
-    def _find(self, question: Question, enter: Collection[str] = ()) -> None:
+    def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
         """Look at all paths.
 
         :param enter: directories that are looked into even if git ignores them.
         """
         place = self._place
-        self._clock = self._now()
+        self._clock = self._file_system_time()
         known, enter_all = self._listing, place.limits.ignored_directories
         folders, ignored = ({}, ()) if known is None else (known.folders, known.ignored)
-        self._scan = scan(place.root, question, folders, ignored=ignored, enter_all=enter_all, enter=enter)
+        self._scan = scan(place.root, query, folders, ignored=ignored, enter_all=enter_all, enter=enter)
 
-    def _recall(self) -> None:
+    def _load_listing(self) -> None:
         """Load the listing, if the snapshot is there and whole that it is of."""
         self._headers, _ = headers(self._place.directory)
         known = listing.load(self._place.directory, self._place.limits)
@@ -173,13 +174,13 @@ class Capture:
             self._base = target
             return True
         try:
-            self._base = self._recent.manifest(find(self._place.directory, header.id), header, rest, target)
+            self._base = self._cache.manifest(find(self._place.directory, header.id), header, rest, target)
         except WorkspaceError:  # its digest is right, and it makes no sense
             self._listing = self._like = None
             return False
         return True
 
-    def _is_as_listed(self) -> bool:
+    def _is_unchanged(self) -> bool:
         """Tell whether a new snapshot would have what the listing's has, as far as one can see."""
         known, found = self._listing, self._scan
         if known is None or self._like is None or found.changed or found.skipped:
@@ -193,15 +194,15 @@ class Capture:
             and self.packs.has_all(like.packs)
         )
 
-    def _again(self, name: str, pinned: tuple[str, ...]) -> Header:
+    def _create_unchanged(self, name: str, pinned: tuple[str, ...]) -> Header:
         """Make a snapshot of what the listing's has."""
         assert self._like is not None  # noqa: S101 it was asked for
         like, rest = self._like
-        header = like.model_copy(update=self._fresh(name, pinned))
+        header = like.model_copy(update=self._own_fields(name, pinned))
         write(self._place.directory, header, rest)
         return header
 
-    def _fresh(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
+    def _own_fields(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
         """Return what each header has of its own."""
         return {
             "id": secrets.token_hex(8),
@@ -212,14 +213,14 @@ class Capture:
             "pinned": pinned,
         }
 
-    def _tree(self, stop: threading.Event, *, store: bool) -> Tree:
+    def _read_tree(self, stop: threading.Event, *, store: bool) -> Tree:
         """Read what may have changed."""
         place, found = self._place, self._scan
         before = {} if self._base is None else self._base.entries
         entries = found.over(before)
         unread = set(found.changed)
         if self._base is not None and not self.packs.has_all(self._base.header.packs):
-            unread |= self._lost(entries)
+            unread |= self._missing_contents(entries)
         skipped = found.skipped | capped(entries, place.limits)
         wanted = [entries[path] for path in sorted(unread & entries.keys())]
         reader = Reader(
@@ -238,12 +239,12 @@ class Capture:
             entries, skipped | reader.failed, frozenset(found.ignored), frozenset(found.ignored_files)
         )
 
-    def _lost(self, entries: dict[str, Entry]) -> set[str]:
+    def _missing_contents(self, entries: dict[str, Entry]) -> set[str]:
         """Return the files whose contents are in no pack."""
         files = (entry for entry in entries.values() if entry.kind == "file")
         return {entry.path for entry in files if entry.hash not in self.packs}
 
-    def _list(self, tree: Tree, header: Header) -> None:
+    def _write_listing(self, tree: Tree, header: Header) -> None:
         """Write down what the new snapshot saw, if that is another thing than what is written."""
         known = {} if self._listing is None else self._listing.folders
         folders = dict(self._scan.folders)
@@ -260,7 +261,7 @@ class Capture:
             ignored = tuple(sorted(tree.ignored))
             listing.write(self._place.directory, Listing(header.digest, limits, ignored, folders))
 
-    def _now(self) -> int:
+    def _file_system_time(self) -> int:
         """Return the time by which the file system dates changes."""
         os.utime(self._lock)
         status = os.fstat(self._lock)

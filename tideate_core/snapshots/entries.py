@@ -1,8 +1,7 @@
-"""What a snapshot knows of one path."""
+"""Entries of a snapshot: one path each, and what holds for paths."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.errors import OutsideRoot
@@ -11,11 +10,10 @@ from tideate_core.workspace import PROTECTED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["NEVER", "Below", "Entry", "above", "checked_path", "is_ours"]
+__all__ = ["Below", "Entry", "NEVER", "above", "checked_path"]
 
 NEVER: Final = PROTECTED | {".hg", ".jj", ".svn"}
 """Names that are in no snapshot, at any depth: the history of a project has its own tools."""
-_OURS = re.compile(r"\.tideate-[0-9a-f]{16}\.tmp")
 
 
 class Entry(NamedTuple):
@@ -32,7 +30,7 @@ class Entry(NamedTuple):
     hash: str
     """blake3 of a file's bytes, in hex; empty until they were read."""
     target: str
-    """Where a link points, as it is written there."""
+    """Target of a link, as it is written there."""
 
     def holds_same_as(self, other: Entry) -> bool:
         """Tell whether both are the same but for permissions."""
@@ -60,11 +58,6 @@ def above(path: str) -> Iterator[str]:
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path
-
-
-def is_ours(name: str) -> bool:
-    """Tell whether a file is one of ours without its name yet, left by a process that was killed."""
-    return name.startswith(".tideate-") and _OURS.fullmatch(name) is not None
 
 
 def checked_path(path: str) -> str:

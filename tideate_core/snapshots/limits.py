@@ -1,4 +1,4 @@
-"""How much a snapshot takes in, and how many of them are kept."""
+"""Limits of snapshots: how much one takes in, and how many are kept."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """What is over them is left out, and said."""
+    """Limits; files over them are left out, which the snapshot says."""
 
     keep: int = 10
     """Snapshots of a project; the oldest ones go when a new one is made."""

@@ -1,4 +1,4 @@
-"""What the newest snapshot saw of each directory: which names, and of each what changes when it is written.
+"""Listing of all directories at the newest snapshot: names, each with a stamp that changes on a write.
 
 What looks as it did is not read again. The file is a help and no part of a snapshot: lost or damaged, or made
 with other limits, it costs only that all is read once more.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import stat
 import struct
 import sys
@@ -19,9 +18,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.snapshots.packs import digest
-from tideate_core.util.atomic_files import NEW, create
+from tideate_core.util.atomic_files import durable
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
@@ -131,14 +131,11 @@ def write(directory: Path, listing: Listing) -> None:
         "ignored": listing.ignored,
         "digest": digest(rest),
     }
-    temp = directory / f"{NAME}{NEW}"
     try:
-        with os.fdopen(create(temp), "wb") as file:
+        with durable(directory / NAME, to_disk=False) as file:
             file.write(json.dumps(head).encode() + b"\n")
             file.write(rest)
-        temp.replace(directory / NAME)
     except OSError as error:
-        temp.unlink(missing_ok=True)
         log.warning("the next snapshot reads all files again: %s: %s", error.filename, error.strerror)
 
 

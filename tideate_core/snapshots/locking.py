@@ -1,4 +1,4 @@
-"""Lock of a project's snapshots, for one process at a time, and work in a thread that is never left alone."""
+"""Lock of a project's snapshots between processes, and threads that are waited for while it is held."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.workspace import to_the_end
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-__all__ = ["in_thread", "is_locked", "locked"]
+__all__ = ["hold_lock", "is_locked", "run_in_thread"]
 
 _T = TypeVar("_T")
 
@@ -26,7 +26,7 @@ _POLL: Final = 0.02
 
 
 @asynccontextmanager
-async def locked(path: Path, within: float) -> AsyncIterator[int]:
+async def hold_lock(path: Path, within: float) -> AsyncIterator[int]:
     """Hold the lock of a file, and give its descriptor; a process that is killed lets go of it.
 
     :param within: seconds to wait for who has it.
@@ -35,7 +35,7 @@ async def locked(path: Path, within: float) -> AsyncIterator[int]:
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         end = time.monotonic() + within
-        while not _taken(handle):
+        while not _try_lock(handle):
             if time.monotonic() >= end:
                 raise WorkspaceError(
                     f"another process has been making or restoring a snapshot for {within:.0f} s; "
@@ -54,12 +54,12 @@ def is_locked(path: Path) -> bool:
     except OSError:
         return False
     try:
-        return not _taken(handle)
+        return not _try_lock(handle)
     finally:
         os.close(handle)
 
 
-def _taken(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -67,15 +67,15 @@ def _taken(handle: int) -> bool:
     return True
 
 
-async def in_thread(work: Callable[[threading.Event], _T]) -> _T:
-    """Do blocking work; cancelled, it is told to stop, and waited for: it has the lock."""
+async def run_in_thread(work: Callable[[threading.Event], _T]) -> _T:
+    """Run blocking work in a thread; cancelled, it is told to stop, and waited for: it has the lock."""
     stop = threading.Event()
     task = asyncio.ensure_future(asyncio.to_thread(work, stop))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         stop.set()
-        await to_the_end(asyncio.wait({task}))
+        await wait_uncancelled(task)
         if not task.cancelled():
             task.exception()  # it was asked to stop
         raise

@@ -1,4 +1,4 @@
-"""Snapshots of a project: making, listing, comparing, restoring and deleting them."""
+"""Snapshots of a project: making, listing, comparing, restorer and deleting them."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real
-from tideate_core.snapshots.capture import Capture, Place
-from tideate_core.snapshots.collecting import collect, retire
-from tideate_core.snapshots.comparing import compare
+from tideate_core.snapshots.capture import Capture, CaptureContext
+from tideate_core.snapshots.compare import ChangesSince, changes_since, compare, file_diffs
 from tideate_core.snapshots.limits import SnapshotLimits
-from tideate_core.snapshots.locking import in_thread, is_locked, locked
-from tideate_core.snapshots.manifest import find, headers, load
-from tideate_core.snapshots.pinning import pinned, released
-from tideate_core.snapshots.planning import wanted
-from tideate_core.snapshots.recent import Recent
-from tideate_core.snapshots.records import remove_records, write_record
-from tideate_core.snapshots.restoring import Restoring
-from tideate_core.snapshots.results import Recovered, restored
-from tideate_core.snapshots.since import Since, since
-from tideate_core.snapshots.telling import file_diffs
-from tideate_core.workspace import to_the_end
+from tideate_core.snapshots.locking import hold_lock, is_locked, run_in_thread
+from tideate_core.snapshots.manifest import ManifestCache, find, headers, load
+from tideate_core.snapshots.restore import RecoveryResult, Restorer, restore_result
+from tideate_core.snapshots.restore_plan import plan_restore
+from tideate_core.snapshots.retention import (
+    evict,
+    pin_snapshot,
+    release_pins,
+    remove_copies,
+    remove_unneeded,
+    write_copy,
+)
+from tideate_core.util.uncancelled import run_uncancelled
 
 if TYPE_CHECKING:
     import threading
     from collections.abc import AsyncIterator, Iterator
 
-    from tideate_core.snapshots.comparing import FileDiff
-    from tideate_core.snapshots.contents import Progress
+    from tideate_core.snapshots.compare import FileDiff
+    from tideate_core.snapshots.file_reader import Progress
     from tideate_core.snapshots.manifest import Manifest, Snapshot
-    from tideate_core.snapshots.planning import Wanted
-    from tideate_core.snapshots.results import Restored
+    from tideate_core.snapshots.restore import RestoreResult
+    from tideate_core.snapshots.restore_plan import RestorePlan
     from tideate_core.workspace import Buffers
+
 
 __all__ = ["SnapshotManager"]
 
@@ -47,14 +49,14 @@ PATIENCE: Final = 60.0
 """Seconds to wait for another process that makes or restores a snapshot."""
 
 
-def _quiet(_done: int, _total: int) -> None:
-    """Tell nobody."""
+def _no_progress(_done: int, _total: int) -> None:
+    """Report no progress."""
 
 
 class SnapshotManager:
     """The snapshots of one project.
 
-    A restore that was killed in the middle is put back by `recover` and before another restore, not else.
+    A restore that was killed in the middle is rolled back by `recover` and before another restore, not else.
 
     :param root: of the project.
     :param buffers: the editor's, None outside it.
@@ -74,14 +76,14 @@ class SnapshotManager:
         self._given = private
         self._limits = limits or SnapshotLimits()
         self._directory = (private or project_state(self._root)) / "snapshots"
-        self._recent = Recent()
+        self._cache = ManifestCache()
 
     @property
     def root(self) -> Path:
         """The project's real path."""
         return self._root
 
-    async def create(self, name: str, *, pin: str | None = None, progress: Progress = _quiet) -> str:
+    async def create(self, name: str, *, pin: str | None = None, progress: Progress = _no_progress) -> str:
         """Make a snapshot; when this returns it is on disk. The oldest ones go, as the limits say.
 
         What cannot be read, or is over the limits, is left out, and said in `Snapshot.skipped`.
@@ -95,16 +97,16 @@ class SnapshotManager:
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> str:
-                capture = Capture(self._place, lock, progress, self._recent)
+                capture = Capture(self._place, lock, progress, self._cache)
                 try:
                     header = capture.create(name, stop, () if pin is None else (pin,))
                 finally:
                     capture.close()
-                write_record(self._root, self._directory, header.id)
-                self._tidy(header.id)
+                write_copy(self._root, self._directory, header.id)
+                self._apply_retention(header.id)
                 return header.id
 
-            return await in_thread(work)
+            return await run_in_thread(work)
 
     async def list(self) -> _Snapshots:
         """Return all snapshots, the oldest first, without their files; damaged ones are not among them."""
@@ -143,10 +145,10 @@ class SnapshotManager:
 
             def work(_stop: threading.Event) -> None:
                 find(self._directory, snapshot_id).unlink()
-                remove_records(self._root, self._directory, [snapshot_id])
-                collect(self._directory)
+                remove_copies(self._root, self._directory, [snapshot_id])
+                remove_unneeded(self._directory)
 
-            await in_thread(work)
+            await run_in_thread(work)
 
     async def pin(self, snapshot_id: str, by: str) -> None:
         """Keep a snapshot until `release(by)`, whatever the limits say. A person may delete it all the same.
@@ -157,10 +159,10 @@ class SnapshotManager:
         """
         await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked():
-            await in_thread(lambda _stop: pinned(self._directory, snapshot_id, by))
+            await run_in_thread(lambda _stop: pin_snapshot(self._directory, snapshot_id, by))
 
     async def release(self, by: str) -> None:
-        """Take back every pin of a run, at its end; nothing happens if it has none.
+        """Release every pin of a run, at its end; nothing happens if it has none.
 
         What may go then goes when the next snapshot is made.
 
@@ -169,7 +171,7 @@ class SnapshotManager:
         found, _ = await asyncio.to_thread(headers, self._directory)
         if any(by in header.pinned for header in found):
             async with self._locked():
-                await in_thread(lambda _stop: released(self._directory, by))
+                await run_in_thread(lambda _stop: release_pins(self._directory, by))
 
     async def drop(self, by: str) -> None:
         """Delete the snapshots that nobody but this one pins; nothing happens if there are none.
@@ -182,7 +184,9 @@ class SnapshotManager:
                 with suppress(SnapshotNotFound):  # somebody was faster
                     await self.delete(header.id)
 
-    async def diff(self, snapshot_id: str, *, changes: bool = True, progress: Progress = _quiet) -> _Diffs:
+    async def diff(
+        self, snapshot_id: str, *, changes: bool = True, progress: Progress = _no_progress
+    ) -> _Diffs:
         """Return what differs from a snapshot now, sorted by path.
 
         :param changes: with the lines that differ.
@@ -193,13 +197,13 @@ class SnapshotManager:
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> _Diffs:
-                capture = Capture(self._place, lock, progress, self._recent)
-                target, tree = capture.look(stop, snapshot_id, store=False)
+                capture = Capture(self._place, lock, progress, self._cache)
+                target, tree = capture.read_changes(stop, snapshot_id, store=False)
                 return file_diffs(self._root, compare(target, tree), capture.packs if changes else None)
 
-            return await in_thread(work)
+            return await run_in_thread(work)
 
-    async def since(self, snapshot_id: str) -> Since:
+    async def changes_since(self, snapshot_id: str) -> ChangesSince:
         """Return what differs from a snapshot now, with what stood there then and what does.
 
         :raises SnapshotNotFound: there is none with this id.
@@ -208,18 +212,18 @@ class SnapshotManager:
         await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked() as lock:
 
-            def work(stop: threading.Event) -> Since:
-                capture = Capture(self._place, lock, _quiet, self._recent)
-                target, tree = capture.look(stop, snapshot_id, store=False)
+            def work(stop: threading.Event) -> ChangesSince:
+                capture = Capture(self._place, lock, _no_progress, self._cache)
+                target, tree = capture.read_changes(stop, snapshot_id, store=False)
                 found = compare(target, tree)
                 diffs = file_diffs(self._root, found, capture.packs)
-                return since(self._root, found, tree, capture.packs, diffs)
+                return changes_since(self._root, found, tree, capture.packs, diffs)
 
-            return await in_thread(work)
+            return await run_in_thread(work)
 
     async def restore(
-        self, snapshot_id: str, *, delete_added: bool = False, progress: Progress = _quiet
-    ) -> Restored:
+        self, snapshot_id: str, *, delete_added: bool = False, progress: Progress = _no_progress
+    ) -> RestoreResult:
         """Bring back what differs from a snapshot, all of it or nothing. A snapshot is made before.
 
         Files that were made since stay, unless they are to be deleted; what git ignores is never deleted.
@@ -227,33 +231,35 @@ class SnapshotManager:
 
         :raises SnapshotNotFound: there is none with this id.
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
-        :raises EditConflict: a file changed meanwhile; everything was put back.
-        :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; everything was put back.
+        :raises EditConflict: a file changed meanwhile; everything was rolled back.
+        :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; all is rolled back.
         """
         await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked() as lock:
             await self._recover()
-            capture = Capture(self._place, lock, progress, self._recent)
+            capture = Capture(self._place, lock, progress, self._cache)
             try:
-                target, tree = await in_thread(lambda stop: capture.look(stop, snapshot_id))
-                chosen = wanted(compare(target, tree), tree, delete_added=delete_added)
-                if not chosen:
-                    return restored(snapshot_id, None, chosen)
-                await self._refuse_unsaved(chosen)
+                target, tree = await run_in_thread(lambda stop: capture.read_changes(stop, snapshot_id))
+                plan = plan_restore(compare(target, tree), tree, delete_added=delete_added)
+                if not plan:
+                    return restore_result(snapshot_id, None, plan)
+                await self._refuse_unsaved(plan)
                 name = f"before the restore of {target.header.name}"
-                before = await in_thread(lambda _stop: capture.save(name, tree).id)
-                await in_thread(lambda _stop: write_record(self._root, self._directory, before))
+                before = await run_in_thread(lambda _stop: capture.save(name, tree).id)
+                await run_in_thread(lambda _stop: write_copy(self._root, self._directory, before))
             finally:
                 await asyncio.to_thread(capture.close)
-            restoring = Restoring(self._root, self._directory, self._buffers)
-            _, cancelled = await to_the_end(restoring.write(chosen, capture.packs, before))
-            await in_thread(lambda _stop: self._tidy(snapshot_id))
-            if cancelled:
-                raise asyncio.CancelledError
-            return restored(snapshot_id, before, chosen)
+            restorer = Restorer(self._root, self._directory, self._buffers)
+
+            async def write() -> None:
+                await restorer.restore(plan, capture.packs, before)
+                await run_in_thread(lambda _stop: self._apply_retention(snapshot_id))
+
+            await run_uncancelled(write())
+            return restore_result(snapshot_id, before, plan)
 
     async def interrupted(self) -> _Names:
-        """Return the paths that `recover` would put back; nothing is written.
+        """Return the paths that `recover` would roll back; nothing is written.
 
         While another process restores they are its own.
 
@@ -265,46 +271,44 @@ class SnapshotManager:
         def look() -> _Names:
             if is_locked(self._directory / "lock"):
                 return []
-            return Restoring(self._root, self._directory, None).pending()
+            return Restorer(self._root, self._directory, None).interrupted_paths()
 
         return await asyncio.to_thread(look)
 
-    async def recover(self) -> Recovered | None:
-        """Put back what restores wrote whose process was killed; None if there was none."""
+    async def recover(self) -> RecoveryResult | None:
+        """Roll back restores whose process was killed; None if there was none."""
         if not (self._directory / "journal").is_dir():
             return None
         async with self._locked():
             return await self._recover()
 
-    async def _recover(self) -> Recovered | None:
-        restoring = Restoring(self._root, self._directory, self._buffers)
-        (names, left), cancelled = await to_the_end(restoring.recover())
-        if cancelled:
-            raise asyncio.CancelledError
-        return Recovered(tuple(names), tuple(left)) if names or left else None
+    async def _recover(self) -> RecoveryResult | None:
+        restorer = Restorer(self._root, self._directory, self._buffers)
+        names, left = await run_uncancelled(restorer.recover())
+        return RecoveryResult(tuple(names), tuple(left)) if names or left else None
 
     @property
-    def _place(self) -> Place:
-        return Place(self._root, self._directory, self._limits)
+    def _place(self) -> CaptureContext:
+        return CaptureContext(self._root, self._directory, self._limits)
 
     def _load(self, snapshot_id: str) -> Manifest:
         return load(find(self._directory, snapshot_id))
 
-    def _tidy(self, spare: str) -> None:
+    def _apply_retention(self, spare: str) -> None:
         try:
-            retired = retire(self._directory, self._limits.keep, spare)
-            remove_records(self._root, self._directory, retired)
-            collect(self._directory)
+            evicted = evict(self._directory, self._limits.keep, spare)
+            remove_copies(self._root, self._directory, evicted)
+            remove_unneeded(self._directory)
         except OSError as error:
             raise WorkspaceError(
                 f"all was done, but older snapshots cannot be removed: {error.strerror}: {error.filename}"
             ) from error
 
-    async def _refuse_unsaved(self, chosen: Wanted) -> None:
+    async def _refuse_unsaved(self, plan: RestorePlan) -> None:
         if self._buffers is None:
             return
         unsaved: list[str] = []
-        for path in chosen.touched:
+        for path in plan.touched:
             buffer = await self._buffers.find(self._root / path)
             if buffer is not None and buffer.modified:
                 unsaved.append(path)
@@ -320,9 +324,9 @@ class SnapshotManager:
 
         :raises WorkspaceError: another process has it, or the directory cannot be used.
         """
-        with _told():
+        with _system_errors_translated():
             await asyncio.to_thread(self._prepare)
-            async with locked(self._directory / "lock", PATIENCE) as lock:
+            async with hold_lock(self._directory / "lock", PATIENCE) as lock:
                 yield lock
 
     def _prepare(self) -> None:
@@ -338,8 +342,8 @@ class SnapshotManager:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Translate what the system says."""
+def _system_errors_translated() -> Iterator[None]:
+    """Raise errors of the system as `WorkspaceError`."""
     try:
         yield
     except OSError as error:

@@ -1,10 +1,10 @@
-"""What a snapshot is on disk: ``{id}.json``, whose first line is all that a list of snapshots needs."""
+"""Manifest of a snapshot on disk: ``{id}.json``, whose first line is all that a list needs."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Header", "Manifest", "Snapshot", "find", "headers", "load", "parsed", "parts", "save", "write"]
+__all__ = [
+    "Header",
+    "Manifest",
+    "ManifestCache",
+    "Snapshot",
+    "find",
+    "headers",
+    "load",
+    "parsed",
+    "parts",
+    "save",
+    "write",
+]
 
 ID: Final = re.compile(r"[0-9a-f]{16}")
 SUFFIX: Final = ".json"
@@ -32,11 +44,15 @@ _BETWEEN: Final = b",\n"
 _END: Final = b"\n]}}\n"
 _TYPES: Final = (str, str, int, int, str, str)
 _NEWEST: Final = 2
+CACHED: Final = 3
+"""The one that is restored, the one that the files are compared with, and the one made before the restore."""
+LARGEST_CACHED: Final = 50_000
+"""Paths of one that is kept in memory, where each takes some 400 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """How a project stood at one moment."""
+    """State of a project at one moment."""
 
     id: str
     name: str
@@ -74,9 +90,9 @@ class Header(BaseModel):
     size: int
     skipped: int
     clock: int
-    """What the file system gave as its time, in nanoseconds, just before the first path was looked at."""
+    """Time of the file system, in nanoseconds, just before the first path was looked at."""
     packs: tuple[str, ...]
-    """Where its contents are: a pack that no snapshot names can go."""
+    """Packs of its contents: a pack that no snapshot names can go."""
     digest: str
     """Of the rest."""
     pinned: tuple[str, ...] = ()
@@ -95,7 +111,7 @@ class Manifest:
     skipped: dict[str, str]
     ignored: tuple[str, ...]
     rest: bytes = b""
-    """What follows the header, as it is written."""
+    """Bytes that follow the header, as they are written."""
 
     @cached_property
     def lines(self) -> list[bytes]:
@@ -209,6 +225,36 @@ def _split(rest: bytes) -> tuple[bytes, list[bytes]]:
     """Return what stands before the entries, and each of them as it is written."""
     head, _, body = rest.removesuffix(_END).partition(b"\n")
     return head, body.split(_BETWEEN) if body else []
+
+
+class ManifestCache:
+    """The manifests that were read or written last, by digest; saves parsing them again, not reading."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Manifest] = {}
+
+    def manifest(self, path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
+        """Return a manifest of its parts, as they were read and checked.
+
+        :param like: one that has most of its entries.
+        :raises WorkspaceError: it is damaged.
+        """
+        known = self._known.get(header.digest)
+        if known is not None and known.rest == rest:
+            found = replace(known, header=header)
+        else:
+            found = parsed(path, header, rest, like or next(reversed(self._known.values()), None))
+        self.keep(found)
+        return found
+
+    def keep(self, manifest: Manifest) -> None:
+        """Keep one, and let go of the one that was needed longest ago."""
+        if len(manifest.entries) > LARGEST_CACHED:
+            return
+        self._known.pop(manifest.header.digest, None)
+        self._known[manifest.header.digest] = manifest
+        while len(self._known) > CACHED:
+            del self._known[next(iter(self._known))]
 
 
 def headers(directory: Path) -> tuple[list[Header], list[str]]:

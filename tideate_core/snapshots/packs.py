@@ -1,4 +1,4 @@
-"""Where contents are kept, each once: packs of compressed frames, each frame of one or more contents.
+"""Packs: contents of files, each kept once, in compressed frames of one or more contents.
 
 A pack is ``MAGIC``, the frames, an index and a tail of fixed size that says where the index is and what its
 blake3 is. Packs are never changed; one that cannot be read counts as not there, so that what it had is
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Frame", "Pack", "PackWriter", "Packs", "Place", "compressed", "digest"]
+__all__ = ["BlobPlace", "Frame", "Pack", "PackWriter", "Packs", "compressed", "digest"]
 
 SUFFIX: Final = ".pack"
 MAGIC: Final = b"tideate pack 1\n\0"
@@ -37,8 +37,8 @@ LEVEL: Final = 1
 """Of the compression: higher ones take longer than they save."""
 
 
-class Place(NamedTuple):
-    """Where a content is in its pack."""
+class BlobPlace(NamedTuple):
+    """Place of a content in its pack."""
 
     frame: int
     offset: int
@@ -98,11 +98,11 @@ class Pack:
             self._numbers = {hexes[at : at + width]: at // width for at in range(0, len(hexes), width)}
         return self._numbers.keys()
 
-    def place(self, content: str) -> Place:
+    def place(self, content: str) -> BlobPlace:
         """Return where a content is that it has."""
         if content not in self.hashes or self._numbers is None:
             raise KeyError(content)
-        return Place(*_BLOB.unpack_from(self._index.blobs, self._numbers[content] * _BLOB.size))
+        return BlobPlace(*_BLOB.unpack_from(self._index.blobs, self._numbers[content] * _BLOB.size))
 
     @property
     def frames(self) -> list[tuple[int, int, int]]:
@@ -180,7 +180,7 @@ class PackWriter:
         self._temp = self.path.with_name(self.path.name + NEW)
         self._file: BinaryIO | None = None
         self._frames: list[tuple[int, int, int]] = []
-        self._blobs: list[Place] = []
+        self._blobs: list[BlobPlace] = []
         self._hashes: list[str] = []
 
     @property
@@ -197,7 +197,7 @@ class PackWriter:
         self._frames.append((offset, len(frame.data), frame.whole))
         for content, start, length in frame.blobs:
             self._hashes.append(content)
-            self._blobs.append(Place(number, start, length))
+            self._blobs.append(BlobPlace(number, start, length))
 
     def close(self) -> bool:
         """Finish it; False if there was nothing to write."""

@@ -1,4 +1,4 @@
-"""Every path below a root as it stands now, told by what differs from a listing; no file is read."""
+"""Scan of every path below a root for differences from a listing; no file is read."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import stat
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.snapshots.entries import NEVER, Entry, is_ours
-from tideate_core.snapshots.ignored import Awaited, Question
+from tideate_core.snapshots.entries import NEVER, Entry
+from tideate_core.snapshots.gitignore import AssumedIgnores, IgnoreQuery
 from tideate_core.snapshots.limits import MIB
 from tideate_core.snapshots.listing import Folder, stamps, unpacked
+from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
-    from tideate_core.snapshots.ignored import Ignored
+    from tideate_core.snapshots.gitignore import IgnoredPaths
     from tideate_core.snapshots.limits import SnapshotLimits
 
 __all__ = ["Scan", "capped", "scan"]
@@ -28,14 +29,14 @@ _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @dataclass(slots=True)
 class Scan:
-    """What was found."""
+    """Result of a scan."""
 
     folders: dict[str, Folder] = field(default_factory=dict)
     """Every directory that was looked into; one that looks as it did is the very one of the listing."""
     changed: dict[str, Entry] = field(default_factory=dict)
-    """What may be another than the listing's snapshot has, or is new; files have no hash yet."""
+    """Entries that may differ from the listing's snapshot, or are new; files have no hash yet."""
     gone: set[str] = field(default_factory=set)
-    """What the listing's snapshot has, perhaps, and is no more."""
+    """Paths that the listing's snapshot has, perhaps, and that are no more."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Why a path, and everything below it, was left out."""
     ignored: set[str] = field(default_factory=set)
@@ -55,7 +56,7 @@ class Scan:
 
 def scan(
     root: Path,
-    question: Question,
+    query: IgnoreQuery,
     folders: Mapping[str, Folder],
     *,
     ignored: Collection[str] = (),
@@ -64,19 +65,19 @@ def scan(
 ) -> Scan:
     """Look at everything below a root; links are never followed.
 
-    :param question: to git, about the root.
+    :param query: of ignored paths, about the root.
     :param folders: how they were listed before.
     :param ignored: directories that git ignored then.
     :param enter_all: look into directories that git ignores, too.
     :param enter: directories that are looked into even if git ignores them.
     """
-    awaited = Awaited(question, ignored, folders)
+    assumed = AssumedIgnores(query, ignored, folders)
     walk = _Walk(root, folders, enter, enter_all=enter_all)
-    walk.run(awaited)
-    if not awaited.was_right():
+    walk.walk(assumed)
+    if not assumed.was_right():
         walk = _Walk(root, folders, enter, enter_all=enter_all)
-        walk.run(awaited.answer)
-    walk.found.ignored_files |= awaited.answer.files
+        walk.walk(assumed.answer)
+    walk.found.ignored_files |= assumed.answer.files
     return walk.found
 
 
@@ -90,9 +91,9 @@ class _Walk:
         self._known = folders
         self._enter_all = enter_all
         self._enter = enter
-        self._pending: list[tuple[str, Ignored | Awaited]] = []
+        self._pending: list[tuple[str, IgnoredPaths | AssumedIgnores]] = []
 
-    def run(self, ignored: Ignored | Awaited) -> None:
+    def walk(self, ignored: IgnoredPaths | AssumedIgnores) -> None:
         found = self.found
         self._pending.append(("", ignored))
         while self._pending:
@@ -113,13 +114,13 @@ class _Walk:
         for directory in self._known.keys() - found.folders.keys():
             found.gone.update(_paths(directory, self._known[directory].names))
 
-    def _look(self, directory: str, handle: int, ignored: Ignored | Awaited) -> None:
+    def _look(self, directory: str, handle: int, ignored: IgnoredPaths | AssumedIgnores) -> None:
         with os.scandir(handle) as listed:
             entries = list(listed)
         names = [entry.name for entry in entries]
         if directory and ".git" in names:
-            with Question(self._root / directory, f"{directory}/") as question:
-                ignored = nested = question.answer()
+            with IgnoreQuery(self._root / directory, f"{directory}/") as query:
+                ignored = nested = query.answer()
             self.found.ignored_files |= nested.files
         if any(name[0] == "." for name in names):
             entries = self._without_ours(directory, entries)
@@ -144,7 +145,7 @@ class _Walk:
         kept: list[os.DirEntry[str]] = []
         for entry in entries:
             name = entry.name
-            if name[0] == "." and (name.casefold() in NEVER or is_ours(name)):
+            if name[0] == "." and (name.casefold() in NEVER or is_temporary(name)):
                 self.found.ignored.update(_paths(directory, [name]))
             else:
                 kept.append(entry)
@@ -202,7 +203,9 @@ class _Walk:
         else:
             self.found.changed[path] = Entry(path, "link", 0, 0, "", target)
 
-    def _enter_one(self, directory: str, name: str, folder: Folder, ignored: Ignored | Awaited) -> None:
+    def _enter_one(
+        self, directory: str, name: str, folder: Folder, ignored: IgnoredPaths | AssumedIgnores
+    ) -> None:
         """Have a directory in a directory looked into, unless it is ignored."""
         path = f"{directory}/{name}" if directory else name
         if ignored.has_directory(path, name):

@@ -1,4 +1,4 @@
-"""What runs leave behind: the database `tideate.db` and files beside it. Only this room speaks SQL."""
+"""Durable record of runs: the database `tideate.db` and files beside it. Only this room speaks SQL."""
 
 from __future__ import annotations
 
@@ -8,35 +8,39 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.store.database import FILE
-    from tideate_core.store.earlier import is_own_database
-    from tideate_core.store.gates import GateCount, GateLedger, GateOutcome
+    from tideate_core.store.gate_ledger import GateLedger
     from tideate_core.store.log import RunLog
-    from tideate_core.store.objects import DEPTH, definition_hash, is_deeper
-    from tideate_core.store.reader import Reader
+    from tideate_core.store.objects import DEPTH, is_deeper
+    from tideate_core.store.reader import MOST_UNFINISHED, Reader, resumable_runs
     from tideate_core.store.records import (
         CheckpointRow,
+        ControlRequest,
         Definition,
         Ending,
         EventRow,
+        GateCount,
+        GateOutcome,
         Graph,
         Lease,
         MetricsRow,
         NewRun,
         RunRow,
+        State,
         Status,
         StepOutcome,
         StepRow,
         StepStart,
-        StepStatus,
         Tokens,
-        Wish,
+        last_result_value,
+        state_of,
     )
     from tideate_core.store.retention import Pruned, Retention
-    from tideate_core.store.standing import MOST_UNFINISHED, State, last_given, resumable, state_of
+    from tideate_core.store.schema import is_own_database
     from tideate_core.store.store import Store
 
 __all__ = [
     "CheckpointRow",
+    "ControlRequest",
     "DEPTH",
     "Definition",
     "Ending",
@@ -60,15 +64,12 @@ __all__ = [
     "StepOutcome",
     "StepRow",
     "StepStart",
-    "StepStatus",
     "Store",
     "Tokens",
-    "Wish",
-    "definition_hash",
     "is_deeper",
     "is_own_database",
-    "last_given",
-    "resumable",
+    "last_result_value",
+    "resumable_runs",
     "state_of",
 ]
 
@@ -77,48 +78,44 @@ if not TYPE_CHECKING:
         __name__,
         {
             "database": ("FILE",),
-            "earlier": ("is_own_database",),
-            "gates": (
-                "GateCount",
-                "GateLedger",
-                "GateOutcome",
-            ),
+            "gate_ledger": ("GateLedger",),
             "log": ("RunLog",),
             "objects": (
                 "DEPTH",
-                "definition_hash",
                 "is_deeper",
             ),
-            "reader": ("Reader",),
+            "reader": (
+                "MOST_UNFINISHED",
+                "Reader",
+                "resumable_runs",
+            ),
             "records": (
                 "CheckpointRow",
+                "ControlRequest",
                 "Definition",
                 "Ending",
                 "EventRow",
+                "GateCount",
+                "GateOutcome",
                 "Graph",
                 "Lease",
                 "MetricsRow",
                 "NewRun",
                 "RunRow",
+                "State",
                 "Status",
                 "StepOutcome",
                 "StepRow",
                 "StepStart",
-                "StepStatus",
                 "Tokens",
-                "Wish",
+                "last_result_value",
+                "state_of",
             ),
             "retention": (
                 "Pruned",
                 "Retention",
             ),
-            "standing": (
-                "MOST_UNFINISHED",
-                "State",
-                "last_given",
-                "resumable",
-                "state_of",
-            ),
+            "schema": ("is_own_database",),
             "store": ("Store",),
         },
     )

@@ -1,4 +1,4 @@
-"""The file `tideate.db`: opening, migrating, and what its errors mean to a person."""
+"""The file `tideate.db`: connections that write and that read, its lock, and its errors in plain words."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ import os
 import sqlite3
 import threading
 import time
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import StoreError, StoreIsNewer
+from tideate_core.errors import StoreError
+from tideate_core.store.schema import READABLE, migrate, refuse_newer, schema_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
 __all__ = [
     "FILE",
+    "ReadConnections",
+    "begin_transaction",
     "connect_to_read",
+    "file_identity",
     "is_of_the_database",
     "may_pass",
-    "migrate",
     "open_to_write",
     "translated",
+    "wait_briefly",
 ]
 
 FILE: Final = "tideate.db"
 
-_MIGRATIONS: Final = Path(__file__).parent / "migrations"
-
 BUSY: Final = 5.0
 """Seconds to wait for another process's commit."""
+
+_LOCK_TRY: Final = 50
+"""Milliseconds that SQLite waits at a time for the write lock."""
 
 _PAGE: Final = 2048
 """Bytes of a page. A step's commit changes about ten; half the usual size halves what it writes."""
@@ -41,7 +46,7 @@ _CHECKPOINT_PAGES: Final = 8000
 """Pages in the log before they move into the database: two fsyncs more, once per 16 MB."""
 
 _LOG_BYTES: Final = 4 * 1024 * 1024
-"""What is kept of the log's file when it starts anew."""
+"""Bytes kept of the log's file when it starts anew."""
 
 _MAKING: Final = threading.Lock()
 
@@ -105,7 +110,7 @@ def open_to_write(path: Path) -> sqlite3.Connection:
     except (sqlite3.Error, OSError) as error:
         raise translated(path, error) from error
     try:
-        _refuse_newer(path, connection)
+        refuse_newer(path, connection)
         _set_up(path, connection)
         migrate(path, connection)
     except (sqlite3.Error, OSError) as error:
@@ -144,7 +149,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         raise translated(path, error) from error
     try:
         connection.execute("PRAGMA query_only = ON")
-        _refuse_newer(path, connection)
+        refuse_newer(path, connection)
     except sqlite3.Error as error:
         connection.close()
         raise translated(path, error) from error
@@ -152,40 +157,6 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
-
-
-def migrate(path: Path, connection: sqlite3.Connection) -> None:
-    """Bring the database to this version, each migration in a transaction of its own.
-
-    :raises StoreIsNewer: a newer tideate migrated it meanwhile.
-    :raises sqlite3.Error: a migration failed; the database is as it was before it.
-    """
-    for number, script in _missing(_version(connection)):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            # another process may have done it while this one waited for the lock
-            if _version(connection) < number:
-                for statement in _statements(script):
-                    connection.execute(statement)
-                connection.execute(
-                    "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)",
-                    (number, time.time_ns() // 1_000_000),
-                )
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-    _refuse_newer(path, connection)
-
-
-def _refuse_newer(path: Path, connection: sqlite3.Connection) -> None:
-    version, newest = _version(connection), _files()[-1][0]
-    if version > newest:
-        raise StoreIsNewer(
-            f"{path} was made by a newer tideate (its schema is version {version}, this one knows {newest}); "
-            "update tideate, nothing was changed"
-        )
 
 
 def _set_up(path: Path, connection: sqlite3.Connection) -> None:
@@ -217,42 +188,100 @@ def _write_ahead(connection: sqlite3.Connection) -> str:
             time.sleep(0.01)
 
 
-def _version(connection: sqlite3.Connection) -> int:
-    """Return the newest migration that the database has, 0 of an empty one."""
-    known = connection.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'"
-    ).fetchone()
-    if known is None:
-        return 0
-    return int(connection.execute("SELECT COALESCE(MAX(version), 0) FROM schema_version").fetchone()[0])
+def wait_briefly(connection: sqlite3.Connection) -> None:
+    """Have a connection wait for a lock no longer than `begin_transaction` needs."""
+    connection.execute(f"PRAGMA busy_timeout = {_LOCK_TRY}")
 
 
-_VERSION_TABLE: Final = """
-CREATE TABLE IF NOT EXISTS schema_version (
-  version INTEGER PRIMARY KEY,
-  applied_at INTEGER NOT NULL
-);
-"""
+def begin_transaction(connection: sqlite3.Connection, patience: float, meanwhile: Callable[[], None]) -> None:
+    """Begin a transaction that writes.
+
+    :param connection: that waits briefly.
+    :param patience: seconds.
+    :param meanwhile: called every 50 ms while another process has the lock.
+    :raises sqlite3.OperationalError: it has it all the time.
+    """
+    end = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= end:
+                raise
+        meanwhile()
 
 
-@cache
-def _files() -> tuple[tuple[int, str], ...]:
-    """Return number and name of every migration, ascending."""
-    names = sorted(file.name for file in _MIGRATIONS.glob("*.sql"))
-    return tuple((int(name.partition("_")[0]), name) for name in names)
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """Return device and inode of the database, None where there is none.
+
+    :raises OSError: its directory may not be looked into.
+    """
+    # never opened: closing a plain file of it would drop the locks that SQLite has on it in this process
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
 
 
-def _missing(version: int) -> Iterator[tuple[int, str]]:
-    for number, name in _files():
-        if number > version:
-            yield number, _VERSION_TABLE + (_MIGRATIONS / name).read_text(encoding="utf-8")
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    connection: sqlite3.Connection
+    identity: tuple[int, int]
+    """Of the file that it was opened for."""
 
 
-def _statements(script: str) -> Iterator[str]:
-    """Cut a script into statements; `executescript` would commit before it begins."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+class ReadConnections:
+    """Connections that only read, one per thread, to a database that may not be there.
+
+    SQLite's readers wait for no writer, and in threads of their own not for each other.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._local = threading.local()
+
+    def fetch(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement, none where there is no database.
+
+        :raises StoreIsNewer: a newer tideate made the database.
+        :raises StoreError: it cannot be read, with the reason.
+        """
+        try:
+            connection = self._connection()
+            # all rows at once: a read that stays open keeps the write-ahead log from starting anew
+            return [] if connection is None else connection.execute(statement, values).fetchall()
+        except (sqlite3.Error, OSError) as error:
+            raise translated(self._path, error) from error
+
+    def close(self) -> None:
+        """Close this thread's."""
+        opened: _Opened | None = getattr(self._local, "opened", None)
+        if opened is not None:
+            self._local.opened = None
+            opened.connection.close()
+
+    def _connection(self) -> sqlite3.Connection | None:
+        identity = file_identity(self._path)
+        opened: _Opened | None = getattr(self._local, "opened", None)
+        if opened is not None and opened.identity == identity:
+            return opened.connection
+        self.close()  # it is another file now: the old one was moved away or deleted
+        if identity is None:
+            return None
+        connection = self._connect()
+        if connection is not None:
+            self._local.opened = _Opened(connection, identity)
+        return connection
+
+    def _connect(self) -> sqlite3.Connection | None:
+        connection = connect_to_read(self._path)
+        version = schema_version(connection)
+        if version >= READABLE:
+            return connection
+        connection.close()
+        if version == 0:  # another process is just making it
+            return None
+        open_to_write(self._path).close()  # migrates it
+        return connect_to_read(self._path)

@@ -1,4 +1,4 @@
-"""Telling those who wait in an event loop, from the writer's thread."""
+"""Results and notices that the writer's thread hands to event loops."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["Delivery", "call_in", "tell"]
+    from tideate_core.errors import StoreError
+    from tideate_core.store.records import ControlRequest
+
+__all__ = ["Delivery", "RunCallbacks", "call_in", "deliver"]
 
 
 @dataclass(slots=True)
 class Delivery:
-    """What is told to one who waits."""
+    """The result of a write, for the one who waits for it."""
 
     future: asyncio.Future[Any]
     result: Any = None
     error: Exception | None = None
-    told: bool = False
+    delivered: bool = False
 
     async def outlast(self) -> bool:
-        """Wait until it is told, however often the caller is cancelled; returns whether it was.
+        """Wait until it is delivered, however often the caller is cancelled; returns whether it was.
 
-        :raises Exception: the error that it is told.
+        :raises Exception: the error that is delivered.
         """
         cancelled = False
-        while not self.told:
+        while not self.delivered:
             try:
                 await self.future
             except asyncio.CancelledError:
@@ -38,8 +41,9 @@ class Delivery:
             raise self.error
         return cancelled
 
-    def tell(self) -> None:
-        self.told = True
+    def deliver(self) -> None:
+        """Wake the one who waits. In the future's event loop."""
+        self.delivered = True
         if self.future.done():  # nobody waits any more
             return
         if self.error is None:
@@ -48,23 +52,81 @@ class Delivery:
             self.future.set_exception(self.error)
 
 
-def tell(deliveries: Iterable[Delivery]) -> None:
+def deliver(deliveries: Iterable[Delivery]) -> None:
     """Wake all who wait, each event loop once."""
     loops: dict[asyncio.AbstractEventLoop, list[Delivery]] = {}
     for delivery in deliveries:
         loops.setdefault(delivery.future.get_loop(), []).append(delivery)
-    for loop, told in loops.items():
-        call_in(loop, _tell_all, told)
+    for loop, waiting in loops.items():
+        call_in(loop, _deliver_here, waiting)
 
 
-def _tell_all(deliveries: list[Delivery]) -> None:
+def _deliver_here(deliveries: list[Delivery]) -> None:
     for delivery in deliveries:
-        delivery.tell()
+        delivery.deliver()
 
 
 def call_in(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *values: object) -> None:
-    """Call something in a loop from another thread; in one that has ended nobody is there to be told."""
+    """Call something in a loop from another thread; in one that has ended nobody is there to hear it."""
     try:
         loop.call_soon_threadsafe(call, *values)
     except RuntimeError:  # it is closed
         return
+
+
+class RunCallbacks:
+    """Callbacks of one run, in the event loop in which this was made: control requests, loss of the run."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._failure: StoreError | None = None
+        self._on_control_request: Callable[[ControlRequest], None] | None = None
+        self._early_requests: list[ControlRequest] = []
+        self._on_lost: Callable[[], None] | None = None
+
+    @property
+    def on_control_request(self) -> Callable[[ControlRequest], None] | None:
+        """Called when another process asks for something; set late, it is called then."""
+        return self._on_control_request
+
+    @on_control_request.setter
+    def on_control_request(self, call: Callable[[ControlRequest], None] | None) -> None:
+        self._on_control_request = call
+        while call is not None and self._early_requests:
+            call(self._early_requests.pop(0))
+
+    @property
+    def on_lost(self) -> Callable[[], None] | None:
+        """Called when the run must stop at once; `failure` says why."""
+        return self._on_lost
+
+    @on_lost.setter
+    def on_lost(self, call: Callable[[], None] | None) -> None:
+        self._on_lost = call
+        if call is not None and self._failure is not None:
+            call()
+
+    @property
+    def failure(self) -> StoreError | None:
+        """Why nothing more of the run can be written here: RunLost where another process has it."""
+        return self._failure
+
+    def fail(self, error: StoreError) -> None:
+        """Have nothing more of this run written by this process. In the writer's thread."""
+        if self._failure is None:
+            self._failure = error
+            call_in(self._loop, self._call_on_lost)
+
+    def pass_on(self, request: ControlRequest) -> None:
+        """Pass on what another process asks for. In the writer's thread."""
+        call_in(self._loop, self._call_on_control_request, request)
+
+    def _call_on_lost(self) -> None:
+        if self._on_lost is not None:
+            self._on_lost()
+
+    def _call_on_control_request(self, request: ControlRequest) -> None:
+        if self._on_control_request is None:
+            self._early_requests.append(request)
+        else:
+            self._on_control_request(request)

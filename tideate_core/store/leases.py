@@ -1,4 +1,4 @@
-"""Which process has a run, and whether that process still lives."""
+"""Leases: the process that owns a run, identified beyond its id, and signs that it is alive."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEARTBEAT: Final = 2.0
 """Seconds between two signs of life of an owner."""
 
 TAKEOVER_AFTER: Final = 10.0
-"""Seconds without a sign of life after which a run may be taken over, unless told otherwise."""
+"""Seconds without a sign of life after which a run may be taken over, unless the caller says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,47 +1,45 @@
-"""One run of this process, as it is written down."""
+"""Log of one run that this process owns: events, steps, memos, ending, written in their order."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.errors import RunLost, StoreError
-from tideate_core.store.checked import bounded, require_memo
+from tideate_core.errors import InvalidInput, RunLost, StoreError
 from tideate_core.store.delivery import Delivery
-from tideate_core.store.listening import Listening
-from tideate_core.store.objects import pack
-from tideate_core.store.transaction import Batch, Tally
-from tideate_core.store.writing import (
-    forget,
-    write_counts,
+from tideate_core.store.group_commit import RunBuffer
+from tideate_core.store.log_statements import (
     write_ending,
-    write_events,
     write_memo,
     write_outcome,
     write_release,
-    write_start,
 )
+from tideate_core.store.objects import DEEPEST, is_deeper, is_storable, pack
+from tideate_core.store.records import TERMINAL
 
 if TYPE_CHECKING:
+    from tideate_core.store.group_commit import Write
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import CheckpointRow, Ending, Status, StepOutcome, StepStart
-    from tideate_core.store.transaction import Transaction, Write
+    from tideate_core.store.records import Ending, Status, StepOutcome, StepStart
+    from tideate_core.store.transaction import Tally, Transaction
     from tideate_core.store.writer import Writer
 
     _Event = tuple[str, int, str | Packed]  # name, time, data
 
-__all__ = ["TERMINAL", "RunLog"]
+__all__ = ["RunLog"]
 
-TERMINAL: Final = frozenset({"completed", "failed", "cancelled"})
-"""Statuses of runs that ended."""
+Ended = TypeVar("Ended", "StepOutcome", "Ending")
+
+_MOST_TOKENS: Final = 2**53 - 1
+"""Sums of a thousand steps fit SQLite's integers, and it is exact in every JSON."""
 
 
-class RunLog(Listening):
+class RunLog(RunBuffer):
     """Writes one run down.
 
-    What a method without `await` gets is buffered: it goes with the next commit, or after at most 100 ms. All
+    Methods without `await` buffer what they get: it goes with the next commit, or after at most 100 ms. All
     is written in its order. A commit that fails as the database is locked or the disk is full is tried again
     for `writer.PATIENCE`. After that, or where it fails for another reason, those who wait get a StoreError,
     what they wanted is dropped with all that was to go with it, and the run is lost here. What nobody waits
@@ -51,24 +49,12 @@ class RunLog(Listening):
     """
 
     def __init__(self, run_id: str, writer: Writer) -> None:
-        super().__init__()
-        self.run_id = run_id
+        super().__init__(run_id)
         self._writer = writer
-        self._sequence = 0
-        """The last event's number."""
-        self._cursor = 0
-        """How many steps have ended, as far as is durable."""
-        self._status: Status | None = None
-        """As it is in the database, None before the first was written here."""
-        self._next = Batch(Tally(run_id, 0))
         self._given_up = False
 
-    @property
-    def lost_message(self) -> str:
-        return f"run {self.run_id} was taken over by another process; this one does not go on with it"
-
     def event(self, name: str, at: int, data: dict[str, Any]) -> int:
-        """Something happened; returns its number, from 1.
+        """Write an event; returns its number, from 1.
 
         :param at: milliseconds since the epoch.
         """
@@ -78,7 +64,7 @@ class RunLog(Listening):
             return self._add_event(name, at, value)
 
     def status(self, status: Status, step: str | None) -> None:
-        """The run stands there now; of several before a commit the last counts.
+        """Write the run's status and current step; of several before a commit the last counts.
 
         That it ended is written by `ended` alone, with all that belongs to it.
         """
@@ -91,7 +77,7 @@ class RunLog(Listening):
                 self._writer.dirty[self] = None
 
     def started(self, start: StepStart) -> None:
-        """A step starts, or starts again."""
+        """Write that a step starts, or starts again."""
         started = start, pack(list(start.dependencies))
         self._refuse_if_given_up()
         with self._writer.lock:
@@ -99,22 +85,14 @@ class RunLog(Listening):
                 self._next.starts[start.step] = started
                 self._writer.dirty[self] = None
 
-    async def finished(self, outcome: StepOutcome) -> CheckpointRow | None:
-        """A step ended; durable when this returns.
-
-        :returns: the checkpoint that is after it, of a completed step.
-        :raises RunLost: another process has the run.
-        :raises StoreError: it could not be written.
-        """
-        row: CheckpointRow | None = await self.finish(outcome).future
-        return row
-
     def finish(self, outcome: StepOutcome) -> Delivery:
-        """A step ended; as `finished`, and the caller waits for the delivery.
+        """Write that a step ended; durable when the caller gets the delivery.
+
+        Of a completed step it brings the checkpoint that is after it.
 
         :raises StoreError: the run was lost, or the store was closed.
         """
-        outcome = bounded(outcome)
+        outcome = _with_bounded_tokens(outcome)
         result = pack(outcome.result)
         self._refuse_if_given_up()
         with self._writer.lock:
@@ -122,41 +100,37 @@ class RunLog(Listening):
             return self._hand_over(partial(write_outcome, outcome=outcome, result=result, started=started))
 
     def note(self, step: str, key: str, value: Any) -> None:
-        """A step learned something.
+        """Write a memo of a step.
 
         :raises InvalidInput: its key or its value cannot be kept.
         """
-        require_memo(step, key, value)
+        _require_memo(step, key, value)
         self._buffer(partial(write_memo, step=step, key=key, value=pack(value)))
 
     async def remember(self, step: str, key: str, value: Any) -> None:
-        """A step learned something; durable when this returns.
+        """Write a memo of a step; durable when this returns.
 
         :raises InvalidInput: its key or its value cannot be kept.
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written.
         """
-        require_memo(step, key, value)
+        _require_memo(step, key, value)
         await self._durable(partial(write_memo, step=step, key=key, value=pack(value)))
 
-    def forget(self, step: str) -> None:
-        """A step is to know nothing of what it learned so far."""
-        self._buffer(partial(forget, step=step))
-
     async def ended(self, ending: Ending, last: tuple[str, int, dict[str, Any]] | None = None) -> int:
-        """The run ended, and nobody has it; durable when this returns. Nothing more can be written.
+        """Write that the run ended, and release it; durable when this returns. Nothing more can be written.
 
         :param last: its last event, as `event` takes it; durable with the end or not at all.
         :returns: the number of the run's last event.
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written; the run can be resumed.
         """
-        ending = bounded(ending)
+        ending = _with_bounded_tokens(ending)
         event = None if last is None else (*last[:2], pack(last[2]))
         return await self._last(partial(write_ending, ending=ending, response=pack(ending.response)), event)
 
     async def paused_here(self) -> None:
-        """The run is paused, and this process keeps it; durable when this returns.
+        """Write that the run is paused, and keep owning it; durable when this returns.
 
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written.
@@ -165,7 +139,7 @@ class RunLog(Listening):
         await self.flush()
 
     async def release(self) -> None:
-        """The run is nobody's, to be continued; durable when this returns. Nothing more can be written.
+        """Release the run, to be resumed; durable when this returns. Nothing more can be written.
 
         :raises RunLost: another process has the run.
         :raises StoreError: it could not be written.
@@ -230,7 +204,7 @@ class RunLog(Listening):
 
     def _give_up(self) -> None:
         self._given_up = True
-        self._writer.held.detach(self)
+        self._writer.owned_runs.detach(self)
 
     def _refuse_if_given_up(self) -> None:
         if self._given_up:
@@ -238,63 +212,36 @@ class RunLog(Listening):
                 f"run {self.run_id} has ended or was released here; nothing more can be written of it"
             )
 
-    def let_go(self) -> None:
+    def release_later(self) -> None:
         """Release the run without waiting: nobody has this log."""
         self._buffer(partial(self._final, write_release))
 
-    # what follows is the writer's, in its thread
 
-    def go_on_from(self, sequence: int, cursor: int) -> None:
-        """Count on: events from there, steps that ended from there."""
-        self._sequence, self._cursor = sequence, cursor
+def _with_bounded_tokens(ended: Ended) -> Ended:
+    """Return it with counts that columns can hold: one beyond `_MOST_TOKENS` is not worth a run."""
+    tokens = ended.tokens
+    if 0 <= tokens.input <= _MOST_TOKENS and 0 <= tokens.output <= _MOST_TOKENS:
+        return ended
+    kept = replace(tokens, input=_within(tokens.input), output=_within(tokens.output))
+    return replace(ended, tokens=kept)
 
-    def take(self) -> Batch:
-        """Hand over what is buffered. With the writer's lock held."""
-        batch, self._next = self._next, Batch(Tally(self.run_id, self._cursor))
-        return batch
 
-    def write(self, transaction: Transaction, batch: Batch) -> None:
-        """Write a batch.
+def _require_memo(step: str, key: str, value: Any) -> None:
+    """Refuse a memo that a commit would fail with, and with it all else that is in it.
 
-        :raises RunLost: another process has the run.
-        """
-        if self._failure is not None:
-            raise self._failure
-        has = transaction.execute("SELECT owner FROM workflow_leases WHERE execution_id = ?", (self.run_id,))
-        if has.fetchone() != (transaction.owner.id,):
-            raise RunLost(self.lost_message)
-        # counted anew at every try
-        batch.tally = tally = Tally(self.run_id, self._cursor)
-        if batch.status is not None:
-            status, tally.step = batch.status
-            tally.moved = True
-            tally.status = status if status != self._status else None
-        if batch.events:
-            write_events(transaction, batch.events)
-        for started in batch.starts.values():
-            write_start(transaction, tally, started)
-        for write, delivery in batch.writes:
-            result = write(transaction, tally)
-            if delivery is not None:
-                delivery.result = result
-        write_counts(transaction, tally)
-
-    def written(self, batch: Batch) -> list[Delivery]:
-        """A batch is durable; returns who is to be told."""
-        self._cursor = batch.tally.cursor
-        if batch.status is not None:
-            self._status = batch.status[0]
-        return [delivery for _, delivery in batch.writes if delivery is not None]
-
-    def put_back(self, batch: Batch) -> None:
-        """A batch was not written: keep it for the next commit. With the writer's lock held."""
-        later = self._next
-        self._next = replace(
-            later,
-            events=batch.events + later.events,
-            starts=batch.starts | later.starts,
-            writes=batch.writes + later.writes,
-            status=later.status or batch.status,
+    :raises InvalidInput: its key is no UTF-8, or its value is too deep.
+    """
+    for text in (step, key):
+        if not is_storable(text):
+            raise InvalidInput(
+                f"{text!a} cannot be remembered under: it is no UTF-8;"
+                " of a file's name take `os.fsencode(name).hex()`"
+            )
+    if is_deeper(value, DEEPEST):
+        raise InvalidInput(
+            f"the value of {key!r} cannot be remembered: it is deeper than {DEEPEST} levels; flatten it"
         )
-        if self._next:
-            self._writer.dirty[self] = None
+
+
+def _within(count: int) -> int:
+    return max(0, min(count, _MOST_TOKENS))

@@ -1,4 +1,4 @@
-"""What is in the store, for whoever shows it or goes on with it; waits for no writer."""
+"""Reader of the store: runs, steps, events, checkpoints, counts; waits for no writer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
-from tideate_core.store import prefix, rows
-from tideate_core.store.connections import Connections
-from tideate_core.store.database import FILE
-from tideate_core.store.gates import GATES, GateCount
+from tideate_core.store import rows
+from tideate_core.store.database import FILE, ReadConnections
+from tideate_core.store.id_prefix import find_checkpoint, find_run_id
 from tideate_core.store.objects import Objects
+from tideate_core.store.records import TERMINAL, GateCount
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     )
     from tideate_core.store.rows import Row
 
-__all__ = ["Reader"]
+__all__ = ["MOST_UNFINISHED", "Reader", "resumable_runs"]
 
 T = TypeVar("T")
 
-_ENDED: Final = ("completed", "failed", "cancelled")
+MOST_UNFINISHED: Final = 1000
+"""Unfinished runs among which those that can be resumed are looked for."""
 
 _UNFINISHED: Final = (
     "e.status IN ('idle', 'parsing', 'validating_workflow', 'building_dependency_graph', 'scheduling_steps',"
@@ -55,7 +56,7 @@ class Reader:
     """
 
     def __init__(self, private: Path) -> None:
-        self._connections = Connections(private / FILE)
+        self._connections = ReadConnections(private / FILE)
         self._fetch = self._connections.fetch
         self._objects = Objects(private)
 
@@ -83,7 +84,7 @@ class Reader:
         values: list[Any] = []
         # a `+` keeps an index from being used: few runs of many are unfinished or of one name, so those are
         # found by what they are and then sorted; all others are found in their order
-        narrow = unfinished or name is not None or (status is not None and status not in _ENDED)
+        narrow = unfinished or name is not None or (status is not None and status not in TERMINAL)
         if unfinished:
             wheres.append(_UNFINISHED)
         if name is not None:
@@ -117,11 +118,11 @@ class Reader:
         :raises RunNotFound: there is none; the message names the nearest.
         :raises InvalidInput: several begin so.
         """
-        run_id = prefix.run_id(self._fetch, id_or_prefix)
+        run_id = find_run_id(self._fetch, id_or_prefix)
         return rows.run_of(self._one(run_id, f"{rows.RUNS} WHERE e.id = ?"), self._objects)
 
     def request(self, run_id: str) -> dict[str, Any]:
-        """Return what a run was started with.
+        """Return the request that a run was started with.
 
         :raises RunNotFound: no run has this id.
         """
@@ -130,7 +131,7 @@ class Reader:
         return request
 
     def response(self, run_id: str) -> Any:
-        """Return what a run ended with, None while it has not.
+        """Return the response that a run ended with, None while it has not.
 
         :raises RunNotFound: no run has this id.
         """
@@ -179,7 +180,7 @@ class Reader:
         return self._loaded(run_id, lambda: rows.event_of(found[0], self._objects)) if found else None
 
     def memos(self, run_id: str) -> dict[str, dict[str, Any]]:
-        """Return what a run's steps learned before they ended: by step and key.
+        """Return the memos of a run's steps, by step and key.
 
         :raises RunNotFound: no run has this id.
         """
@@ -206,10 +207,10 @@ class Reader:
         :raises CheckpointNotFound: there is none.
         :raises InvalidInput: several begin so.
         """
-        return rows.checkpoint_of(prefix.checkpoint(self._fetch, id_or_prefix))
+        return rows.checkpoint_of(find_checkpoint(self._fetch, id_or_prefix))
 
     def metrics(self, *, name: str | None = None, days: int | None = None) -> list[MetricsRow]:
-        """Return what was counted of each workflow on each day, the newest day first.
+        """Return the counts of each workflow on each day, the newest day first.
 
         :param name: only of workflows of this name.
         :param days: only of so many days (UTC), today among them.
@@ -236,7 +237,7 @@ class Reader:
         if days is not None and days < 1:
             raise InvalidInput(f"decisions of {days} days are none; give 1 for today, or more")
         since = "" if days is None else _days_ago(days - 1)
-        return [GateCount(*row) for row in self._fetch(GATES, (since,))]
+        return [GateCount(*row) for row in self._fetch(rows.GATES, (since,))]
 
     def close(self) -> None:
         """Close this thread's connection; those of other threads end with them, or with the reader."""
@@ -277,6 +278,14 @@ class Reader:
         except StoreError:
             self._one(run_id, "SELECT 1 FROM workflow_executions WHERE id = ?")
             raise
+
+
+def resumable_runs(reader: Reader) -> list[RunRow]:
+    """Return the runs that can be resumed, the newest first; blocking.
+
+    :raises StoreError: the store cannot be read.
+    """
+    return [run for run in reader.runs(limit=MOST_UNFINISHED, unfinished=True) if run.resumable]
 
 
 def _limit(limit: int) -> int:

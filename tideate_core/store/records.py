@@ -1,27 +1,36 @@
-"""The shapes that go into the store and come out of it: plain, frozen, JSON inside."""
+"""Records that go into the store and come out of it: plain, frozen, JSON inside."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = [
     "CheckpointRow",
+    "ControlRequest",
     "Definition",
     "Ending",
     "EventRow",
+    "GateCount",
+    "GateOutcome",
     "Graph",
     "Lease",
     "MetricsRow",
     "NewRun",
     "RunRow",
+    "State",
     "Status",
     "StepOutcome",
     "StepRow",
     "StepStart",
     "StepStatus",
+    "TERMINAL",
     "Tokens",
-    "Wish",
+    "last_result_value",
+    "state_of",
 ]
 
 Status = Literal[
@@ -40,17 +49,23 @@ Status = Literal[
     "paused",
     "cancelled",
 ]
-"""Of a run: document 5's, and `machines.ExecutionState`'s values."""
+"""Of a run: the values of `machines.ExecutionState`."""
+
+TERMINAL: Final = ("completed", "failed", "cancelled")
+"""Statuses of runs that ended."""
 
 StepStatus = Literal["pending", "running", "completed", "failed", "skipped"]
 
-Wish = Literal["pause", "resume", "cancel"]
-"""What another process asks of a run's owner."""
+State = Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"]
+"""Of a run, for a person: `interrupted` is one that its process did not bring to an end."""
+
+ControlRequest = Literal["pause", "resume", "cancel"]
+"""Asked of a run's owner by another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Document 5's graph of a run: `edges` lead from a dependency to its dependent."""
+    """The graph of a run's steps: `edges` lead from a dependency to its dependent."""
 
     nodes: tuple[str, ...]
     edges: tuple[tuple[str, str], ...]
@@ -59,7 +74,7 @@ class Graph:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What a run was started from, kept by the hash of its text."""
+    """The definition that a run was started from, kept by the hash of its text."""
 
     workflow_id: str
     """A UUID, the same for every version of a workflow of one name and source."""
@@ -77,7 +92,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What models were asked and answered; `cost` in US dollars, None where nobody knows."""
+    """Tokens that models were asked and answered with; `cost` in US dollars, None where nobody knows."""
 
     input: int = 0
     output: int = 0
@@ -113,9 +128,9 @@ class StepStart:
     """Unique in the run; of `for_each` with `[0]`, of a machine's second visit with `#2`."""
     name: str
     agent: str
-    """What does it: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
+    """The one that does it: an agent's name, `handler`, `tool`, `workflow`, `machine`."""
     task: str
-    """What it was told; cut by the store where it is long."""
+    """Its task; cut by the store where it is long."""
     attempt: int
     """From 1, over all processes that tried."""
     started_at: int
@@ -124,7 +139,7 @@ class StepStart:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """How a step ended."""
+    """The outcome of a step."""
 
     step: str
     status: Literal["completed", "failed", "skipped"]
@@ -136,12 +151,12 @@ class StepOutcome:
     error_code: str | None = None
     tokens: Tokens = Tokens()
     files: tuple[str, ...] = ()
-    """What it changed."""
+    """Paths that it changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended."""
+    """The ending of a run."""
 
     status: Literal["completed", "failed", "cancelled"]
     completed_at: int
@@ -159,7 +174,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Which process a run belongs to."""
+    """The process that owns a run."""
 
     owner: str
     """Unique among all processes there ever were."""
@@ -206,7 +221,7 @@ class RunRow:
 
     @property
     def ended(self) -> bool:
-        return self.status in ("completed", "failed", "cancelled")
+        return self.status in TERMINAL
 
     @property
     def resumable(self) -> bool:
@@ -216,7 +231,7 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """A step as it stands in the store."""
+    """A step as the store has it."""
 
     step: str
     name: str
@@ -250,7 +265,7 @@ class EventRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """A point that a run can be taken up from: a cursor into its ended steps, not a copy of them."""
+    """A point that a run can be forked at: a cursor into its ended steps, not a copy of them."""
 
     id: str
     run: str
@@ -265,7 +280,7 @@ class CheckpointRow:
 
 @dataclass(frozen=True, slots=True)
 class MetricsRow:
-    """What the triggers counted of a workflow on one day (UTC)."""
+    """Counts of a workflow's runs on one day (UTC), kept by triggers."""
 
     workflow_id: str
     name: str
@@ -277,3 +292,49 @@ class MetricsRow:
     avg_steps_completed: float | None
     checkpoints: int
     last_executed_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """One decision of one gate."""
+
+    gate: int
+    passed: bool
+    auto_fixed: bool
+    duration_ms: int
+    at: int
+    """Milliseconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateCount:
+    """The decisions of one gate."""
+
+    gate: int
+    passed: int = 0
+    failed: int = 0
+    auto_fixed: int = 0
+    """Of the passed ones."""
+    total_ms: int = 0
+    longest_ms: int = 0
+    last_at: int = 0
+    """Milliseconds since the epoch."""
+
+
+def state_of(run: RunRow) -> State:
+    """Return the state of a run, as every list names it."""
+    if run.status in ("completed", "failed", "cancelled"):
+        return run.status
+    if run.status == "paused":
+        return "paused"
+    return "interrupted" if run.resumable else "running"
+
+
+def last_result_value(steps: Iterable[StepRow], key: str) -> dict[str, Any] | None:
+    """Return the value under a key of the last completed step's result that has it.
+
+    So a task's plan is the one that was agreed on, not the one that was made first.
+    """
+    ended = sorted((row for row in steps if row.status == "completed"), key=lambda row: row.started_at or 0)
+    found = [row.result[key] for row in ended if isinstance(row.result, dict) and row.result.get(key)]
+    return found[-1] if found else None

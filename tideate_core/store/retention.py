@@ -1,4 +1,4 @@
-"""Which runs are forgotten, and forgetting them."""
+"""Retention: delete ended runs by number, age and size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DAY: Final = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long runs are kept; None is no limit, a run beyond any of the limits goes.
+    """Limits of what is kept of ended runs; None is no limit, a run beyond any of the limits goes.
 
     Spared are runs that have not ended, those with a checkpoint that a person made, and `spare`. The runs
     that are a run's steps stay and go with it.
@@ -48,7 +48,7 @@ class Retention:
 
 @dataclass(slots=True)
 class Pruned:
-    """What was forgotten. The files are deleted after the rows are, and counted as they are."""
+    """Counts of what was deleted. The files are deleted after the rows are, and counted as they are."""
 
     runs: int = 0
     """With those that were steps of others."""

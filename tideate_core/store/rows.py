@@ -1,4 +1,4 @@
-"""What is read of each table, and the records that are made of it."""
+"""SQL that reads each table, and the records made of its rows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ __all__ = [
     "CHECKPOINTS",
     "DEFINITION",
     "EVENTS",
+    "GATES",
     "GRAPH",
     "LAST_EVENT",
     "MEMOS",
     "METRICS",
     "NEWEST_CHECKPOINTS",
     "RUNS",
-    "SCHEMA",
     "STEPS",
     "WANTED_CHECKPOINTS",
     "checkpoint_of",
@@ -42,9 +42,6 @@ __all__ = [
     "run_of",
     "step_of",
 ]
-
-SCHEMA: Final = 16
-"""The oldest migration with everything that these statements name."""
 
 # CROSS JOIN: SQLite is not to begin with the workflows, a list is read in the order of an index of the runs
 RUNS: Final = (
@@ -96,6 +93,11 @@ NEWEST_CHECKPOINTS: Final = (
 WANTED_CHECKPOINTS: Final = (
     "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints"
     " ORDER BY created_at DESC LIMIT ?"
+)
+
+GATES: Final = (
+    "SELECT gate, SUM(passed), SUM(failed), SUM(auto_fixed), SUM(total_duration), MAX(longest_duration),"
+    " MAX(last_at) FROM gate_statistics WHERE date >= ? GROUP BY gate ORDER BY gate"
 )
 
 METRICS: Final = (

@@ -1,4 +1,4 @@
-"""What is done to a run from outside its log: it begins, gets an owner, is asked for something."""
+"""SQL that adds runs, changes their definition, takes them over, and sends control requests."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import RunEnded, RunIsOwned, RunLost, RunNotActive, RunNotFound, StoreError
 from tideate_core.store.leases import TAKEOVER_AFTER, lease_of
-from tideate_core.store.log import TERMINAL
 from tideate_core.store.objects import definition_hash, pack, plain
-from tideate_core.store.writing import write_checkpoint
+from tideate_core.store.records import TERMINAL
 
 if TYPE_CHECKING:
     from tideate_core.store.objects import Packed
-    from tideate_core.store.records import CheckpointRow, Definition, Graph, Lease, NewRun, Wish
+    from tideate_core.store.records import ControlRequest, Definition, Graph, Lease, NewRun
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["add_run", "add_wish", "change_definition", "make_checkpoint", "take_over"]
+__all__ = ["add_control_request", "add_run", "change_definition", "run_status", "take_over"]
 
 PROMPT_LENGTH: Final = 1000
 """Characters of a prompt that lists show; the request has all of it."""
@@ -27,7 +26,7 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
     :raises StoreError: there is a run with this id.
     """
     definition = run.definition
-    if _status(transaction, run.id) is not None:
+    if run_status(transaction, run.id) is not None:
         raise StoreError(f"there is a run {run.id} already; a run's id is used once")
     digest = _add_definition(transaction, definition, run.started_at)
     transaction.execute(
@@ -53,13 +52,13 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
     _add_steps(transaction, run)
     if run.graph is not None:
         _add_graph(transaction, run.id, run.graph, run.started_at)
-    _take(transaction, run.id)
+    _write_lease(transaction, run.id)
 
 
 def change_definition(transaction: Transaction, run: NewRun) -> None:
     """Have a run of this process go on with another definition: its own from now on.
 
-    What ended stays as it is; of the other steps those that the definition does not have are forgotten.
+    What ended stays as it is; of the other steps those that the definition does not have are deleted.
 
     :param run: as it would begin with that definition.
     :raises RunLost: another process has it.
@@ -99,7 +98,7 @@ def take_over(transaction: Transaction, run: str, takeover_after: float) -> tupl
     :raises RunEnded: it has ended.
     :raises RunIsOwned: a living process has it.
     """
-    status = _status(transaction, run)
+    status = run_status(transaction, run)
     if status is None:
         raise RunNotFound(run)
     if status in TERMINAL:
@@ -112,7 +111,7 @@ def take_over(transaction: Transaction, run: str, takeover_after: float) -> tupl
         )
     # what was asked of the one before is not asked of this one
     transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (run,))
-    _take(transaction, run)
+    _write_lease(transaction, run)
     sequence, ordinal = transaction.execute(
         "SELECT (SELECT COALESCE(MAX(sequence), 0) FROM workflow_events WHERE execution_id = ?1),"
         " (SELECT COALESCE(MAX(ordinal), 0) FROM workflow_steps WHERE execution_id = ?1)",
@@ -121,44 +120,34 @@ def take_over(transaction: Transaction, run: str, takeover_after: float) -> tupl
     return int(sequence), int(ordinal)
 
 
-def add_wish(transaction: Transaction, run: str, wish: Wish) -> str:
+def add_control_request(transaction: Transaction, run: str, request: ControlRequest) -> str:
     """Ask a run's owner for something; return the owner.
 
     :raises RunNotFound: no run has this id.
     :raises RunNotActive: no living process has it.
     """
-    status = _status(transaction, run)
+    status = run_status(transaction, run)
     if status is None:
         raise RunNotFound(run)
     if status in TERMINAL:
-        raise RunNotActive(f"run {run} is {status}; there is nothing left to {wish}")
+        raise RunNotActive(f"run {run} is {status}; there is nothing left to {request}")
     lease = _lease(transaction, run, TAKEOVER_AFTER)
     if lease is None or not lease.alive:
         raise RunNotActive(
-            f"no process has run {run}, so none can {wish} it; `tideate resume {run}` continues it"
+            f"no process has run {run}, so none can {request} it; `tideate resume {run}` continues it"
         )
     if lease.owner != transaction.owner.id:
         transaction.execute(
             "INSERT INTO workflow_wishes (execution_id, wish, at) VALUES (?, ?, ?)",
-            (run, wish, transaction.now),
+            (run, request, transaction.now),
         )
     return lease.owner
 
 
-def make_checkpoint(transaction: Transaction, run: str, at: int) -> CheckpointRow:
-    """Make the checkpoint that a person wants, where the run is now.
-
-    :raises RunNotFound: no run has this id.
-    """
-    if _status(transaction, run) is None:
-        raise RunNotFound(run)
-    last = transaction.execute(
-        "SELECT step_id, ordinal FROM workflow_steps WHERE execution_id = ? AND ordinal IS NOT NULL"
-        " ORDER BY ordinal DESC LIMIT 1",
-        (run,),
-    ).fetchone()
-    step, cursor = last or ("", 0)
-    return write_checkpoint(transaction, run, step, cursor, at)
+def run_status(transaction: Transaction, run: str) -> str | None:
+    """Return a run's status, None if no run has this id."""
+    row = transaction.execute("SELECT status FROM workflow_executions WHERE id = ?", (run,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _add_definition(transaction: Transaction, definition: Definition, at: int) -> str:
@@ -186,11 +175,6 @@ def _add_definition(transaction: Transaction, definition: Definition, at: int) -
     return digest
 
 
-def _status(transaction: Transaction, run: str) -> str | None:
-    row = transaction.execute("SELECT status FROM workflow_executions WHERE id = ?", (run,)).fetchone()
-    return None if row is None else str(row[0])
-
-
 def _lease(transaction: Transaction, run: str, takeover_after: float) -> Lease | None:
     row = transaction.execute(
         "SELECT owner, pid, host, process_started, heartbeat_at FROM workflow_leases WHERE execution_id = ?",
@@ -199,7 +183,7 @@ def _lease(transaction: Transaction, run: str, takeover_after: float) -> Lease |
     return None if row is None else lease_of(row, takeover_after=takeover_after, now=transaction.now)
 
 
-def _take(transaction: Transaction, run: str) -> None:
+def _write_lease(transaction: Transaction, run: str) -> None:
     owner = transaction.owner
     transaction.execute(
         "INSERT OR REPLACE INTO workflow_leases (execution_id, owner, pid, host, process_started,"

@@ -1,4 +1,4 @@
-"""The runs of a project, as one process has them."""
+"""Store of a project's runs: begin, take over, fork, prune; the one way to the writer and the reader."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tideate_core.store.database import FILE, open_to_write
 from tideate_core.store.leases import TAKEOVER_AFTER, this_process
 from tideate_core.store.log import RunLog
 from tideate_core.store.objects import Objects, pack
-from tideate_core.store.runs import add_run, add_wish, change_definition, make_checkpoint, take_over
+from tideate_core.store.runs import add_control_request, add_run, change_definition, take_over
 from tideate_core.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store.reader import Reader
-    from tideate_core.store.records import CheckpointRow, NewRun, Wish
+    from tideate_core.store.records import CheckpointRow, ControlRequest, NewRun
     from tideate_core.store.retention import Pruned, Retention
     from tideate_core.store.transaction import Transaction
 
@@ -45,7 +45,7 @@ class Store:
 
     @property
     def documents(self) -> Documents:
-        """Where reports about its runs are left for other tools."""
+        """Directory of reports about its runs, for other tools."""
         return self._documents
 
     @property
@@ -86,7 +86,7 @@ class Store:
             transaction.after.append(partial(self._writer.attach, log))
             return log
 
-        return await self._held(log, job)
+        return await self._logged(log, job)
 
     async def adopt(self, run_id: str, *, takeover_after: float = TAKEOVER_AFTER) -> RunLog:
         """Make a run that nobody has this process's; durable when this returns.
@@ -101,11 +101,11 @@ class Store:
 
         def job(transaction: Transaction) -> RunLog:
             sequence, cursor = take_over(transaction, run_id, takeover_after)
-            log.go_on_from(sequence, cursor)
+            log.count_from(sequence, cursor)
             transaction.after.append(partial(self._writer.attach, log))
             return log
 
-        return await self._held(log, job)
+        return await self._logged(log, job)
 
     async def change_definition(self, run: NewRun) -> None:
         """Have a run of this process go on with another definition, its own from now on; durable then.
@@ -124,12 +124,12 @@ class Store:
         :raises CheckpointNotFound: no checkpoint has this id.
         :raises StoreError: it could not be written.
         """
-        from tideate_core.store.forking import fork
+        from tideate_core.store.checkpoints import fork
 
         await self._writer.do(lambda transaction: fork(transaction, checkpoint_id, new_id, at, again))
 
-    async def wish(self, run_id: str, wish: Wish) -> None:
-        """Ask the process that has a run for something; it hears it within 50 ms.
+    async def send_control_request(self, run_id: str, request: ControlRequest) -> None:
+        """Ask the process that has a run for something; it knows within 50 ms.
 
         :raises RunNotFound: no run has this id.
         :raises RunNotActive: no living process has it.
@@ -137,8 +137,8 @@ class Store:
         """
 
         def job(transaction: Transaction) -> None:
-            if add_wish(transaction, run_id, wish) == transaction.owner.id:
-                transaction.after.append(partial(self._writer.held.pass_on, run_id, wish))
+            if add_control_request(transaction, run_id, request) == transaction.owner.id:
+                transaction.after.append(partial(self._writer.owned_runs.pass_on, run_id, request))
 
         await self._writer.do(job)
 
@@ -149,10 +149,12 @@ class Store:
         :raises RunNotFound: no run has this id.
         :raises StoreError: it could not be written.
         """
+        from tideate_core.store.checkpoints import make_checkpoint
+
         return await self._writer.do(lambda transaction: make_checkpoint(transaction, run_id, at))
 
     async def prune(self, policy: Retention, *, at: int, dry_run: bool = False) -> Pruned:
-        """Forget runs that ended, as a policy says; never one that has not.
+        """Delete runs that ended, as a policy says; never one that has not.
 
         :param at: milliseconds since the epoch.
         :param dry_run: only say which.
@@ -178,22 +180,22 @@ class Store:
         return self._reader
 
     def close(self) -> None:
-        """Write what is buffered, give up the runs that are still held, and close.
+        """Write what is buffered, release the runs that are still owned, and close.
 
         :raises StoreError: something buffered could not be written.
         """
         self._writer.close()
 
-    async def _held(self, log: RunLog, job: Callable[[Transaction], RunLog]) -> RunLog:
+    async def _logged(self, log: RunLog, job: Callable[[Transaction], RunLog]) -> RunLog:
         done = asyncio.ensure_future(self._writer.do(job))
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
             # nobody will have the log: the run must not stay with this process
-            done.add_done_callback(partial(_let_go, log))
+            done.add_done_callback(partial(_release_later, log))
             raise
 
 
-def _let_go(log: RunLog, done: asyncio.Future[RunLog]) -> None:
+def _release_later(log: RunLog, done: asyncio.Future[RunLog]) -> None:
     if not done.cancelled() and done.exception() is None:
-        log.let_go()
+        log.release_later()

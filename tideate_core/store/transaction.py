@@ -1,4 +1,4 @@
-"""What is written in one commit."""
+"""An open transaction of the writer, and the counts that one commit adds to a run."""
 
 from __future__ import annotations
 
@@ -9,21 +9,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from tideate_core.store.delivery import Delivery
     from tideate_core.store.leases import Owner
     from tideate_core.store.objects import Objects, Packed
-    from tideate_core.store.records import Status, StepStart
 
-    EventValues = tuple[str, int, str, int, str | Packed]
-    """Run, sequence, name, time, data."""
-
-    Started = tuple[StepStart, str | Packed]
-    """A step's start, and its dependencies as a column holds them."""
-
-    Write = Callable[["Transaction", "Tally"], Any]
-    """Writes one thing that happened in a run."""
-
-__all__ = ["Batch", "Tally", "Transaction"]
+__all__ = ["Tally", "Transaction"]
 
 
 @dataclass(slots=True)
@@ -70,11 +59,11 @@ class Transaction:
 
 @dataclass(slots=True)
 class Tally:
-    """What one commit adds to a run's own row: it is updated once, however much happened."""
+    """Counts that one commit adds to a run's own row: it is updated once, however much happened."""
 
     run: str
     cursor: int
-    """How many steps have ended."""
+    """Number of steps that have ended."""
     status: str | None = None
     """The new one, None if it is as at the last commit."""
     moved: bool = False
@@ -89,32 +78,3 @@ class Tally:
     @property
     def has_counts(self) -> bool:
         return bool(self.completed or self.failed or self.input_tokens or self.output_tokens or self.cost)
-
-
-@dataclass(slots=True)
-class Batch:
-    """What a log hands over for one commit."""
-
-    tally: Tally
-    events: list[EventValues] = field(default_factory=list)
-    starts: dict[str, Started] = field(default_factory=dict)
-    """Steps that have started and not ended in this commit; written before `writes`."""
-    writes: list[tuple[Write, Delivery | None]] = field(default_factory=list)
-    """In their order; with a delivery if somebody waits."""
-    status: tuple[Status, str | None] | None = None
-
-    def __bool__(self) -> bool:
-        """Tell whether there is anything to write."""
-        return bool(self.events or self.starts or self.writes or self.status)
-
-    @property
-    def is_awaited(self) -> bool:
-        """Somebody waits for something of it."""
-        return any(delivery is not None for _, delivery in self.writes)
-
-    def refused(self, error: Exception) -> list[Delivery]:
-        """Return what those who wait are told when none of it was written."""
-        waiting = [delivery for _, delivery in self.writes if delivery is not None]
-        for delivery in waiting:
-            delivery.error = error
-        return waiting

@@ -1,4 +1,4 @@
-"""The one thread that writes: it gathers what is waiting into one transaction and commits it."""
+"""The one thread that writes to the database, by group commit."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import RunLost, StoreError
-from tideate_core.store.database import may_pass, translated
-from tideate_core.store.delivery import Delivery, tell
-from tideate_core.store.held import TICK, Held
+from tideate_core.store.database import (
+    begin_transaction,
+    file_identity,
+    may_pass,
+    translated,
+    wait_briefly,
+)
+from tideate_core.store.delivery import Delivery, deliver
+from tideate_core.store.group_commit import GroupCommit, Job, Rejected
 from tideate_core.store.leases import now_ms
-from tideate_core.store.load import Job, Load, Rejected, attempt
-from tideate_core.store.locking import begin, wait_briefly
-from tideate_core.store.place import Place
+from tideate_core.store.owned_runs import TICK, OwnedRuns
 from tideate_core.store.transaction import Transaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tideate_core.store.group_commit import RunBuffer
     from tideate_core.store.leases import Owner
-    from tideate_core.store.log import RunLog
     from tideate_core.store.objects import Objects
 
 __all__ = ["Writer"]
@@ -47,17 +51,17 @@ PATIENCE: Final = 30.0
 class Writer:
     """Owns the connection; whoever wants something written hands it over and waits.
 
-    :param owner: as whom the runs of this process are held.
+    :param owner: of the leases of this process.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, objects: Objects, owner: Owner) -> None:
         self.owner = owner
         self.lock = threading.Lock()
         """Guards what logs buffer and `dirty`; held for moments, never during input or output."""
-        self.dirty: dict[RunLog, None] = {}
+        self.dirty: dict[RunBuffer, None] = {}
         """The logs that have something buffered."""
-        self.held = Held(connection, owner)
-        """The runs that this process has, for this thread alone."""
+        self.owned_runs = OwnedRuns(connection, owner)
+        """For this thread alone."""
         self._path = path
         self._connection = connection
         self._objects = objects
@@ -66,16 +70,16 @@ class Writer:
         self._abandoned: set[str] = set()
         """Runs whose leases are to go as soon as something can be written."""
         self._committing_since: float | None = None
-        self._since: dict[RunLog, float] = {}
+        self._since: dict[RunBuffer, float] = {}
         """Since when the runs wait that cannot be written."""
-        self._place = Place(path)
+        self._identity = file_identity(path)
         self._gone: StoreError | None = None
         self._closed = False
         self._error: StoreError | None = None
         self._urgent = False
         wait_briefly(connection)
         self._next_flush = 0.0
-        self._thread = threading.Thread(target=self._serve, name="tideate-store", daemon=True)
+        self._thread = threading.Thread(target=self._run_thread, name="tideate-store", daemon=True)
         self._thread.start()
 
     async def do(self, job: Callable[[Transaction], T]) -> T:
@@ -102,15 +106,15 @@ class Writer:
         if self._closed:
             raise StoreError(f"{self._path} was closed; open the store again")
 
-    def attach(self, log: RunLog) -> None:
+    def attach(self, log: RunBuffer) -> None:
         """Care for a run from now on. In the writer's thread."""
-        self.held.attach(log)
+        self.owned_runs.attach(log)
         self._abandoned.discard(log.run_id)
 
-    def abandon(self, log: RunLog) -> None:
-        """Release a run that could not be released, once the database can be written again."""
+    def abandon(self, log: RunBuffer) -> None:
+        """Release a run that could not be released, as soon as the database can be written again."""
         with self.lock:
-            if self._gone is None and log.run_id not in self.held:
+            if self._gone is None and log.run_id not in self.owned_runs:
                 self._abandoned.add(log.run_id)
                 self.urge()
 
@@ -123,7 +127,7 @@ class Writer:
     @property
     def is_gone(self) -> bool:
         """The database is no more where it was: nothing more can be written to it."""
-        return self._gone is not None or not self._place.is_there
+        return self._gone is not None or file_identity(self._path) != self._identity
 
     def close(self) -> None:
         """Commit what is buffered, give all runs up, end the thread and close the connection.
@@ -139,14 +143,14 @@ class Writer:
         if self._error is not None:
             raise self._error
 
-    def _serve(self) -> None:
+    def _run_thread(self) -> None:
         try:
             while not (self._closed and self._inbox.empty()):
-                self._take_in()
-                self._turn()
+                self._receive()
+                self._commit_if_due()
             # one that never had a run leaves nothing behind, and waits for no lock to say so
-            error = self._commit(last=True) if self.held.had_any else None
-            self._error = None if self._gone else error  # those who had runs in it were told
+            error = self._commit(last=True) if self.owned_runs.had_any else None
+            self._error = None if self._gone else error  # those who had runs in it know
         finally:
             self._connection.close()
             self._refuse_the_rest()
@@ -156,18 +160,18 @@ class Writer:
         error = StoreError(f"{self._path} was closed before this was written; open the store again")
         with self.lock:
             self._closed = True
-            deliveries = [delivery for log in self.dirty for delivery in log.take().refused(error)]
+            deliveries = [delivery for log in self.dirty for delivery in log.take_batch().refuse(error)]
             self.dirty = {}
         while not self._inbox.empty():
             if (job := self._inbox.get_nowait()) is not None:
                 self._jobs.append(job)
         for job in self._jobs:
             job.delivery.error = error
-        tell(deliveries + [job.delivery for job in self._jobs])
+        deliver(deliveries + [job.delivery for job in self._jobs])
 
-    def _take_in(self) -> None:
+    def _receive(self) -> None:
         try:
-            item = self._inbox.get(timeout=TICK if self.held or self._abandoned else None)
+            item = self._inbox.get(timeout=TICK if self.owned_runs or self._abandoned else None)
         except Empty:
             return
         while True:
@@ -178,62 +182,59 @@ class Writer:
                 return
             item = self._inbox.get_nowait()
 
-    def _turn(self) -> None:
-        for log in self.held.look():
+    def _commit_if_due(self) -> None:
+        for log in self.owned_runs.find_lost():
             self._give_up(log, RunLost(log.lost_message))
         waiting = self.dirty or self._abandoned
         # who closes it is urgent, too, and may leave nothing to write
         urgent, self._urgent = self._urgent and (waiting or self._jobs), False
-        if urgent or (waiting and time.monotonic() >= self._next_flush) or self.held.beat_is_due():
+        if urgent or (waiting and time.monotonic() >= self._next_flush) or self.owned_runs.beat_is_due():
             self._commit()
 
     def _commit(self, *, last: bool = False) -> StoreError | None:
         """Write everything there is; returns why nothing of it could be written."""
         self._committing_since = time.monotonic()
-        load = Load(self._jobs)
+        group = GroupCommit(self._jobs)
         self._jobs = []
         with self.lock:
             for log in self.dirty:
-                load.batches[log] = log.take()
+                group.batches[log] = log.take_batch()
             self.dirty = {}
         deliveries: list[Delivery] = []
         failure: StoreError | None = None
         passes = False
         while True:
             try:
-                self._write(load, last=last)
+                self._write(group, last=last)
             except Rejected as rejected:
-                deliveries += self._drop(load, rejected)
+                deliveries += self._drop(group, rejected)
                 continue
             except (sqlite3.Error, OSError) as error:
                 failure = translated(self._path, error)
                 passes = may_pass(error) and not last
                 self._next_flush = time.monotonic() + RETRY_AFTER
-                self.held.beat_later(RETRY_AFTER)
+                self.owned_runs.beat_later(RETRY_AFTER)
             except StoreError as error:
                 failure = self._gone = error
             break
-        deliveries += self._settled(load, failure, passes=passes)
+        deliveries += self._settle(group, failure, passes=passes)
         self._committing_since = None
-        tell(deliveries)
+        deliver(deliveries)
         return failure
 
-    def _write(self, load: Load, *, last: bool) -> None:
-        self._place.require()
+    def _write(self, group: GroupCommit, *, last: bool) -> None:
+        self._refuse_if_replaced()
         abandoned = self._abandoned.copy()
         transaction = Transaction(self._connection, self._objects, self.owner, now_ms())
-        begin(self._connection, LOCKED, self.held.hear)
-        # what was asked before a step's end is known before that end is told, and the next step starts
-        if self.held:
-            self.held.hear()
+        begin_transaction(self._connection, LOCKED, self.owned_runs.pass_requests_on)
+        # a request from before a step's end is known before that end is, and before the next step starts
+        if self.owned_runs:
+            self.owned_runs.pass_requests_on()
         try:
             # before the jobs: one of them may take such a run up again
             transaction.release(abandoned)
-            for log, batch in load.batches.items():
-                attempt(self._path, log, log.write, transaction, batch)
-            for job in load.jobs:
-                job.delivery.result = attempt(self._path, job, job.do, transaction)
-            self.held.write(transaction)
+            group.write(self._path, transaction)
+            self.owned_runs.write(transaction)
             if last:
                 transaction.execute("DELETE FROM workflow_leases WHERE owner = ?", (self.owner.id,))
             self._connection.execute("COMMIT")
@@ -246,45 +247,54 @@ class Writer:
         for call in transaction.after:
             call()
 
-    def _drop(self, load: Load, rejected: Rejected) -> list[Delivery]:
+    def _refuse_if_replaced(self) -> None:
+        """:raises StoreError: nobody would ever read what is written, the file was deleted or replaced."""
+        if file_identity(self._path) != self._identity:
+            raise StoreError(
+                f"{self._path} was deleted or replaced while a run was written to it; what is not in the file"
+                " that is there now is lost, start the run again"
+            )
+
+    def _drop(self, group: GroupCommit, rejected: Rejected) -> list[Delivery]:
         item, error = rejected.item, rejected.error
         if isinstance(item, Job):
-            load.jobs.remove(item)
+            group.jobs.remove(item)
             item.delivery.error = error
             return [item.delivery]
         if not isinstance(error, StoreError):
             error = StoreError(f"run {item.run_id} cannot be written down any more: {error!r}")
         self._give_up(item, error)
-        return load.batches.pop(item).refused(error)
+        return group.batches.pop(item).refuse(error)
 
-    def _settled(self, load: Load, failure: StoreError | None, *, passes: bool) -> list[Delivery]:
-        """Return who is to be told; of what could not be written, keep what is tried again.
+    def _settle(self, group: GroupCommit, failure: StoreError | None, *, passes: bool) -> list[Delivery]:
+        """Return what is to be delivered; of what could not be written, keep what is tried again.
 
         :param passes: the failure may pass by itself.
         """
-        deliveries = load.told(failure)
+        deliveries = group.finish_jobs(failure)
         with self.lock:
-            for log, batch in load.batches.items():
+            for log, batch in group.batches.items():
                 if failure is None:
-                    deliveries += log.written(batch)
+                    deliveries += log.committed(batch)
                 elif self._gone is None and (not batch.is_awaited or (passes and self._is_patient(log))):
-                    log.put_back(batch)
+                    if log.keep(batch):
+                        self.dirty[log] = None
                 else:
                     # whole: an event of what is not there would be a lie
-                    deliveries += batch.refused(failure)
+                    deliveries += batch.refuse(failure)
                     self._give_up(log, failure)
         if failure is None:
             self._since.clear()
         elif self._gone is not None:
-            for log in self.held.logs:
+            for log in self.owned_runs.logs:
                 self._give_up(log, failure)
         return deliveries
 
-    def _is_patient(self, log: RunLog) -> bool:
+    def _is_patient(self, log: RunBuffer) -> bool:
         now = time.monotonic()
         return now - self._since.setdefault(log, now) < PATIENCE
 
-    def _give_up(self, log: RunLog, error: StoreError) -> None:
-        self.held.detach(log)
+    def _give_up(self, log: RunBuffer, error: StoreError) -> None:
+        self.owned_runs.detach(log)
         self._since.pop(log, None)
         log.fail(error)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = ["NEW", "create", "durable", "finish", "fsync_directory", "write_whole"]
+__all__ = ["NEW", "create", "durable", "finish", "fsync_directory", "write_at", "write_whole"]
 
 NEW = ".new"
 """Suffix of a file that is being written by `durable`."""
+_DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_whole(
@@ -54,25 +56,55 @@ def write_whole(
     fsync_directory(path.parent)
 
 
+def write_at(directory: int, name: str, content: bytes, *, mode: int = 0o600, replace: bool = True) -> None:
+    """Make a file of an open directory hold this; no link is followed, also none on the way to it.
+
+    :param directory: its descriptor.
+    :param mode: of the file, less the bits of the umask.
+    :param replace: False keeps a file that is there.
+    :raises FileExistsError: there is one, which is kept.
+    :raises OSError: it cannot be written; the file is as it was.
+    """
+    draft = f".{name}.{secrets.token_hex(8)}"
+    try:
+        with os.fdopen(os.open(draft, _DRAFT, mode, dir_fd=directory), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        if replace:
+            os.replace(draft, name, src_dir_fd=directory, dst_dir_fd=directory)
+        else:
+            os.link(draft, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=directory)
+    os.fsync(directory)
+
+
 @contextmanager
-def durable(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write, one process at a time; when the block is left in order, it has its name."""
+def durable(path: Path, *, to_disk: bool = True) -> Iterator[BinaryIO]:
+    """Give a file to write, one process at a time; when the block is left in order, it has its name.
+
+    :param to_disk: False does not wait for the disk: after a power loss it may be cut off.
+    """
     temp = path.with_name(path.name + NEW)
     try:
         with os.fdopen(create(temp), "wb") as file:
             yield file
-            finish(file, path)
+            finish(file, path, to_disk=to_disk)
     except BaseException:
         temp.unlink(missing_ok=True)
         raise
 
 
-def finish(file: BinaryIO, path: Path) -> None:
+def finish(file: BinaryIO, path: Path, *, to_disk: bool = True) -> None:
     """Give a file that was written beside a path that path."""
     file.flush()
-    os.fsync(file.fileno())
+    if to_disk:
+        os.fsync(file.fileno())
     path.with_name(path.name + NEW).replace(path)
-    fsync_directory(path.parent)
+    if to_disk:
+        fsync_directory(path.parent)
 
 
 def create(path: Path) -> int:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.workflows.definitions import WorkflowStep
-    from tideate_core.workspace import Executed, Workspace
+    from tideate_core.workspace import ExecutableFile, Workspace
 
 __all__ = [
     "MISSING",
@@ -184,7 +184,7 @@ class PersonAccess(Protocol):
         *,
         details: str = "",
         payload: Any = None,
-        executed: Sequence[Executed] = (),
+        executed: Sequence[ExecutableFile] = (),
     ) -> Decision:
         """Ask the person; a refusal is the caller's to handle.
 
@@ -213,7 +213,7 @@ class WorkspaceAccess(Protocol):
         """The run's; what is written through it counts as the step's."""
         ...
 
-    def changed(self, paths: list[str], executed: Sequence[Executed] = ()) -> None:
+    def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
         """Record which files and buffers the run changed, and tell which of them other tools run."""
         ...
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import ConfigError
+from tideate_core.util.atomic_files import write_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,6 @@ __all__ = ["KEY_BYTES", "key_file", "workflow_key"]
 KEY_BYTES = 32
 KEY_FILE = "workflow.key"
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a pipe in its place must not block
-NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def key_file(private: Path) -> Path:
@@ -96,26 +96,10 @@ def _check_mode(mode: int, path: Path) -> None:
 
 
 def _make(folder: int) -> None:
-    """Make a key; whoever links it first has made the key of all.
-
-    It is written whole under a name of its own, so that nobody reads half a key.
-    """
-    draft = f".{KEY_FILE}-{secrets.token_hex(8)}"
-    try:
-        _write_new(folder, draft, secrets.token_bytes(KEY_BYTES))
-        with suppress(FileExistsError):
-            os.link(draft, KEY_FILE, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
+    """Make a key; whoever links it first has made the key of all, and nobody reads half of one."""
+    with suppress(FileExistsError):
+        write_at(folder, KEY_FILE, secrets.token_bytes(KEY_BYTES), replace=False)
     # a person's own .gitignore in the directory above may not know of keys
     with suppress(FileExistsError):
-        _write_new(folder, ".gitignore", b"*\n")
-    os.fsync(folder)
-
-
-def _write_new(folder: int, name: str, content: bytes) -> None:
-    with os.fdopen(os.open(name, NEW_FLAGS, 0o600, dir_fd=folder), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+        write_at(folder, ".gitignore", b"*\n", replace=False)
+    os.fsync(folder)  # also a key that another process has just made

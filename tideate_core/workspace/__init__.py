@@ -1,4 +1,4 @@
-"""The only room that writes the user's files: reading, changing and taking back, within a root."""
+"""Workspace: the only writer of the person's files; transactions, journal, rollback, paths, buffers."""
 
 from __future__ import annotations
 
@@ -10,103 +10,101 @@ if TYPE_CHECKING:
     from tideate_core.errors import ContextResolutionError
     from tideate_core.mentions import ContextItem, ContextResolver
     from tideate_core.snapshots import FileDiff, Snapshot, SnapshotManager
-    from tideate_core.workspace.adopting import OutsideChanges
     from tideate_core.workspace.buffers import BufferEdit, Buffers, BufferText
-    from tideate_core.workspace.changing import Applied
-    from tideate_core.workspace.commit import Committed, Committer, to_the_end
-    from tideate_core.workspace.diff import matching_blocks
-    from tideate_core.workspace.documents import Document
-    from tideate_core.workspace.edits import (
+    from tideate_core.workspace.changes import (
         Action,
         FileChange,
         Hunk,
+        OutsideChanges,
         apply_hunks,
         diff_lines,
         lines_of,
         unified_diff,
     )
-    from tideate_core.workspace.executed import Executed
-    from tideate_core.workspace.executed_changes import executed_in, executed_paths
-    from tideate_core.workspace.files import ABSENT, FileImage, snapshot, text_digest
-    from tideate_core.workspace.git import NOT_OURS, SAFE, environment
-    from tideate_core.workspace.journal import FamilyJournal, FileEntry, Journal
+    from tideate_core.workspace.diff import matching_blocks
+    from tideate_core.workspace.documents import Document
+    from tideate_core.workspace.executable_files import ExecutableFile, executable_changes, executable_paths
+    from tideate_core.workspace.file_writer import FileWriter
+    from tideate_core.workspace.files import ABSENT, FileImage, is_temporary, read_image, text_digest
+    from tideate_core.workspace.git import EXCLUDE_PRIVATE, SAFE_GIT, git_environment, make_patch, read_images
+    from tideate_core.workspace.journal import FamilyJournal, Journal
+    from tideate_core.workspace.journal_manifest import FileEntry, JournalManifest
     from tideate_core.workspace.languages import PROSE, Fit, fit_of_tag, language_of, same_family
-    from tideate_core.workspace.manifest import Manifest
-    from tideate_core.workspace.new_names import wrong_name
-    from tideate_core.workspace.patchset import patch_of, states_of
-    from tideate_core.workspace.paths import PROTECTED, Root, journal_of
-    from tideate_core.workspace.rebasing import rebase
-    from tideate_core.workspace.repositories import refuse_in_repositories
-    from tideate_core.workspace.rollback import Rollback
-    from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, Plan
-    from tideate_core.workspace.unwinding import unwind
-    from tideate_core.workspace.unwound import TakenBack, Unwound
-    from tideate_core.workspace.verbatim import Verbatim
+    from tideate_core.workspace.paths import (
+        PROTECTED,
+        Root,
+        journal_directory,
+        new_name_problem,
+        refuse_in_repositories,
+    )
+    from tideate_core.workspace.rollback import Rollback, RollbackResult
+    from tideate_core.workspace.rollback_planner import plan_rollback
+    from tideate_core.workspace.rollback_state import RollbackPlan
+    from tideate_core.workspace.staging import DirectoryOperation, FileOperation, ModeOperation, WritePlan
+    from tideate_core.workspace.transaction import CommittedPlan, Committer
     from tideate_core.workspace.workspace import MAX_BYTES, Source, Workspace
 
 __all__ = [
     "ABSENT",
     "Action",
-    "Applied",
     "BufferEdit",
     "BufferText",
     "Buffers",
-    "Committed",
+    "CommittedPlan",
     "Committer",
     "ContextItem",
     "ContextResolutionError",
     "ContextResolver",
     "DirectoryOperation",
     "Document",
-    "Executed",
+    "EXCLUDE_PRIVATE",
+    "ExecutableFile",
     "FamilyJournal",
     "FileChange",
     "FileDiff",
     "FileEntry",
     "FileImage",
     "FileOperation",
+    "FileWriter",
     "Fit",
     "Hunk",
     "Journal",
+    "JournalManifest",
     "MAX_BYTES",
-    "Manifest",
     "ModeOperation",
-    "NOT_OURS",
     "OutsideChanges",
     "PROSE",
     "PROTECTED",
-    "Plan",
     "Rollback",
+    "RollbackPlan",
+    "RollbackResult",
     "Root",
-    "SAFE",
+    "SAFE_GIT",
     "Snapshot",
     "SnapshotManager",
     "Source",
-    "TakenBack",
-    "Unwound",
-    "Verbatim",
     "Workspace",
+    "WritePlan",
     "apply_hunks",
     "diff_lines",
-    "environment",
-    "executed_in",
-    "executed_paths",
+    "executable_changes",
+    "executable_paths",
     "fit_of_tag",
-    "journal_of",
+    "git_environment",
+    "is_temporary",
+    "journal_directory",
     "language_of",
     "lines_of",
+    "make_patch",
     "matching_blocks",
-    "patch_of",
-    "rebase",
+    "new_name_problem",
+    "plan_rollback",
+    "read_image",
+    "read_images",
     "refuse_in_repositories",
     "same_family",
-    "snapshot",
-    "states_of",
     "text_digest",
-    "to_the_end",
     "unified_diff",
-    "unwind",
-    "wrong_name",
 ]
 
 if not TYPE_CHECKING:
@@ -114,85 +112,90 @@ if not TYPE_CHECKING:
         __name__,
         {
             "tideate_core.errors": ("ContextResolutionError",),
-            "tideate_core.mentions": ("ContextItem", "ContextResolver"),
-            "tideate_core.snapshots": ("FileDiff", "Snapshot", "SnapshotManager"),
-            "adopting": ("OutsideChanges",),
+            "tideate_core.mentions": (
+                "ContextItem",
+                "ContextResolver",
+            ),
+            "tideate_core.snapshots": (
+                "FileDiff",
+                "Snapshot",
+                "SnapshotManager",
+            ),
             "buffers": (
                 "BufferEdit",
                 "BufferText",
                 "Buffers",
             ),
-            "changing": ("Applied",),
-            "commit": (
-                "Committed",
-                "Committer",
-                "to_the_end",
-            ),
-            "diff": ("matching_blocks",),
-            "documents": ("Document",),
-            "edits": (
+            "changes": (
                 "Action",
                 "FileChange",
                 "Hunk",
+                "OutsideChanges",
                 "apply_hunks",
                 "diff_lines",
                 "lines_of",
                 "unified_diff",
             ),
-            "executed": ("Executed",),
-            "executed_changes": (
-                "executed_in",
-                "executed_paths",
+            "diff": ("matching_blocks",),
+            "documents": ("Document",),
+            "executable_files": (
+                "ExecutableFile",
+                "executable_changes",
+                "executable_paths",
             ),
+            "file_writer": ("FileWriter",),
             "files": (
                 "ABSENT",
                 "FileImage",
-                "snapshot",
+                "is_temporary",
+                "read_image",
                 "text_digest",
             ),
             "git": (
-                "NOT_OURS",
-                "SAFE",
-                "environment",
+                "EXCLUDE_PRIVATE",
+                "SAFE_GIT",
+                "git_environment",
+                "make_patch",
+                "read_images",
             ),
             "journal": (
                 "FamilyJournal",
-                "FileEntry",
                 "Journal",
             ),
+            "journal_manifest": (
+                "FileEntry",
+                "JournalManifest",
+            ),
             "languages": (
-                "Fit",
                 "PROSE",
+                "Fit",
                 "fit_of_tag",
                 "language_of",
                 "same_family",
             ),
-            "manifest": ("Manifest",),
-            "new_names": ("wrong_name",),
-            "patchset": (
-                "patch_of",
-                "states_of",
-            ),
             "paths": (
                 "PROTECTED",
                 "Root",
-                "journal_of",
+                "journal_directory",
+                "new_name_problem",
+                "refuse_in_repositories",
             ),
-            "rebasing": ("rebase",),
-            "repositories": ("refuse_in_repositories",),
-            "rollback": ("Rollback",),
+            "rollback": (
+                "Rollback",
+                "RollbackResult",
+            ),
+            "rollback_planner": ("plan_rollback",),
+            "rollback_state": ("RollbackPlan",),
             "staging": (
                 "DirectoryOperation",
                 "FileOperation",
                 "ModeOperation",
-                "Plan",
+                "WritePlan",
             ),
-            "unwinding": ("unwind",),
-            "unwound": (
-                "TakenBack",
-                "Unwound",
+            "transaction": (
+                "Committer",
+                "CommittedPlan",
             ),
-            "verbatim": ("Verbatim",),
             "workspace": (
                 "MAX_BYTES",
                 "Source",

@@ -1,4 +1,4 @@
-"""The editor's side of a workspace, as far as a workspace needs it."""
+"""Protocol of an editor's buffers, as far as a workspace needs them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from tideate_core.workspace.edits import Hunk
+    from tideate_core.workspace.changes import Hunk
 
 __all__ = ["BufferEdit", "BufferText", "Buffers"]
 
 
 @dataclass(frozen=True, slots=True)
 class BufferText:
-    """What a loaded buffer holds, saved or not."""
+    """Text of a loaded buffer, saved or not."""
 
     number: int
     tick: int

@@ -1,4 +1,4 @@
-"""Which lines two texts have in common: patience anchors first, then Myers between them.
+"""Common lines of two texts: patience anchors first, then Myers' search between them.
 
 `difflib` takes seconds on large texts with many equal lines; here the time is bounded for any input,
 and a part that would take too long counts as replaced.

@@ -1,4 +1,4 @@
-"""Bytes of a text file as lines, and back without touching its style."""
+"""Text files decoded into lines, and encoded again in their own style."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from tideate_core.errors import NotText
 
-__all__ = ["Document"]
+__all__ = ["Document", "text_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +66,11 @@ class Document:
             return (codecs.BOM_UTF8 if self.bom else b"") + whole.encode("utf-8")
         except UnicodeEncodeError as error:
             raise NotText("the new text holds half a character (a surrogate); nothing was written") from error
+
+
+def text_of(data: bytes) -> str | None:
+    """Return the text of a file's bytes, None where they are no text."""
+    try:
+        return Document.decode(data).text
+    except NotText:
+        return None

@@ -1,10 +1,12 @@
-"""What stands at a path, and replacing it in one step."""
+"""Images of files: read without following links, written in one step that others see whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import os
+import re
+import secrets
 import stat
 import threading
 from dataclasses import dataclass
@@ -18,25 +20,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT",
-    "FileState",
     "FileImage",
+    "FileState",
     "holds",
-    "put",
+    "is_temporary",
+    "read_image",
+    "read_image_nofollow",
     "remove_directory",
     "set_mode",
-    "snapshot",
-    "standing_at",
+    "temporary_beside",
     "text_digest",
+    "write_image",
 ]
 
 _MODE_BITS = 0o7777
+_TEMPORARY = re.compile(r"\.tideate-[0-9a-f]{16}\.tmp")
 _replacing = threading.Lock()
 """Two runs of one host may write the same file: none comes between the other's look and its write."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """What stood at a path; two of the same kind and digest hold the same."""
+    """State of a path; two of the same kind and digest hold the same."""
 
     kind: Literal["absent", "file", "link", "other"]
     digest: str = ""
@@ -53,7 +58,7 @@ ABSENT = FileState("absent")
 
 @dataclass(frozen=True, slots=True)
 class FileImage:
-    """A state with what it takes to bring it back."""
+    """A state together with the bytes that bring it back."""
 
     state: FileState
     data: bytes = b""
@@ -73,8 +78,18 @@ def _digest(data: bytes) -> str:
 
 
 def holds(data: bytes, digest: str) -> bool:
-    """Whether a digest is the one of these bytes."""
+    """Tell whether a digest is the one of these bytes."""
     return _digest(data) == digest
+
+
+def temporary_beside(path: Path) -> Path:
+    """Return a new name in the directory of a path, for a file until it is whole."""
+    return path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
+
+
+def is_temporary(name: str) -> bool:
+    """Tell whether a file has no name of its own yet, perhaps left by a process that was killed."""
+    return name.startswith(".tideate-") and _TEMPORARY.fullmatch(name) is not None
 
 
 def text_digest(text: str) -> str:
@@ -82,8 +97,8 @@ def text_digest(text: str) -> str:
     return _digest(text.encode("utf-8", "surrogatepass"))
 
 
-def snapshot(path: Path | str, directory: int | None = None) -> FileImage:
-    """Read what stands at a path without following it.
+def read_image(path: Path | str, directory: int | None = None) -> FileImage:
+    """Read the image of a path without following its last name.
 
     :param directory: descriptor that the path is relative to.
     :raises OSError: it stands there and cannot be read.
@@ -101,8 +116,8 @@ def snapshot(path: Path | str, directory: int | None = None) -> FileImage:
     return FileImage(FileState("other"))
 
 
-def standing_at(path: Path) -> FileImage:
-    """Read what stands at a resolved path; a link that somebody put on the way since is not followed.
+def read_image_nofollow(path: Path) -> FileImage:
+    """Read the image of a resolved path; a link that somebody put on the way since is not followed.
 
     :raises OSError: it stands there and cannot be read.
     """
@@ -111,12 +126,14 @@ def standing_at(path: Path) -> FileImage:
     except (FileNotFoundError, NotADirectoryError):
         return FileImage(ABSENT)
     try:
-        return snapshot(path.name, way)
+        return read_image(path.name, way)
     finally:
         os.close(way)
 
 
-def put(path: Path, wanted: FileImage, *, expected: FileState, temp: Path, new_mode: bool = False) -> None:
+def write_image(
+    path: Path, wanted: FileImage, *, expected: FileState, temp: Path, new_mode: bool = False
+) -> None:
     """Make `path` hold `wanted` in one step that others see whole or not at all, and durable.
 
     The containing directories are made where they are missing. A link that somebody put among them since the
@@ -188,7 +205,7 @@ def _keep_owner(handle: int, like: str, directory: int) -> None:
 
 
 def _refuse_changed(name: str, directory: int, expected: FileState) -> None:
-    if not snapshot(name, directory).state.holds_same_as(expected):
+    if not read_image(name, directory).state.holds_same_as(expected):
         raise EditConflict("it changed on disk meanwhile")
 
 

@@ -1,8 +1,8 @@
-"""Journal of the applies of runs: what each found before it wrote, durable before the first write.
+"""Journal of the applies of runs: pre-images and manifests, durable before the first write.
 
 One directory for each apply, ``PRIVATE/journal/<execution_id>/<number>/``: ``before`` holds the pre-images
-one after another and behind them, packed, what will stand there instead, ``manifest.json`` says where each
-is. A directory without a manifest is of an apply that never began. Nobody but the person can write in a
+one after another and behind them, compressed, what will stand there instead, ``manifest.json`` says where
+each is. A directory without a manifest is of an apply that never began. Nobody but the person can write in a
 private directory; what is read is checked all the same, every image by its digest.
 """
 
@@ -13,53 +13,44 @@ import json
 import os
 import re
 import shutil
+import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.util.atomic_files import fsync_directory
-from tideate_core.workspace.files import holds
-from tideate_core.workspace.manifest import (
+from tideate_core.util.atomic_files import durable, fsync_directory
+from tideate_core.workspace.documents import text_of
+from tideate_core.workspace.files import ABSENT, FileImage, holds, text_digest
+from tideate_core.workspace.journal_manifest import (
     BufferEntry,
-    DirectoryEntry,
+    CompressedImage,
     Entry,
     FileEntry,
-    Manifest,
-    ModeEntry,
+    JournalManifest,
     MoveEntry,
-    Packed,
-    RemovedEntry,
 )
-from tideate_core.workspace.packing import pack, unpack
-from tideate_core.workspace.paths import journal_of
+from tideate_core.workspace.paths import journal_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = [
-    "BufferEntry",
-    "DirectoryEntry",
-    "Entry",
-    "FamilyJournal",
-    "FileEntry",
-    "Images",
-    "Journal",
-    "Manifest",
-    "ModeEntry",
-    "MoveEntry",
-    "Record",
-    "RemovedEntry",
-]
+    from tideate_core.workspace.documents import Document
+
+__all__ = ["FamilyJournal", "Images", "Journal", "Record"]
 
 _MANIFEST = "manifest.json"
 _BEFORE = "before"
 _NUMBER = re.compile(r"[0-9]{4,9}")
+_MAX_KEPT: Final = 4 * 1024 * 1024
+"""Bytes of a text that is kept; of a larger one only the digest is known."""
+_WINDOW: Final = 1 << 15
+"""Bytes of the pre-image that the compressor can look back at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """What is kept for an entry."""
+    """Images that are kept for an entry."""
 
     before: bytes = b""
     after: bytes | None = None
@@ -70,42 +61,88 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One apply, as it was journalled."""
+    """Record of one apply in the journal."""
 
     directory: Path
-    manifest: Manifest
+    manifest: JournalManifest
 
-    def before(self, entry: FileEntry | BufferEntry) -> bytes:
-        """Return an entry's pre-image.
+    def file_before(self, entry: FileEntry) -> bytes:
+        """Return what a path held before.
 
         :raises WorkspaceError: the journal is damaged.
         """
+        data = self._pre_image(entry)
+        if entry.before.kind == "file" and not holds(data, entry.before.digest):
+            raise self._damaged()
+        return data
+
+    def file_after(self, entry: FileEntry) -> bytes | None:
+        """Return what was written to a path, None where it was not kept.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        return self._post_image(entry, entry.after.digest)
+
+    def text_before(self, entry: BufferEntry) -> str:
+        """Return what a buffer held before.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        text = self._pre_image(entry).decode("utf-8", "surrogatepass")
+        if text_digest(text) != entry.before:
+            raise self._damaged()
+        return text
+
+    def text_after(self, entry: BufferEntry) -> str | None:
+        """Return what was written to a buffer, None where it was not kept.
+
+        :raises WorkspaceError: the journal is damaged.
+        """
+        data = self._post_image(entry, entry.after)
+        return None if data is None else data.decode("utf-8", "surrogatepass")
+
+    def buffer_file_before(self, entry: BufferEntry, document: Document, before: str, mode: int) -> FileImage:
+        """Return what a buffer's file held when the buffer had a text; if unknown, in the style it has now.
+
+        :raises NotText: the text cannot be encoded.
+        :raises WorkspaceError: the journal is damaged.
+        """
+        if entry.disk is not None and entry.disk.kind == "absent" and not before:
+            return FileImage(ABSENT)
+        data = self._disk_image(entry)
+        if data is not None and text_of(data) == before:
+            return FileImage.of_file(data, mode)
+        return FileImage.of_file(document.encode(before), mode)
+
+    def moves_buffer(self, entry: FileEntry) -> bool:
+        """Tell whether a moved file took its buffer along."""
+        return any(
+            isinstance(other, MoveEntry) and other.new == entry.path for other in self.manifest.entries
+        )
+
+    def _pre_image(self, entry: FileEntry | BufferEntry) -> bytes:
         return self._read(entry.offset, entry.length)
 
-    def after(self, entry: FileEntry | BufferEntry) -> bytes | None:
-        """Return an entry's post-image, None where it was not kept.
-
-        :raises WorkspaceError: the journal is damaged.
-        """
-        wanted = entry.after if isinstance(entry, BufferEntry) else entry.after.digest
+    def _post_image(self, entry: FileEntry | BufferEntry, digest: str) -> bytes | None:
         if entry.kept is not None:
-            found = unpack(self._read(entry.kept.offset, entry.kept.length), self.before(entry))
-            return found if found is not None and holds(found, wanted) else None
+            return self._decompressed(entry.kept, entry, digest)
         for other in self.manifest.entries:  # a moved file's is the pre-image where it was
-            if isinstance(other, FileEntry) and other.before.digest == wanted:
-                found = self.before(other)
-                return found if holds(found, wanted) else None
-        return b"" if holds(b"", wanted) else None
+            if isinstance(other, FileEntry) and other.before.digest == digest:
+                found = self._pre_image(other)
+                return found if holds(found, digest) else None
+        return b"" if holds(b"", digest) else None
 
-    def disk(self, entry: BufferEntry) -> bytes | None:
-        """Return what the file of a buffer held, None where it was not kept.
-
-        :raises WorkspaceError: the journal is damaged.
-        """
+    def _disk_image(self, entry: BufferEntry) -> bytes | None:
+        """Return what the file of a buffer held, None where it was not kept."""
         if entry.disk is None or entry.disk_kept is None:
             return None
-        found = unpack(self._read(entry.disk_kept.offset, entry.disk_kept.length), self.before(entry))
-        return found if found is not None and holds(found, entry.disk.digest) else None
+        return self._decompressed(entry.disk_kept, entry, entry.disk.digest)
+
+    def _decompressed(
+        self, kept: CompressedImage, entry: FileEntry | BufferEntry, digest: str
+    ) -> bytes | None:
+        found = _decompress(self._read(kept.offset, kept.length), self._pre_image(entry))
+        return found if found is not None and holds(found, digest) else None
 
     def _read(self, offset: int, length: int) -> bytes:
         try:
@@ -117,6 +154,11 @@ class Record:
         if len(data) != length:
             raise WorkspaceError(f"{self.directory} is damaged: a pre-image is cut off; nothing was restored")
         return data
+
+    def _damaged(self) -> WorkspaceError:
+        return WorkspaceError(
+            f"{self.directory} is damaged: a pre-image is another one; nothing was restored"
+        )
 
 
 class Journal:
@@ -133,19 +175,19 @@ class Journal:
         :param images: of each entry.
         :raises WorkspaceError: it cannot be written.
         """
-        place = journal_of(self._private, run)
+        place = journal_directory(self._private, run)
         placed, data = _placed(entries, images)
-        manifest = Manifest(step=step, entries=placed)
+        manifest = JournalManifest(step=step, entries=placed)
         try:
             directory = _new_directory(place)
             _write(directory / _BEFORE, data)
-            _write(directory / f"{_MANIFEST}.new", manifest.as_text().encode())
-            (directory / f"{_MANIFEST}.new").rename(directory / _MANIFEST)
-            for path in [directory, *list(directory.parents)[:4]]:
+            with durable(directory / _MANIFEST) as file:
+                file.write(manifest.as_text().encode())
+            for path in list(directory.parents)[:4]:
                 fsync_directory(path)
         except OSError as error:
             raise WorkspaceError(
-                f"{place.parent} cannot be written ({error.strerror}); without it nothing could be taken "
+                f"{place.parent} cannot be written ({error.strerror}); without it nothing could be rolled "
                 "back, so nothing was changed"
             ) from error
         return Record(directory, manifest)
@@ -162,7 +204,7 @@ class Journal:
 
         :raises WorkspaceError: one cannot be read.
         """
-        directory = journal_of(self._private, run)
+        directory = journal_directory(self._private, run)
         if not directory.is_dir():
             return []
         return [_load(path) for path in _applies(directory) if (path / _MANIFEST).exists()]
@@ -220,9 +262,9 @@ def _placed(entries: Sequence[Entry], images: Sequence[Images]) -> tuple[tuple[E
             where |= {"offset": len(data), "length": len(image.before)}
             data += image.before
         for name, kept in (("kept", image.after), ("disk_kept", image.disk)):
-            packed = None if kept is None else pack(kept, image.before)
+            packed = None if kept is None else _compress(kept, image.before)
             if packed is not None:
-                where[name] = Packed(offset=len(data), length=len(packed))
+                where[name] = CompressedImage(offset=len(data), length=len(packed))
                 data += packed
         placed.append(entry.model_copy(update=where))
     return tuple(placed), bytes(data)
@@ -230,7 +272,9 @@ def _placed(entries: Sequence[Entry], images: Sequence[Images]) -> tuple[tuple[E
 
 def _load(directory: Path) -> Record:
     try:
-        return Record(directory, Manifest.model_validate(json.loads((directory / _MANIFEST).read_bytes())))
+        return Record(
+            directory, JournalManifest.model_validate(json.loads((directory / _MANIFEST).read_bytes()))
+        )
     except (OSError, ValueError) as error:  # pydantic's errors are of values, too
         raise WorkspaceError(f"{directory} cannot be read; nothing was restored: {error}") from error
 
@@ -240,3 +284,24 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _compress(data: bytes, pre_image: bytes) -> bytes | None:
+    """Return the compressed text, None for what no merge could use: binaries and very large texts.
+
+    :param pre_image: is known when it is decompressed, and mostly the same.
+    """
+    if len(data) > _MAX_KEPT or b"\0" in data:
+        return None
+    compressor = zlib.compressobj(1, zlib.DEFLATED, -15, zdict=pre_image[-_WINDOW:])
+    return compressor.compress(data) + compressor.flush()
+
+
+def _decompress(data: bytes, pre_image: bytes) -> bytes | None:
+    """Return the text, None if it is damaged."""
+    decompressor = zlib.decompressobj(-15, zdict=pre_image[-_WINDOW:])
+    try:
+        text = decompressor.decompress(data, _MAX_KEPT + 1)
+    except zlib.error:
+        return None
+    return text if decompressor.eof else None

@@ -1,4 +1,4 @@
-"""Which language a text is in: one table for files, editors' filetypes and the tags of fences."""
+"""Languages of texts: one table for file names, editors' filetypes and the tags of code fences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import IntEnum
 from pathlib import PurePath
 from typing import NamedTuple
 
-__all__ = ["PROSE", "Fit", "fit_of_tag", "language_of", "same_family"]
+__all__ = ["Fit", "PROSE", "fit_of_tag", "language_of", "same_family"]
 
 
 class _Row(NamedTuple):
@@ -100,7 +100,7 @@ def language_of(path: str, filetype: str = "") -> str:
 
 
 class Fit(IntEnum):
-    """How well a fence's tag goes with the language that was asked for."""
+    """Fit of a fence's tag to the language that was asked for."""
 
     FOREIGN = 0
     NEUTRAL = 1
@@ -121,7 +121,7 @@ def fit_of_tag(info: str, language: str) -> tuple[str, Fit]:
 
 
 def same_family(one: str, other: str) -> bool:
-    """Whether two languages are easily mistaken for each other."""
+    """Tell whether two languages are easily mistaken for each other."""
     return _family(one) == _family(other)
 
 

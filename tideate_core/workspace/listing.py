@@ -1,4 +1,4 @@
-"""The files of a project, as git sees them where there is git."""
+"""List a project's files, without those that git ignores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.workspace.git import NOT_OURS, SAFE, environment
+from tideate_core.workspace.git import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 from tideate_core.workspace.paths import PROTECTED
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["list_files"]
 
-_GIT = (*SAFE, "ls-files", "--cached", "--others", "--exclude-standard", *NOT_OURS, "-z")
+_GIT = (*SAFE_GIT, "ls-files", "--cached", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _GIT_TIMEOUT = 10.0
 """Seconds; a walk answers after that."""
 _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "venv"}) | PROTECTED
@@ -42,7 +42,7 @@ def _from_git(root: Path) -> list[str] | None:
     """Return what git lists, None where it lists nothing."""
     try:
         done = subprocess.run(  # noqa: S603
-            _GIT, cwd=root, env=environment(), capture_output=True, timeout=_GIT_TIMEOUT, check=False
+            _GIT, cwd=root, env=git_environment(), capture_output=True, timeout=_GIT_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

@@ -1,17 +1,31 @@
-"""Which paths a run may touch: those inside the root, links and ``..`` followed, and no private ones."""
+"""Paths that a run may write: inside the root, not protected, well named, no part of git's data."""
 
 from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.project import private_within
-from tideate_core.workspace.plain_names import plain_name
 
-__all__ = ["PROTECTED", "Root", "journal_of"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "PROTECTED",
+    "Root",
+    "holds_repository",
+    "journal_directory",
+    "new_name_problem",
+    "plain_name",
+    "plain_path",
+    "refuse_bad_new_name",
+    "refuse_in_repositories",
+    "refuse_new_repositories",
+]
 
 PROTECTED = frozenset({".git", ".tideate"})
 """Names that no part of a path may have, at any depth and however a file system may let them be spelt."""
@@ -21,9 +35,16 @@ _LONGEST_PATH: Final = 4000
 _MOST_SHOWN: Final = 300
 
 _RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_SHORT: Final = re.compile(r"(?P<stem>[a-z]{1,6})~\d+")
+"""A short name that Windows gives: `GIT~1` is `.git`."""
+_OURS: Final = ("git", "tideat")
+_HEAD: Final = "head"
+_REPOSITORY_PARTS: Final = ({_HEAD, "objects", "refs"}, {_HEAD, "commondir"})
+"""Names that make a directory a repository, or a linked one, in lower case: some file systems ignore it."""
+_REPOSITORY_NAMES: Final = frozenset().union(*_REPOSITORY_PARTS)
 
 
-def journal_of(private: Path, run: str) -> Path:
+def journal_directory(private: Path, run: str) -> Path:
     """Return the directory of a run's journal, which is there only if the run changed something.
 
     :raises WorkspaceError: that is not the id of a run.
@@ -115,3 +136,105 @@ def _refuse_long(wanted: Path, path: str | Path) -> None:
 def _shown(path: str | Path) -> str:
     text = str(path)
     return repr(text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…")
+
+
+def plain_name(name: str) -> str:
+    """Return a name without what some file system ignores in it.
+
+    That is case, marks that are not seen (HFS+), a form of composing (APFS), blanks and dots at the end and a
+    stream's name after a colon (Windows).
+    """
+    if name.isascii():
+        plain = name.casefold()
+    else:
+        seen = "".join(c for c in unicodedata.normalize("NFKC", name) if unicodedata.category(c) != "Cf")
+        plain = unicodedata.normalize("NFKC", seen.casefold())
+    plain = plain.partition(":")[0].rstrip(" .") or plain
+    short = _SHORT.fullmatch(plain)
+    if short is not None and short["stem"] in _OURS:
+        return {"git": ".git", "tideat": ".tideate"}[short["stem"]]
+    return plain
+
+
+def plain_path(path: str) -> str:
+    """Return a path of plain names, with ``/`` between them."""
+    return "/".join(map(plain_name, path.replace("\\", "/").split("/")))
+
+
+def refuse_bad_new_name(path: str) -> None:
+    """Refuse to make a file of such a name.
+
+    :raises WorkspaceError: it is one.
+    """
+    if wrong := new_name_problem(path):
+        raise WorkspaceError(f"{path!r} is no name for a new file: {wrong}; nothing was written")
+
+
+def new_name_problem(path: str) -> str:
+    """Return what is wrong with the name of a file that is to be made, empty if nothing is."""
+    parts = path.split("/")
+    if not path.isprintable():
+        return "it has characters that are not seen"
+    if "\\" in path:
+        return "it has a backslash; folders are divided by /"
+    if "://" in path:
+        return "it is an address, not a file"
+    if parts[0].startswith("~"):
+        return "a shell takes ~ for a home"
+    if dashed := next((part for part in parts if part.startswith("-")), ""):
+        return f"programs take {dashed!r} for an option"
+    if blank := next((part for part in parts if _is_blank_at_edge(part)), ""):
+        return f"{blank!r} begins or ends with a blank, or ends with a dot"
+    return ""
+
+
+def _is_blank_at_edge(part: str) -> bool:
+    return part != part.strip() or (part.endswith(".") and part not in (".", ".."))
+
+
+def holds_repository(directory: Path) -> bool:
+    """Tell whether git would take a directory for a repository's own."""
+    return _makes_one({name for name in _REPOSITORY_NAMES if _has(directory, name)})
+
+
+def refuse_in_repositories(place: Path, root: Path | None) -> None:
+    """Refuse a path in what git keeps under another name than `.git`, as a bare repository.
+
+    :raises EditConflict: it is.
+    """
+    for directory in (place, *place.parents):
+        if directory.is_dir() and holds_repository(directory):
+            raise EditConflict(
+                f"{directory.name} is a git repository's own directory; nothing is changed in it"
+            )
+        if directory == root:
+            return
+
+
+def refuse_new_repositories(places: Iterable[Path], root: Path | None) -> None:
+    """Refuse new paths with which a directory would become a repository.
+
+    :raises EditConflict: one would.
+    """
+    coming: dict[Path, set[str]] = {}
+    for place in places:
+        path = place
+        while path != root and path != path.parent:
+            if (name := path.name.casefold()) in _REPOSITORY_NAMES:
+                coming.setdefault(path.parent, set()).add(name)
+            path = path.parent
+    for directory, names in coming.items():
+        there = {name for name in _REPOSITORY_NAMES if _has(directory, name)}
+        if _makes_one(there | names) and not _makes_one(there):
+            raise EditConflict(
+                f"with it {directory.name} would be a git repository, in which git runs what it configures; "
+                "nothing was written. A person has to make one, with `git init`"
+            )
+
+
+def _makes_one(names: set[str]) -> bool:
+    return any(parts <= names for parts in _REPOSITORY_PARTS)
+
+
+def _has(directory: Path, name: str) -> bool:
+    return os.path.lexists(directory / (name.upper() if name == _HEAD else name))

@@ -1,21 +1,22 @@
-"""Taking back everything that a run wrote, by hash: nothing that was changed since is lost."""
+"""Rollback of one run's writes, by hash: nothing that was changed since is lost."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.errors import EditConflict, NotText, OutsideRoot, RollbackConflict, WorkspaceError
-from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import snapshot
-from tideate_core.workspace.journal import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
-from tideate_core.workspace.restoring import put_back
-from tideate_core.workspace.traces import leave_traces
-from tideate_core.workspace.unwinding import buffer_entries, unwind
-from tideate_core.workspace.unwound import Restore, TakenBack
+from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
+from tideate_core.workspace.documents import text_of
+from tideate_core.workspace.files import read_image
+from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
+from tideate_core.workspace.rollback_files import roll_back_files
+from tideate_core.workspace.rollback_notes import write_notes
+from tideate_core.workspace.rollback_planner import buffer_entries, plan_rollback
+from tideate_core.workspace.rollback_state import FileRollback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -24,44 +25,56 @@ if TYPE_CHECKING:
     from tideate_core.workspace.files import FileImage
     from tideate_core.workspace.journal import Journal, Record
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.unwound import Save, Unwound
+    from tideate_core.workspace.rollback_state import BufferSave, RollbackPlan
 
-__all__ = ["Rollback", "written_by"]
+__all__ = ["Rollback", "RollbackResult", "written_by"]
 
 TRIES: Final = 5
-"""How often a run is looked at again whose files change while they are restored."""
+"""Number of times that a run is planned again whose files change while they are restored."""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackResult:
+    """Result of a rollback: names of files, and of buffers without one."""
+
+    restored: list[str]
+    """As they were before."""
+    merged: list[str]
+    """As they were before, with what a person or another run changed in them since."""
+    left: list[str]
+    """As they are: they were changed since where the run wrote."""
 
 
 class Rollback:
-    """Takes back runs of one workspace."""
+    """Rolls back runs of one workspace."""
 
     def __init__(self, root: Root, buffers: Buffers | None, journal: Journal) -> None:
         self._root = root
         self._buffers = buffers
         self._journal = journal
 
-    async def run(self, execution_id: str) -> TakenBack:
+    async def rollback_all(self, execution_id: str) -> RollbackResult:
         """Restore everything that a run wrote, or nothing; return what was restored.
 
         :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
         """
         records = await asyncio.to_thread(self._journal.records, execution_id)
-        unwound = await self._unwound(records)
-        if unwound.reasons:
+        plan = await self._plan(records)
+        if plan.reasons:
             raise RollbackConflict(
-                f"changed since the run wrote to them, so nothing was restored: {_reasons(unwound)}"
+                f"changed since the run wrote to them, so nothing was restored: {_reasons(plan)}"
             )
         # where a run made nothing but directories, these are what is told
-        made = [] if unwound.names else await asyncio.to_thread(self._made, records)
-        if not await self._restored(records, unwound):
+        made = [] if plan.names else await asyncio.to_thread(self._made, records)
+        if not await self._carry_out(records, plan):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
-        kept = [name for name in unwound.names if name not in unwound.merged]
+        kept = [name for name in plan.names if name not in plan.merged]
         if made:
             left = await asyncio.to_thread(self._made, records)
             kept += [name for name in made if name not in left]
-        return TakenBack(kept, unwound.merged, [])
+        return RollbackResult(kept, plan.merged, [])
 
-    async def as_far_as_possible(self, execution_id: str) -> TakenBack:
+    async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
         """Restore everything that a run wrote but what was changed since where it wrote.
 
         Done again, also after it was killed in the middle, it tells again what it restored.
@@ -69,28 +82,28 @@ class Rollback:
         records = await asyncio.to_thread(self._journal.records, execution_id)
         done: dict[str, bool] = {}
         for attempt in range(TRIES):
-            unwound = await self._unwound(records)
+            plan = await self._plan(records)
             for name, merged in [
-                *unwound.before.items(),
-                *((name, name in unwound.merged) for name in unwound.names),
+                *plan.before.items(),
+                *((name, name in plan.merged) for name in plan.names),
             ]:
                 done[name] = done.get(name, False) or merged
             try:
-                if await self._restored(records, unwound):
+                if await self._carry_out(records, plan):
                     break
             except WorkspaceError as error:
                 if not isinstance(error.__cause__, EditConflict) or attempt == TRIES - 1:
                     raise
         else:
             raise WorkspaceError("buffers change again and again, so not everything was restored; try again")
-        came = {name: merged for name, merged in done.items() if name not in unwound.left}
-        return TakenBack(
+        came = {name: merged for name, merged in done.items() if name not in plan.left}
+        return RollbackResult(
             [name for name, merged in came.items() if not merged],
             [name for name, merged in came.items() if merged],
-            unwound.left,
+            plan.left,
         )
 
-    async def unfinished(
+    async def rollback_unfinished_steps(
         self,
         execution_id: str,
         finished: Collection[str],
@@ -110,53 +123,45 @@ class Rollback:
         records = [record for record in all_records if _unfinished(record, finished, only)]
         covered = _covered(all_records, records)
         over = frozenset[str]().union(*covered)
-        unwound = await self._unwound(records, over)
-        conflicts = unwound.conflicts
+        plan = await self._plan(records, over)
+        conflicts = plan.conflicts
         for name in [name for name in conflicts if name in over]:
             conflicts.remove(name)
             if on_left is not None:
                 on_left(name)
-        # without a name and with another text, it may be another buffer: the step finds out where it edits
-        unnamed = {f"buffer {entry.number}" for entry in buffer_entries(records) if not entry.path}
-        if left := [name for name in conflicts if name not in unnamed]:
-            steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
-            raise RollbackConflict(
-                f"changed since the unfinished step {steps} wrote to them, so nothing was put back: "
-                f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
-                f"again, or give the run up: `tideate cancel {execution_id}`"
-            )
-        if not await self._restored(records, unwound, over):
+        _refuse_changed_since(records, conflicts, execution_id)
+        if not await self._carry_out(records, plan, over):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         for record, names_over in reversed(list(zip(records, covered, strict=True))):
             if not names_over:
                 await asyncio.to_thread(self._journal.drop, record)
-        return unwound.names
+        return plan.names
 
-    async def _unwound(self, records: Sequence[Record], whole: Collection[str] = ()) -> Unwound:
+    async def _plan(self, records: Sequence[Record], whole: Collection[str] = ()) -> RollbackPlan:
         loaded = await self._loaded(records)
-        return await asyncio.to_thread(unwind, self._root, records, loaded, whole=whole)
+        return await asyncio.to_thread(plan_rollback, self._root, records, loaded, whole=whole)
 
-    async def _restored(
-        self, records: Sequence[Record], unwound: Unwound, whole: Collection[str] = ()
+    async def _carry_out(
+        self, records: Sequence[Record], plan: RollbackPlan, whole: Collection[str] = ()
     ) -> bool:
-        """Restore what can be; False if a buffer changed meanwhile, and nothing was restored.
+        """Carry a plan out; False if a buffer changed meanwhile, and nothing was restored.
 
         :raises WorkspaceError: not everything could be restored.
         """
-        await asyncio.to_thread(leave_traces, unwound.marks)
-        if unwound.edits and self._buffers is not None and await self._buffers.replace(unwound.edits):
+        await asyncio.to_thread(write_notes, plan.notes)
+        if plan.edits and self._buffers is not None and await self._buffers.replace(plan.edits):
             return False
-        files = unwound.files
-        if unwound.saves and self._buffers is not None:
-            await self._buffers.save([save.number for save in unwound.saves])
+        files = plan.files
+        if plan.saves and self._buffers is not None:
+            await self._buffers.save([save.number for save in plan.saves])
             # what the editor wrote stands there now
-            again = await self._unwound(records, whole)
-            files = await asyncio.to_thread(_exactly, again, unwound.saves)
+            again = await self._plan(records, whole)
+            files = await asyncio.to_thread(_exactly, again, plan.saves)
         try:
-            await asyncio.to_thread(put_back, self._root, records, files)
+            await asyncio.to_thread(roll_back_files, self._root, records, files)
         except (OSError, EditConflict) as error:
             raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
-        await self._tell(records, [file.path for file in files], unwound.left)
+        await self._tell(records, [file.path for file in files], plan.left)
         return True
 
     async def _loaded(self, records: Sequence[Record]) -> dict[BufferEntry | Path, BufferText]:
@@ -215,7 +220,7 @@ class Rollback:
             await self._buffers.changed_on_disk(paths)
 
 
-def _exactly(again: Unwound, saves: Sequence[Save]) -> list[Restore]:
+def _exactly(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:
     """Return the files to write, with those that the editor saved in its own manner, as they were before.
 
     :param again: what there is to do after the saving.
@@ -224,32 +229,37 @@ def _exactly(again: Unwound, saves: Sequence[Save]) -> list[Restore]:
     unsaved = {save.path for save in again.saves}  # an unmodified buffer had nothing of it
     for save in saves:
         file = given.get(save.path)
-        now = file.wanted if file is not None else snapshot(save.path)
+        now = file.wanted if file is not None else read_image(save.path)
         if now.state.holds_same_as(save.wanted.state):
             continue
         if save.path not in unsaved and not _only_style_differs(now, save):
             continue
         temp = save.path.with_name(f".tideate-{os.getpid()}.tmp") if file is None else file.temp
         expected = now.state if file is None else file.expected
-        given[save.path] = Restore(save.path, save.wanted, expected, temp)
+        given[save.path] = FileRollback(save.path, save.wanted, expected, temp)
     return list(given.values())
 
 
-def _only_style_differs(now: FileImage, save: Save) -> bool:
-    """Whether a saved file has no more than it had before: what was unsaved in the buffer is in it, too."""
-    before = "" if save.wanted.state.kind == "absent" else _text_of(save.wanted.data)
-    return _text_of(now.data) == save.text == before
+def _only_style_differs(now: FileImage, save: BufferSave) -> bool:
+    """Tell whether a saved file has no more than it had before; what was unsaved is in it, too."""
+    before = "" if save.wanted.state.kind == "absent" else text_of(save.wanted.data)
+    return text_of(now.data) == save.text == before
 
 
-def _text_of(data: bytes) -> str | None:
-    try:
-        return Document.decode(data).text
-    except NotText:
-        return None
+def _reasons(plan: RollbackPlan) -> str:
+    return ", ".join(f"{name} ({why})" for name, why in plan.reasons.items())
 
 
-def _reasons(unwound: Unwound) -> str:
-    return ", ".join(f"{name} ({why})" for name, why in unwound.reasons.items())
+def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], execution_id: str) -> None:
+    # without a name and with another text, it may be another buffer: the step finds out where it edits
+    unnamed = {f"buffer {entry.number}" for entry in buffer_entries(records) if not entry.path}
+    if left := [name for name in conflicts if name not in unnamed]:
+        steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
+        raise RollbackConflict(
+            f"changed since the unfinished step {steps} wrote to them, so nothing was rolled back: "
+            f"{', '.join(left)}. Bring them to what they were before or after that step and resume "
+            f"again, or give the run up: `tideate cancel {execution_id}`"
+        )
 
 
 def _unfinished(record: Record, finished: Collection[str], only: str | None) -> bool:

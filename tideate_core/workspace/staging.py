@@ -1,28 +1,25 @@
-"""From wanted changes to single operations, each checked against what stands there now."""
+"""Staging of changes: single operations, each checked against files and buffers as they are."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
+from tideate_core.workspace.changes import apply_hunks, lines_of, rebase
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.edits import apply_hunks, lines_of
-from tideate_core.workspace.files import ABSENT, FileImage, standing_at
-from tideate_core.workspace.new_names import refuse_wrong_name
-from tideate_core.workspace.rebasing import rebase
-from tideate_core.workspace.repositories import refuse_in_repositories, refuse_new_repositories
+from tideate_core.workspace.files import ABSENT, FileImage, read_image_nofollow, temporary_beside
+from tideate_core.workspace.paths import refuse_bad_new_name, refuse_in_repositories, refuse_new_repositories
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.edits import FileChange, Hunk
+    from tideate_core.workspace.changes import FileChange, Hunk
     from tideate_core.workspace.paths import Root
 
 __all__ = [
@@ -30,9 +27,10 @@ __all__ = [
     "DirectoryOperation",
     "FileOperation",
     "ModeOperation",
-    "Plan",
     "Stager",
-    "onto",
+    "WritePlan",
+    "buffer_operation",
+    "current_image",
 ]
 
 _WRITE_BITS = 0o222
@@ -54,6 +52,21 @@ class FileOperation:
     rebased: bool = False
     """A person had changed it elsewhere meanwhile."""
 
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        path: Path,
+        before: FileImage,
+        after: FileImage,
+        *,
+        new_mode: bool = False,
+        moved_from: Path | None = None,
+        rebased: bool = False,
+    ) -> FileOperation:
+        """Return one that writes first to a new name beside its path."""
+        return cls(name, path, before, after, temporary_beside(path), new_mode, moved_from, rebased)
+
 
 @dataclass(frozen=True, slots=True)
 class BufferOperation:
@@ -66,7 +79,7 @@ class BufferOperation:
     before: str
     after: str
     disk: FileImage | None
-    """What its file holds; None where that is not known."""
+    """Image of its file; None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +100,7 @@ class ModeOperation:
 
 
 @dataclass(slots=True)
-class Plan:
+class WritePlan:
     """All operations of one apply, in the order in which they are done: directories are made, files written,
     directories removed, permissions set."""
 
@@ -102,6 +115,10 @@ class Plan:
     modes: list[ModeOperation] = field(default_factory=list)
     """Of what stood there before and does afterwards, and of directories that are made."""
 
+    def __bool__(self) -> bool:
+        operations = (self.files, self.buffers, self.moves, self.made, self.removed, self.modes)
+        return any(operations)
+
     @property
     def new_directories(self) -> list[Path]:
         """Directories that have to be made, outer ones first."""
@@ -112,7 +129,9 @@ class Plan:
         return sorted(missing, key=lambda path: len(path.parts))
 
 
-def onto(change: FileChange, current: BufferText, disk: FileImage | None = None) -> BufferOperation:
+def buffer_operation(
+    change: FileChange, current: BufferText, disk: FileImage | None = None
+) -> BufferOperation:
     """Make a buffer's edit against its text as it is now.
 
     :param disk: what its file holds.
@@ -136,9 +155,9 @@ class Stager:
         self._root = root
         self._buffers = buffers
         self._claimed: set[Path] = set()
-        self._plan = Plan()
+        self._plan = WritePlan()
 
-    async def stage(self, changes: Sequence[FileChange]) -> Plan:
+    async def stage(self, changes: Sequence[FileChange]) -> WritePlan:
         """Return the operations; nothing was written.
 
         :raises EditConflict: a file or buffer is not what a change was made for.
@@ -166,7 +185,7 @@ class Stager:
 
     def _file_of(self, buffer: BufferText) -> FileImage | None:
         try:
-            return standing_at(self._root.resolve(buffer.path)) if buffer.path else None
+            return read_image_nofollow(self._root.resolve(buffer.path)) if buffer.path else None
         except (OutsideRoot, OSError):
             return None  # it is not ours to restore
 
@@ -177,10 +196,10 @@ class Stager:
         path = self._root.resolve(change.path) if follow else self._root.entry(change.path)
         self._claim(path, change.path)
         buffer = None if self._buffers is None else await self._buffers.find(path)
-        found = await asyncio.to_thread(_read, path, change.path)
+        found = await asyncio.to_thread(current_image, path, change.path)
         await asyncio.to_thread(refuse_in_repositories, path.parent, self._root.path)
         if change.action == "create":
-            refuse_wrong_name(change.path)
+            refuse_bad_new_name(change.path)
             self._create(change, path, found, buffer)
             return
         _refuse_odd(change.path, path, found)
@@ -204,21 +223,22 @@ class Stager:
             self._buffer(replace(change, before=""), buffer, found)
             return
         after = FileImage.of_file(Document().encode(change.after or ""), 0)
-        self._file(change.path, path, found, after, new_mode=True)
+        self._plan.files.append(FileOperation.of(change.path, path, found, after, new_mode=True))
 
     def _modify(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None:
             self._buffer(change, buffer, found)
             return
         data, rebased = _edited(change, found)
-        self._file(change.path, path, found, FileImage.of_file(data, found.state.mode), rebased=rebased)
+        after = FileImage.of_file(data, found.state.mode)
+        self._plan.files.append(FileOperation.of(change.path, path, found, after, rebased=rebased))
 
     def _delete(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None and buffer.modified:
             raise EditConflict(f"{change.path} has unsaved changes in the editor; nothing was written")
         if found.state.kind == "file" and change.before is not None:
             _refuse_changed(change, found)
-        self._file(change.path, path, found, FileImage(ABSENT))
+        self._plan.files.append(FileOperation.of(change.path, path, found, FileImage(ABSENT)))
 
     async def _move(
         self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
@@ -228,9 +248,9 @@ class Stager:
         new_name = change.move_to or ""
         target = self._root.resolve(new_name)
         self._claim(target, new_name)
-        refuse_wrong_name(new_name)
+        refuse_bad_new_name(new_name)
         await asyncio.to_thread(refuse_in_repositories, target.parent, self._root.path)
-        there = await asyncio.to_thread(_read, target, new_name)
+        there = await asyncio.to_thread(current_image, target, new_name)
         if there.state != ABSENT or (self._buffers is not None and await self._buffers.find(target)):
             raise EditConflict(f"{new_name} exists already; nothing was written")
         rewritten = change.after is not None and change.after != change.before
@@ -242,33 +262,26 @@ class Stager:
         elif rewritten:
             data, rebased = _edited(change, found)
         after = FileImage.of_file(data, found.state.mode)
-        self._file(new_name, target, there, after, moved_from=path, rebased=rebased)
-        self._file(change.path, path, found, FileImage(ABSENT))
+        self._plan.files.append(
+            FileOperation.of(new_name, target, there, after, moved_from=path, rebased=rebased)
+        )
+        self._plan.files.append(FileOperation.of(change.path, path, found, FileImage(ABSENT)))
 
     def _buffer(self, change: FileChange, current: BufferText, disk: FileImage | None) -> None:
         if any(operation.edit.number == current.number for operation in self._plan.buffers):
             name = change.path or "the buffer"
             raise WorkspaceError(f"{name} is named by two changes; nothing was written")
-        self._plan.buffers.append(onto(change, current, disk))
-
-    def _file(
-        self,
-        name: str,
-        path: Path,
-        before: FileImage,
-        after: FileImage,
-        *,
-        new_mode: bool = False,
-        moved_from: Path | None = None,
-        rebased: bool = False,
-    ) -> None:
-        temp = path.with_name(f".tideate-{secrets.token_hex(8)}.tmp")
-        self._plan.files.append(FileOperation(name, path, before, after, temp, new_mode, moved_from, rebased))
+        self._plan.buffers.append(buffer_operation(change, current, disk))
 
 
-def _read(path: Path, name: str) -> FileImage:
+def current_image(path: Path, name: str) -> FileImage:
+    """Read what a path holds.
+
+    :param name: of the file, for the message.
+    :raises WorkspaceError: it cannot be read.
+    """
     try:
-        return standing_at(path)
+        return read_image_nofollow(path)
     except OSError as error:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 

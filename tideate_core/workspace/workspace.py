@@ -1,4 +1,4 @@
-"""The files and buffers that a run may read and change."""
+"""Workspace of a run: the files and buffers that it reads, changes and rolls back."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real
 from tideate_core.workspace.documents import Document
-from tideate_core.workspace.files import standing_at
+from tideate_core.workspace.files import read_image_nofollow
 from tideate_core.workspace.listing import list_files
-from tideate_core.workspace.paths import Root, journal_of
+from tideate_core.workspace.paths import Root, journal_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from tideate_core.workspace.adopting import OutsideChanges
     from tideate_core.workspace.buffers import Buffers, BufferText
-    from tideate_core.workspace.changing import Applied, Changing
-    from tideate_core.workspace.edits import FileChange
-    from tideate_core.workspace.unwound import TakenBack
+    from tideate_core.workspace.changes import FileChange, OutsideChanges
+    from tideate_core.workspace.rollback import RollbackResult
+    from tideate_core.workspace.run_changes import AppliedChanges, RunChanges
 
     _Changes = list[FileChange]
 
@@ -50,7 +49,7 @@ class Source:
 
 
 class Workspace:
-    """Everything that a run reads and writes goes through here.
+    """Everything that a run reads and writes in a project goes through here.
 
     :param root: of the project; None where there is none, then only buffers can be changed.
     :param buffers: the editor's, None outside it.
@@ -90,12 +89,12 @@ class Workspace:
 
     @property
     def private(self) -> Path | None:
-        """Where the journal is kept; None for the project's own private directory."""
+        """Directory of the journal; None for the project's own private directory."""
         return self._private
 
     def has_journal(self, execution_id: str) -> bool:
         """Tell whether what a run wrote is written down; blocking."""
-        return journal_of(self._place(), execution_id).is_dir()
+        return journal_directory(self._place(), execution_id).is_dir()
 
     @property
     def max_bytes(self) -> int:
@@ -142,22 +141,22 @@ class Workspace:
             return []
         return await asyncio.to_thread(list_files, self._root.path, limit)
 
-    async def apply(self, changes: Sequence[FileChange], *, execution_id: str) -> Applied:
+    async def apply(self, changes: Sequence[FileChange], *, execution_id: str) -> AppliedChanges:
         """Make all changes or none.
 
         Where a file is loaded in the editor its buffer is changed and not saved; an edit is moved over what
         the person typed or saved elsewhere in it. What stood there before is journalled first, so that
         `rollback` works even after the process was killed in here. If the task is cancelled while writing,
-        everything is put back before the cancellation goes on.
+        everything is rolled back before the cancellation goes on.
 
         :raises EditConflict: a file or buffer is not what a change was made for; nothing was written.
         :raises OutsideRoot: a path is outside the root or protected; nothing was written.
-        :raises WorkspaceError: a file cannot be written; everything was put back.
+        :raises WorkspaceError: a file cannot be written; everything was rolled back.
         """
-        return await self._changing().apply(changes, execution_id)
+        return await self._run_changes().apply(changes, execution_id)
 
-    async def adopt(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
-        """Count as written by a run what something else changed, so that it is taken back with the run.
+    async def record_outside_changes(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
+        """Count as written by a run what something else changed, so that a rollback of the run undoes it.
 
         Nothing is written but the journal. The editor is told of it.
 
@@ -166,14 +165,14 @@ class Workspace:
         :raises OutsideRoot: a path is one that no workflow touches.
         :raises WorkspaceError: the journal cannot be written; nothing is counted.
         """
-        return await self._changing().adopt(changes, execution_id)
+        return await self._run_changes().record_outside_changes(changes, execution_id)
 
-    async def revert(self, applied: Applied) -> None:
-        """Undo one apply; what a person typed elsewhere in its buffers stays.
+    async def revert(self, applied: AppliedChanges) -> None:
+        """Revert one apply; what a person typed elsewhere in its buffers stays.
 
-        :raises RollbackConflict: a file or buffer was changed where it was written; the rest is undone.
+        :raises RollbackConflict: a file or buffer was changed where it was written; the rest is reverted.
         """
-        await self._changing().revert(applied)
+        await self._run_changes().revert(applied)
 
     async def attach(self, changes: Sequence[FileChange]) -> _Changes:
         """Return changes of files with the buffers that have these loaded now; those that have one stay."""
@@ -214,7 +213,7 @@ class Workspace:
         return sorted(names)
 
     async def rollback(self, execution_id: str) -> _Names:
-        """Undo all that a run wrote, also one whose process was killed while writing.
+        """Roll back all that a run wrote, also one whose process was killed while writing.
 
         What was changed since elsewhere in a file stays.
 
@@ -222,20 +221,20 @@ class Workspace:
         :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        done = await self._changing().rollback(execution_id)
+        done = await self._run_changes().rollback(execution_id)
         return [*done.restored, *done.merged]
 
-    async def take_back(self, execution_id: str, members: Sequence[str] = ()) -> TakenBack:
-        """Undo what a run wrote as far as nobody changed it since where the run wrote.
+    async def rollback_best_effort(self, execution_id: str, members: Sequence[str] = ()) -> RollbackResult:
+        """Roll back what a run wrote as far as nobody changed it since where the run wrote.
 
         Done again, also after the process was killed in here, it comes to the same end and tells the same.
 
         :param members: the runs whose changes are the run's; itself if there are none.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written; try again.
         """
-        return await self._changing().take_back(execution_id, members)
+        return await self._run_changes().rollback_best_effort(execution_id, members)
 
-    async def put_back_unfinished(
+    async def rollback_unfinished_steps(
         self,
         execution_id: str,
         finished: Collection[str],
@@ -243,7 +242,7 @@ class Workspace:
         only: str | None = None,
         on_left: Callable[[str], None] | None = None,
     ) -> _Names:
-        """Undo what steps of a run wrote that did not finish, so that they can start again.
+        """Roll back what steps of a run wrote that did not finish, so that they can start again.
 
         What was restored is no longer a part of the run: a rollback does not look at it.
 
@@ -254,18 +253,18 @@ class Workspace:
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        if not journal_of(self._place(), execution_id).is_dir():
+        if not journal_directory(self._place(), execution_id).is_dir():
             return []
-        return await self._changing().put_back_unfinished(execution_id, finished, only, on_left)
+        return await self._run_changes().rollback_unfinished_steps(execution_id, finished, only, on_left)
 
     async def written_by(self, execution_id: str, steps: Collection[str]) -> _Names:
         """Return the files that steps of a run wrote to, as far as the run can be rolled back.
 
         :raises WorkspaceError: the journal is damaged.
         """
-        if not steps or not journal_of(self._place(), execution_id).is_dir():
+        if not steps or not journal_directory(self._place(), execution_id).is_dir():
             return []
-        return await self._changing().written_by(execution_id, steps)
+        return await self._run_changes().written_by(execution_id, steps)
 
     async def find_again(self, path: str, number: int | None, text: str) -> tuple[int, int] | None:
         """Return the number and changedtick of a buffer that an editor may have loaded anew since.
@@ -289,17 +288,17 @@ class Workspace:
     def _make_place(self) -> Path:
         return self._private or make_project_state(self._root.path)
 
-    def _changing(self) -> Changing:
+    def _run_changes(self) -> RunChanges:
         # here: most runs only read
-        from tideate_core.workspace.changing import Changing
+        from tideate_core.workspace.run_changes import RunChanges
 
-        return Changing(self._root, self._buffers, self._make_place, self._step)
+        return RunChanges(self._root, self._buffers, self._make_place, self._step)
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:
     try:
         size = path.stat().st_size
-        found = standing_at(path) if size <= limit else None
+        found = read_image_nofollow(path) if size <= limit else None
     except FileNotFoundError as error:
         raise WorkspaceError(f"{name} does not exist") from error
     except OSError as error:

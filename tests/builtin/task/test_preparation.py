@@ -12,7 +12,7 @@ from tests.support.state import trust_all
 from tests.support.tally import TASK
 from tideate_core.adapters import AdapterPool
 from tideate_core.builtin.task.preparation import unready
-from tideate_core.cli.wiring import build_catalog, open_project
+from tideate_core.cli.views.project import build_catalog, open_project
 from tideate_core.config import Verify
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError

@@ -13,7 +13,7 @@ from tests.builtin.task.runs.test_whole import STAGES
 from tests.engine.conftest import LIMIT
 from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import edits, plan
-from tideate_core.cli.wiring import open_project
+from tideate_core.cli.views.project import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunRequest
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
@@ -25,7 +25,7 @@ from tideate_core.workspace import SnapshotManager, Workspace
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import WorkflowResult, WorkflowRunner
-    from tideate_core.workspace import TakenBack
+    from tideate_core.workspace import RollbackResult
 
 pytestmark = pytest.mark.slow
 
@@ -102,15 +102,15 @@ async def test_that_it_is_taken_back_is_written_down_before_the_first_file(
     wrong(desk)
     desk.model.says("corrector", "I cannot.")
     seen: list[Any] = []
-    take_back = Workspace.take_back
+    take_back = Workspace.rollback_best_effort
 
-    async def looked_at(self: Workspace, execution_id: str, members: tuple[str, ...] = ()) -> TakenBack:
+    async def looked_at(self: Workspace, execution_id: str, members: tuple[str, ...] = ()) -> RollbackResult:
         store = Store.open(desk.site.private)
         seen.append(store.reader().memos(execution_id)[""]["taking_back"])
         store.close()
         return await take_back(self, execution_id, members)
 
-    monkeypatch.setattr(Workspace, "take_back", looked_at)
+    monkeypatch.setattr(Workspace, "rollback_best_effort", looked_at)
     result = await desk.run()
     assert (result.rollback_performed, desk.changed()) == (True, {})
     (memo,) = seen
@@ -129,10 +129,10 @@ async def test_that_it_is_taken_back_is_written_down_before_the_first_file(
 async def test_a_rollback_that_fails_is_said(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, error: Exception, said: str, *, cancelled: bool
 ) -> None:
-    async def full(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> TakenBack:
+    async def full(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> RollbackResult:
         raise error
 
-    monkeypatch.setattr(Workspace, "take_back", full)
+    monkeypatch.setattr(Workspace, "rollback_best_effort", full)
     runner = desk.runner()
     if cancelled:
         desk.when("STEP_STARTED", "documenting", runner.cancel)
@@ -158,10 +158,10 @@ async def test_a_rollback_that_fails_is_said(
 async def test_a_run_ends_whatever_taking_it_back_fails_with(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> TakenBack:
+    async def broken(_self: Workspace, _execution_id: str, _members: tuple[str, ...] = ()) -> RollbackResult:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(Workspace, "take_back", broken)
+    monkeypatch.setattr(Workspace, "rollback_best_effort", broken)
     wrong(desk)
     desk.model.says("corrector", "I cannot.")
     result = await desk.run()

@@ -12,8 +12,7 @@ from tests.engine.conftest import no
 from tests.support.later import Later
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import StepFailed, ToolFailed, ToolInterrupted, UnknownTool
-from tideate_core.mcp.client import Tool, ToolResult
-from tideate_core.mcp.client.client import Connected
+from tideate_core.mcp.client import ConnectedServer, Tool, ToolResult
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary
 
@@ -48,7 +47,7 @@ class Tools:
     calls: list[tuple[str, str, Any]] = field(default_factory=list)
     allowed: set[str] = field(default_factory=set)
     timeouts: list[float | None] = field(default_factory=list)
-    listeners: list[Callable[[Connected], None]] = field(default_factory=list)
+    listeners: list[Callable[[ConnectedServer], None]] = field(default_factory=list)
     hangs: bool = False
 
     @property
@@ -61,7 +60,7 @@ class Tools:
     def allow(self, tool: Tool) -> None:
         self.allowed.add(tool.digest)
 
-    def on_connected(self, listener: Callable[[Connected], None]) -> Callable[[], None]:
+    def on_connected(self, listener: Callable[[ConnectedServer], None]) -> Callable[[], None]:
         self.listeners.append(listener)
         return lambda: self.listeners.remove(listener)
 
@@ -72,8 +71,8 @@ class Tools:
         if name != self.tool_.name:
             raise UnknownTool(server, name, [self.tool_.name])
         for listener in list(self.listeners):
-            listener(Connected(server, "stdio", "2026-07-28"))
-            listener(Connected("another", "stdio", "2026-07-28"))
+            listener(ConnectedServer(server, "stdio", "2026-07-28"))
+            listener(ConnectedServer("another", "stdio", "2026-07-28"))
         return self.tool_
 
     async def call(

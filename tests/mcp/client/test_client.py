@@ -29,7 +29,7 @@ from tideate_core.errors import (
 
 if TYPE_CHECKING:
     from tests.mcp.client.conftest import Make
-    from tideate_core.mcp.client.client import Connected
+    from tideate_core.mcp.client.client import ConnectedServer
 
 
 def is_alive(pid: int) -> bool:
@@ -48,7 +48,7 @@ def _is_zombie(pid: int) -> bool:
 
 async def test_a_server_is_started_once_and_only_when_it_is_wanted(make: Make, tmp_path: Path) -> None:
     client = make()
-    told: list[Connected] = []
+    told: list[ConnectedServer] = []
     client.on_connected(told.append)
     assert [(one.name, one.state) for one in client.status()] == [("tests", "idle")]
     assert lines(tmp_path / "starts") == []
@@ -62,7 +62,7 @@ async def test_a_server_is_started_once_and_only_when_it_is_wanted(make: Make, t
 @pytest.mark.slow
 async def test_a_server_on_the_sdk_speaks_the_newest_protocol(make: Make, tmp_path: Path) -> None:
     client = make(spec_of(tmp_path, SERVER))
-    told: list[Connected] = []
+    told: list[ConnectedServer] = []
     client.on_connected(told.append)
     tools = {tool.name: tool for tool in await client.tools("tests")}
     assert told[0].protocol == "2026-07-28"
@@ -96,7 +96,7 @@ async def test_a_server_on_the_sdk_speaks_the_newest_protocol(make: Make, tmp_pa
 
 async def test_a_server_of_an_earlier_protocol_does_as_well(make: Make) -> None:
     client = make()
-    told: list[Connected] = []
+    told: list[ConnectedServer] = []
     client.on_connected(told.append)
     progress: list[tuple[float, float | None, str | None]] = []
     done = await client.call(

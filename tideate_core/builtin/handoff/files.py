@@ -55,7 +55,7 @@ FILES: Final = {
     "state": HandoffFile("workflow/state.json", f"{_MODELS}:ExecutionState", "how far the run is"),
     "commit-info": HandoffFile(
         "mcp/git/commit_info.json",
-        "tideate_core.mcp.servers.git.shapes:CommitResult",
+        "tideate_core.mcp.servers:CommitResult",
         "the commit that the git server made last",
     ),
     "test-manifest": HandoffFile("qa/input/test_manifest.json", f"{_MODELS}:TestManifest", "what to test"),

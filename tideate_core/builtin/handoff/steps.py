@@ -17,7 +17,7 @@ from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot, StepFail
 from tideate_core.gates import ExecutionPlan, PlanStep
 from tideate_core.project import Documents, name_in_project, read_document
 from tideate_core.workflows import Confirm, shown_path
-from tideate_core.workspace import patch_of, states_of, wrong_name
+from tideate_core.workspace import make_patch, new_name_problem, read_images
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -87,14 +87,14 @@ async def edit(step: StepContext) -> dict[str, Any]:
         raise StepFailed("; ".join(done.result.errors))
     touched = _touched(done.changes)
     await _refuse_dirty(step, touched)
-    before = await asyncio.to_thread(states_of, root, touched)
+    before = await asyncio.to_thread(read_images, root, touched)
     written = await review_and_apply(step, done.changes)
     if not written:
         raise StepFailed("the plan was carried out and changes no file")
     await step.workspace.save([change.move_to or change.path for change in written])
     touched = _touched(written)
-    after = await asyncio.to_thread(states_of, root, touched)
-    patch = await asyncio.to_thread(patch_of, {path: before[path] for path in touched}, after)
+    after = await asyncio.to_thread(read_images, root, touched)
+    patch = await asyncio.to_thread(make_patch, {path: before[path] for path in touched}, after)
     name = f"coder/build/patchset_{step.execution_id[:8]}.diff"
     await asyncio.to_thread(write_file, documents, name, patch)
     return {"files": touched, "patchset": name}
@@ -170,7 +170,7 @@ def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
                 path = step.workspace.resolve(name)
             except OutsideRoot as error:
                 raise InvalidInput(f"the plan's step {one.id!r}: {error}") from error
-            if not path.exists() and (wrong := wrong_name(name)):
+            if not path.exists() and (wrong := new_name_problem(name)):
                 raise InvalidInput(f"the plan's step {one.id!r}: {name!r} is no name for a new file: {wrong}")
 
 

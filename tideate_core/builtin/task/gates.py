@@ -13,7 +13,7 @@ from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, Veri
 from tideate_core.machines import WorkflowEvent
 from tideate_core.toolchain import Failure
 from tideate_core.workflows import Declined
-from tideate_core.workspace import executed_paths
+from tideate_core.workspace import executable_paths
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,7 +137,7 @@ async def _confirmed(step: StepContext, plan: ExecutionPlan, audit: AuditReport)
     while True:
         payload = {"text": text, "filetype": "markdown", "title": "Plan", "problems": problems}
         question = "\n".join([*(f"{problem}." for problem in problems), "Carry out this plan?"])
-        executed = executed_paths(step.workspace, named_files(plan))
+        executed = executable_paths(step.workspace, named_files(plan))
         decision = await step.confirm("document", question, payload=payload, executed=executed)
         if not decision.accepted:
             raise Declined(decision.reason)

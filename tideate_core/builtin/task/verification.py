@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import CheckResult, VerificationReport
     from tideate_core.process import Line
-    from tideate_core.snapshots import Since
+    from tideate_core.snapshots import ChangesSince
     from tideate_core.toolchain import Check, Tool
     from tideate_core.workflows import StepContext
 
@@ -194,16 +194,18 @@ class ForeignChanges:
 
         :raises WorkspaceError: what differs cannot be read or written down.
         """
-        since = await self._manager.since(self._snapshot)
+        since = await self._manager.changes_since(self._snapshot)
         adopted: list[str] = []
         if since and await self._were_checks(since):
-            adopted = await self._step.workspace.adopt(since, execution_id=self._step.execution_id)
+            adopted = await self._step.workspace.record_outside_changes(
+                since, execution_id=self._step.execution_id
+            )
             self._step.changed(adopted)
         with suppress(SnapshotNotFound):  # the person was faster
             await self._manager.delete(self._snapshot)
         return adopted
 
-    async def _were_checks(self, since: Since) -> bool:
+    async def _were_checks(self, since: ChangesSince) -> bool:
         names = sorted({*since.files, *since.modes, *(f"{path}/" for path in (*since.made, *since.removed))})
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         listed = f"{', '.join(names[:MOST_NAMED])}{more}"
@@ -222,7 +224,7 @@ class ForeignChanges:
         return False
 
 
-def _details(since: Since) -> str:
+def _details(since: ChangesSince) -> str:
     parts: list[str] = []
     size = 0
     for diff in since.diffs:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Adapter
     from tideate_core.engine.step_context import OfferTools
     from tideate_core.engine.step_services import Services, ToolCaller
-    from tideate_core.mcp.client import Connected, Tool
+    from tideate_core.mcp.client import ConnectedServer, Tool
     from tideate_core.workflows import StepContext, StepHandler, ToolCall
 
 __all__ = ["Repetition", "ToolCalls", "call_tool", "offering"]
@@ -70,7 +70,7 @@ class ToolCalls:
         return await self._step.choose_once(f"{key}:{self._step.attempt}", digest, produce)
 
     async def _find(self, server: str, name: str) -> Tool:
-        def report(connected: Connected) -> None:
+        def report(connected: ConnectedServer) -> None:
             if connected.server == server:
                 self._emit(EventName.MCP_CONNECTED, connected.as_json())
 

@@ -1,4 +1,4 @@
-"""All servers of a project, by their names."""
+"""MCP client: a project's servers by name, connected on demand; tool listing and tool calls."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from tideate_core.errors import (
     UnknownServer,
     UnknownTool,
 )
-from tideate_core.mcp.client.permissions import ToolPermissions
 from tideate_core.mcp.client.specs import servers_of
 from tideate_core.mcp.client.supervisor import Supervisor
-from tideate_core.mcp.client.tools import check_arguments
+from tideate_core.mcp.client.tools import ToolPermissions, check_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
 
     OnProgress = Callable[[float, float | None, str | None], None]
 
-__all__ = ["Connected", "MCPClient", "ServerStatus"]
+__all__ = ["ConnectedServer", "MCPClient", "ServerStatus"]
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class ConnectedServer:
     """A server that was just reached."""
 
     server: str
@@ -48,7 +47,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """How one server stands."""
+    """State of one server."""
 
     name: str
     state: ServerState
@@ -80,7 +79,7 @@ class MCPClient:
         self.permissions = permissions
         self.untrusted = sorted(untrusted)
         """Names of servers that wait for trust."""
-        self._listeners: list[Callable[[Connected], None]] = []
+        self._listeners: list[Callable[[ConnectedServer], None]] = []
         checks = _strict if strict else None
         self._servers = {spec.name: Supervisor(spec, checks, self._connected) for spec in servers}
 
@@ -106,11 +105,18 @@ class MCPClient:
     def status(self) -> list[ServerStatus]:
         """Return how the servers stand; none is started for it."""
         return [
-            ServerStatus(name, kept.state, kept.spec.transport, kept.spec.shown, kept.spec.own, kept.error)
-            for name, kept in sorted(self._servers.items())
+            ServerStatus(
+                name,
+                supervisor.state,
+                supervisor.spec.transport,
+                supervisor.spec.shown,
+                supervisor.spec.own,
+                supervisor.error,
+            )
+            for name, supervisor in sorted(self._servers.items())
         ]
 
-    def on_connected(self, listener: Callable[[Connected], None]) -> Callable[[], None]:
+    def on_connected(self, listener: Callable[[ConnectedServer], None]) -> Callable[[], None]:
         """Have a function called each time that a server was reached; returns what ends that."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
@@ -132,7 +138,7 @@ class MCPClient:
         """
         for fresh in (False, True):  # a server need not say that it has new ones
             known = await self._tools(server, fresh=fresh)
-            # document 4 writes `git/commit`
+            # `git/commit` stands for `git_commit`
             found = known.get(name) or known.get(name.replace("/", "_"))
             if found is not None:
                 return found
@@ -161,24 +167,24 @@ class MCPClient:
         :raises ToolFailed: the tool reported an error.
         :raises ToolError: as of `tool`, or the answer cannot be used.
         """
-        tool = await self._same(server, name, permitted)
+        tool = await self._unchanged_tool(server, name, permitted)
         check_arguments(tool, arguments or {})
-        kept = self._kept(server)
-        limit = kept.spec.timeout if timeout is None else timeout
+        supervisor = self._supervisor(server)
+        limit = supervisor.spec.timeout if timeout is None else timeout
         try:
-            return await self._once(kept, tool, arguments or {}, limit, on_progress)
+            return await self._call_once(supervisor, tool, arguments or {}, limit, on_progress)
         except ToolInterrupted:
             if not tool.repeatable:
                 raise
         # it was started anew, and may be another one
-        tool = await self._same(server, name, tool)
-        return await self._once(kept, tool, arguments or {}, limit, on_progress)
+        tool = await self._unchanged_tool(server, name, tool)
+        return await self._call_once(supervisor, tool, arguments or {}, limit, on_progress)
 
     async def aclose(self) -> None:
         """End all servers, all at the same time and within a bound."""
-        await asyncio.gather(*(kept.close() for kept in self._servers.values()))
+        await asyncio.gather(*(supervisor.close() for supervisor in self._servers.values()))
 
-    async def _same(self, server: str, name: str, permitted: Tool | None) -> Tool:
+    async def _unchanged_tool(self, server: str, name: str, permitted: Tool | None) -> Tool:
         tool = await self.tool(server, name)
         if permitted is not None and permitted.digest != tool.digest:
             raise ToolNotPermitted(
@@ -187,27 +193,27 @@ class MCPClient:
             )
         return tool
 
-    async def _once(
+    async def _call_once(
         self,
-        kept: Supervisor,
+        supervisor: Supervisor,
         tool: Tool,
         arguments: Mapping[str, Any],
         limit: float,
         on_progress: OnProgress | None,
     ) -> ToolResult:
-        connection = await kept.connection()
+        connection = await supervisor.connection()
         result = await connection.call(tool, arguments, timeout=limit, on_progress=on_progress)
-        kept.answered()
+        supervisor.answered()
         return result
 
     async def _tools(self, server: str, *, fresh: bool = False) -> dict[str, Tool]:
-        kept = self._kept(server)
+        supervisor = self._supervisor(server)
         try:
-            return await (await kept.connection()).tools(fresh=fresh)
+            return await (await supervisor.connection()).tools(fresh=fresh)
         except ToolInterrupted:
-            return await (await kept.connection()).tools()  # it had died since it was last used
+            return await (await supervisor.connection()).tools()  # it had died since it was last used
 
-    def _kept(self, server: str) -> Supervisor:
+    def _supervisor(self, server: str) -> Supervisor:
         known = self._servers.get(server)
         if known is not None:
             return known
@@ -219,7 +225,7 @@ class MCPClient:
         raise UnknownServer(server, self._servers)
 
     def _connected(self, spec: ServerSpec, connection: Connection) -> None:
-        told = Connected(spec.name, spec.transport, connection.version)
+        told = ConnectedServer(spec.name, spec.transport, connection.version)
         for listener in list(self._listeners):
             listener(told)
 

@@ -1,4 +1,4 @@
-"""One connection to one server, in a task of its own."""
+"""One connection to one server, held open by a task of its own."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from tideate_core.errors import (
     ToolInterrupted,
     ToolTimedOut,
 )
-from tideate_core.mcp.client.answers import result_of, tool_of
-from tideate_core.mcp.client.stdio import LastWords
-from tideate_core.mcp.client.translation import translated
-from tideate_core.mcp.client.transports import Watch, open_transport
-from tideate_core.mcp.client.words import is_tool_name, quoted, short_line
+from tideate_core.mcp.client.results import result_of, tool_of, translate
+from tideate_core.mcp.client.server_text import is_tool_name, quoted, short_line
+from tideate_core.mcp.client.stdio import ErrorOutput
+from tideate_core.mcp.client.transports import ConnectionMonitor, open_transport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -50,7 +49,7 @@ MOST_TOOLS: Final = 1000
 LARGEST_LIST: Final = 4 * 1024 * 1024
 """Characters of all that the tools say of themselves."""
 MOST_PAGES: Final = 100
-SHOWN_WORDS: Final = 5
+STDERR_SHOWN: Final = 5
 """Lines of a server's standard error that an error repeats."""
 
 
@@ -64,8 +63,8 @@ class Connection:
         self.spec = spec
         self.version = ""
         """Of the protocol, as it was agreed on."""
-        self._watch = Watch(check)
-        self._words = LastWords(spec.name)
+        self._monitor = ConnectionMonitor(check)
+        self._stderr = ErrorOutput(spec.name)
         self._client: Client | None = None
         self._tools: dict[str, Tool] | None = None
         self._leaving = asyncio.Event()
@@ -74,7 +73,7 @@ class Connection:
 
     @property
     def alive(self) -> bool:
-        return self._client is not None and not self._watch.ended.is_set()
+        return self._client is not None and not self._monitor.ended.is_set()
 
     async def open(self) -> None:
         """Start or reach the server.
@@ -83,7 +82,7 @@ class Connection:
         :raises TideateError: its program or token is missing.
         """
         self._ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run(self._ready), name=f"MCP server {self.spec.name}")
+        self._task = asyncio.create_task(self._hold_open(self._ready), name=f"MCP server {self.spec.name}")
         try:
             async with asyncio.timeout(START):
                 await asyncio.shield(self._ready)
@@ -124,7 +123,7 @@ class Connection:
         :raises ToolError: they cannot be listed.
         """
         if self._tools is None or fresh:
-            self._tools = await self._listed()
+            self._tools = await self._list_in_time()
         return self._tools
 
     async def call(
@@ -150,8 +149,8 @@ class Connection:
 
         try:
             async with asyncio.timeout(timeout):
-                client = self._connected()
-                answer = await self._guarded(
+                client = self._require_client()
+                answer = await self._translating(
                     client.call_tool(
                         tool.name, dict(arguments), progress_callback=tell if on_progress else None
                     )
@@ -163,44 +162,48 @@ class Connection:
             ) from None
         return result_of(tool, answer)
 
-    async def _run(self, ready: asyncio.Future[None]) -> None:
+    async def _hold_open(self, ready: asyncio.Future[None]) -> None:
         """Hold the connection: the SDK's scopes have to be entered and left by the same task."""
         try:
-            transport = open_transport(self.spec, self._words, self._watch)
+            transport = open_transport(self.spec, self._stderr, self._monitor)
             info = types.Implementation(name="tideate", version=__version__)
-            async with Client(transport, client_info=info, message_handler=self._heard, cache=None) as client:
+            async with Client(
+                transport, client_info=info, message_handler=self._on_message, cache=None
+            ) as client:
                 self._client, self.version = client, client.protocol_version
                 # the SDK holds results against a server's schemas without a bound; `result_of` does it
-                client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
-                listening = asyncio.create_task(self._follow(client), name=f"changes of {self.spec.name}")
+                client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
+                listening = asyncio.create_task(
+                    self._follow_tool_changes(client), name=f"changes of {self.spec.name}"
+                )
                 ready.set_result(None)
                 try:
-                    await _first_of(self._leaving.wait(), self._watch.ended.wait())
+                    await _first_of(self._leaving.wait(), self._monitor.ended.wait())
                 finally:
                     listening.cancel()
                     await asyncio.wait({listening})
         except Exception as error:  # noqa: BLE001 told to whoever waits, or when nobody does, to the log
             if not ready.done():
-                ready.set_exception(self._told(error))
+                ready.set_exception(self._failure_of(error))
             else:
                 log.info("MCP server %s: the connection ended: %s", self.spec.name, quoted(str(error)))
         finally:
-            self._watch.ended.set()
+            self._monitor.ended.set()
             self._client = None
 
-    def _told(self, error: Exception) -> Exception:
+    def _failure_of(self, error: Exception) -> Exception:
         try:
-            if self._watch.failure is not None:
-                return InvalidAnswer(f"MCP server {self.spec.name!r}: {quoted(str(self._watch.failure))}")
-            return translated(error, self.spec.name)
+            if self._monitor.failure is not None:
+                return InvalidAnswer(f"MCP server {self.spec.name!r}: {quoted(str(self._monitor.failure))}")
+            return translate(error, self.spec.name)
         except Exception as mistake:  # noqa: BLE001 of ours; whoever waits is to see it
             return mistake
 
-    async def _heard(self, message: Any) -> None:
+    async def _on_message(self, message: Any) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._tools = None
 
-    async def _follow(self, client: Client) -> None:
+    async def _follow_tool_changes(self, client: Client) -> None:
         """Hear of changed tools from a server of the newest protocol, which tells only who asks."""
         able = client.server_capabilities.tools
         if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (able and able.list_changed):
@@ -210,13 +213,13 @@ class Connection:
                 async for _ in changes:
                     self._tools = None
         except Exception as error:  # noqa: BLE001 translated, or ours and raised
-            log.info("MCP server %s: %s", self.spec.name, translated(error, self.spec.name))
+            log.info("MCP server %s: %s", self.spec.name, translate(error, self.spec.name))
 
-    async def _listed(self) -> dict[str, Tool]:
+    async def _list_in_time(self) -> dict[str, Tool]:
         """:raises ToolError: they cannot be listed."""
         try:
             async with asyncio.timeout(LIST):
-                found: dict[str, Tool] = await self._guarded(self._list())
+                found: dict[str, Tool] = await self._translating(self._list())
         except TimeoutError:
             raise ToolTimedOut(
                 f"the MCP server {self.spec.name!r} did not list its tools within {LIST:.0f} s"
@@ -224,7 +227,7 @@ class Connection:
         return found
 
     async def _list(self) -> dict[str, Tool]:
-        client = self._connected()
+        client = self._require_client()
         found: dict[str, Tool] = {}
         cursor: str | None = None
         for _ in range(MOST_PAGES):
@@ -247,12 +250,12 @@ class Connection:
         else:
             found[listed.name] = tool_of(self.spec, listed)
 
-    def _connected(self) -> Client:
+    def _require_client(self) -> Client:
         if self._client is None:
             raise self._interrupted()
         return self._client
 
-    async def _guarded(self, work: Awaitable[Any]) -> Any:
+    async def _translating(self, work: Awaitable[Any]) -> Any:
         """Await something of the SDK's.
 
         :raises ToolError: what came of it, in our words.
@@ -264,27 +267,30 @@ class Connection:
         except Exception as error:
             if isinstance(error, TimeoutError):
                 raise
-            told = self._told(error) if self._watch.ended.is_set() else translated(error, self.spec.name)
+            told = (
+                self._failure_of(error) if self._monitor.ended.is_set() else translate(error, self.spec.name)
+            )
             if isinstance(told, ToolInterrupted):
-                self._watch.ended.set()
+                self._monitor.ended.set()
                 raise self._interrupted() from error
             raise told from error
 
     def _interrupted(self) -> ToolInterrupted:
         return ToolInterrupted(
-            f"the connection to the MCP server {self.spec.name!r} ended before the answer came{self._last()}"
+            f"the connection to the MCP server {self.spec.name!r} ended before the answer came"
+            f"{self._stderr_tail()}"
         )
 
     def _unavailable(self, why: str) -> ServerUnavailable:
         what = self.spec.shown if not self.spec.own else "tideate's own server"
-        return ServerUnavailable(f"MCP server {self.spec.name!r} ({what}): {why}{self._last()}")
+        return ServerUnavailable(f"MCP server {self.spec.name!r} ({what}): {why}{self._stderr_tail()}")
 
-    def _last(self) -> str:
-        lines = self._words.lines(SHOWN_WORDS)
+    def _stderr_tail(self) -> str:
+        lines = self._stderr.lines(STDERR_SHOWN)
         return f"; it wrote: {' | '.join(lines)}" if lines else ""
 
 
-async def _unchecked(name: str, result: types.CallToolResult) -> None:
+async def _accept_result(name: str, result: types.CallToolResult) -> None:
     pass
 
 

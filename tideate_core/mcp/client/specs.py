@@ -1,8 +1,9 @@
-"""Which servers there are, and how each is reached."""
+"""Server specifications from the configuration: command or address, token, readiness."""
 
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from dataclasses import dataclass, field
@@ -11,23 +12,34 @@ from typing import TYPE_CHECKING, Final
 
 import tideate_core
 from tideate_core.config import OWN_SERVERS, McpServer
+from tideate_core.errors import CommandError, ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from tideate_core.config import Mcp
+    from tideate_core.config import LoadedConfig, Mcp
 
-__all__ = ["ServerSpec", "own_servers", "server_at", "servers_of"]
+__all__ = [
+    "ServerReadiness",
+    "ServerSpec",
+    "own_servers",
+    "server_at",
+    "server_readiness",
+    "servers_of",
+    "token_of",
+]
 
 LONG: Final = 3600.0
 """Seconds for a call of the servers whose tools run what a project runs."""
 SHORT: Final = 120.0
 TIMEOUTS: Final = {"build": LONG, "test": LONG}
+TOKEN_TIMEOUT: Final = 60_000
+"""Milliseconds for a token's command: a password manager may ask the person to unlock it."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """How a server is reached: by a command or by an address."""
+    """Specification of a server: a command or an address."""
 
     name: str
     cwd: Path
@@ -50,12 +62,12 @@ class ServerSpec:
 
     @property
     def shown(self) -> str:
-        """What a person is told that it is."""
+        """Description for a person."""
         return "tideate's own" if self.own else (shlex.join(self.command) or self.url)
 
     @property
     def identity(self) -> str:
-        """What a permission is bound to: the same server, wherever this one's interpreter lies."""
+        """Identity that a permission is bound to: the same server, wherever this one's interpreter lies."""
         if self.own:
             return f"tideate:{self.name}"
         more = json.dumps([sorted(self.environment.items()), sorted(self.inherit)])
@@ -128,3 +140,80 @@ def _own_command(name: str, root: Path) -> tuple[str, ...]:
 def _our_path() -> dict[str, str]:
     """Return where this package is: an editor's host may have it from elsewhere than its interpreter."""
     return {"PYTHONPATH": str(Path(tideate_core.__file__).resolve().parent.parent)}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerReadiness:
+    """Readiness of one server, as far as can be told without starting it."""
+
+    name: str
+    ready: bool
+    message: str
+    """Its description, or the missing part and the remedy."""
+
+
+def server_readiness(root: Path | None, loaded: LoadedConfig) -> Iterator[ServerReadiness]:
+    """Say of every configured server of a project how it stands.
+
+    :param root: the project's, None outside of any.
+    """
+    for spec in servers_of(loaded.config.mcp, root or Path.cwd(), own=root is not None):
+        yield _readiness_of(spec, of_project=spec.name in loaded.project_servers)
+    for name in loaded.untrusted_servers:
+        message = "it comes from this project's .tideate/config.toml, which is not trusted; `tideate trust`"
+        yield ServerReadiness(name, False, message)
+
+
+def _readiness_of(spec: ServerSpec, *, of_project: bool) -> ServerReadiness:
+    from tideate_core.process import find_program, make_environment
+
+    whose = " (of this project, trusted)" if of_project else ""
+    if spec.command and not spec.own:
+        try:
+            find_program(spec.command[0], spec.cwd, make_environment(spec.environment, spec.inherit))
+        except CommandError as error:
+            return ServerReadiness(spec.name, False, f"{error}{whose}")
+    return ServerReadiness(spec.name, True, f"{spec.shown}{whose}")
+
+
+async def token_of(spec: ServerSpec) -> str | None:
+    """Return a server's token, None if it needs none.
+
+    :raises ConfigError: the variable is empty, the command failed or printed nothing, or what was found
+        cannot be sent.
+    :raises CommandError: the command's program is missing.
+    """
+    if spec.token_env:
+        token = os.environ.get(spec.token_env, "").strip()
+        where = f"${spec.token_env}"
+        if not token:
+            raise _no_token(spec, f"{where} is not set; export it before you start the editor or the shell")
+    elif spec.token_command:
+        where = f"`{spec.token_command[0]}`"
+        token = await _token_printed(spec)
+    else:
+        return None
+    if not (token.isascii() and token.isprintable()):
+        raise _no_token(spec, f"the token from {where} has characters that no header can carry")
+    return token
+
+
+async def _token_printed(spec: ServerSpec) -> str:
+    from tideate_core.process import Limits, run
+
+    # a person's password manager needs more of the world than a server does
+    result = await run(
+        spec.token_command,
+        cwd=spec.cwd,
+        environment=dict(os.environ),
+        limits=Limits(timeout_ms=TOKEN_TIMEOUT),
+    )
+    first = result.stdout.text.strip().partition("\n")[0].strip()
+    if not result.ok or not first:
+        printed = "" if first else " and printed nothing"
+        raise _no_token(spec, f"its token_command {spec.token_command[0]!r} {result.ending}{printed}")
+    return first
+
+
+def _no_token(spec: ServerSpec, what: str) -> ConfigError:
+    return ConfigError(f"MCP server {spec.name!r}: {what}")

@@ -1,7 +1,8 @@
-"""A server as a program: in a group of its own, spoken to on its standard streams, ended with all of it.
+"""Stdio transport: run a server in a process group of its own and end it with all that it started.
 
-The SDK's own transport is not used: what a server started survives there when the server was killed, its
-standard error goes to a file, and it lives on when this process is killed.
+The SDK's own transport is not used: it reads lines of any length into memory, takes a file for a server's
+standard error, leaves alive what left the server's process group, and the server itself when this process is
+killed. It offers no place for the guard and the bounds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections import deque
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Final
@@ -21,8 +21,8 @@ import anyio
 from mcp.shared.message import SessionMessage
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, message_of
-from tideate_core.mcp.client.words import short_line
+from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, parse_message
+from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
     GUARD,
     check_argv,
@@ -32,6 +32,7 @@ from tideate_core.process import (
     make_environment,
     not_started,
 )
+from tideate_core.util.uncancelled import wait_uncancelled
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -45,54 +46,45 @@ if TYPE_CHECKING:
     Outgoing = MemoryObjectReceiveStream[SessionMessage]
     Incoming = MemoryObjectSendStream[SessionMessage | Exception]
 
-__all__ = ["LastWords", "stdio_transport"]
+__all__ = ["ErrorOutput", "stdio_transport"]
 
 log = logging.getLogger(__name__)
 
 GRACE: Final = 2.0
 """Seconds for a server to end by itself when its input ends, and again when it is asked to."""
-WORDS: Final = 20
+KEPT_LINES: Final = 20
 """Lines of a server's standard error that are kept."""
-LONGEST_WORDS: Final = 500
+LONGEST_LINE: Final = 500
 """Bytes of such a line."""
 PER_SECOND: Final = 50
 """Lines of it that the log has."""
 
 
-class LastWords:
+class ErrorOutput:
     """The last lines of a server's standard error; they go to the log, too."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lines: deque[bytes] = deque(maxlen=WORDS)
-        self._since = 0.0
-        self._logged = 0
+        self._lines: deque[bytes] = deque(maxlen=KEPT_LINES)
+        self._rate = RateLimit(PER_SECOND)
 
-    def take(self, line: bytes) -> None:
+    def add_line(self, line: bytes) -> None:
         if line.strip():
             # escaped when it is shown: of a flood most is not
-            self._lines.append(line[:LONGEST_WORDS])
-            self._log(self._lines[-1])
-
-    def _log(self, line: bytes) -> None:
-        """Write to the log, as far as a server's words are not a flood."""
-        now = time.monotonic()
-        if now - self._since >= 1:
-            self._since, self._logged = now, 0
-        self._logged += 1
-        if self._logged <= PER_SECOND:
-            log.info("MCP server %s: %s", self._name, _words(line))
+            self._lines.append(line[:LONGEST_LINE])
+            if not self._rate.excess():
+                log.info("MCP server %s: %s", self._name, _decoded(self._lines[-1]))
 
     def lines(self, count: int) -> list[str]:
-        return [_words(line) for line in list(self._lines)[-count:]]
+        return [_decoded(line) for line in list(self._lines)[-count:]]
 
 
-def _words(line: bytes) -> str:
-    return short_line(line.decode("utf-8", "replace"), LONGEST_WORDS)
+def _decoded(line: bytes) -> str:
+    return short_line(line.decode("utf-8", "replace"), LONGEST_LINE)
 
 
 @asynccontextmanager
-async def stdio_transport(spec: ServerSpec, words: LastWords) -> AsyncIterator[TransportStreams]:
+async def stdio_transport(spec: ServerSpec, stderr: ErrorOutput) -> AsyncIterator[TransportStreams]:
     """Start a server and give the streams to speak with it; afterwards nothing of it is left.
 
     :raises CommandError: its program is missing, or the system does not run it.
@@ -101,17 +93,20 @@ async def stdio_transport(spec: ServerSpec, words: LastWords) -> AsyncIterator[T
     told, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
-        asyncio.create_task(_read(process, told), name=f"read from {spec.name}"),
-        asyncio.create_task(_write(process, to_send, told), name=f"write to {spec.name}"),
-        asyncio.create_task(_listen(process, words), name=f"log of {spec.name}"),
+        asyncio.create_task(_read_stdout(process, told), name=f"read from {spec.name}"),
+        asyncio.create_task(_write_stdin(process, to_send, told), name=f"write to {spec.name}"),
+        asyncio.create_task(_read_stderr(process, stderr), name=f"log of {spec.name}"),
     ]
     try:
         yield incoming, outgoing
     finally:
         for stream in (incoming, outgoing, told, to_send):
             stream.close()
-        ending = asyncio.create_task(_end(process, guarding, tasks, words), name=f"end {spec.name}")
-        await _outlast(ending)
+        ending = asyncio.create_task(_end(process, guarding, tasks, stderr), name=f"end {spec.name}")
+        cancelled = await wait_uncancelled(ending)
+        ending.result()
+        if cancelled:
+            raise asyncio.CancelledError
 
 
 async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
@@ -140,19 +135,19 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
     return process, ours
 
 
-async def _read(process: Process, told: Incoming) -> None:
+async def _read_stdout(process: Process, told: Incoming) -> None:
     assert process.stdout is not None  # noqa: S101 it was asked for
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with told:
             try:
                 while line := await process.stdout.readline():
                     if line.strip():
-                        await told.send(message_of(line))
+                        await told.send(parse_message(line))
             except ValueError:  # asyncio's word for a line over the limit
                 await told.send(InvalidAnswer(f"a message is longer than {LONGEST_MESSAGE // 1024} KiB"))
 
 
-async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:
+async def _write_stdin(process: Process, to_send: Outgoing, told: Incoming) -> None:
     assert process.stdin is not None  # noqa: S101 it was asked for
     async with to_send:
         try:
@@ -165,7 +160,7 @@ async def _write(process: Process, to_send: Outgoing, told: Incoming) -> None:
             told.close()  # the session is to see the end, instead of waiting for an answer
 
 
-async def _listen(process: Process, words: LastWords) -> None:
+async def _read_stderr(process: Process, stderr: ErrorOutput) -> None:
     assert process.stderr is not None  # noqa: S101 it was asked for
     while True:
         try:
@@ -174,19 +169,19 @@ async def _listen(process: Process, words: LastWords) -> None:
             continue  # a line over the limit is dropped
         if not line:
             return
-        words.take(line)
+        stderr.add_line(line)
 
 
 async def _end(
-    process: Process, guarding: socket.socket, tasks: list[asyncio.Task[None]], words: LastWords
+    process: Process, guarding: socket.socket, tasks: list[asyncio.Task[None]], stderr: ErrorOutput
 ) -> None:
     """End the program and all that it started, within a bound: by its input's end, else by signals."""
     try:
         if process.stdin is not None:
             process.stdin.close()
-        if not await _ended(process):
+        if not await _has_ended(process):
             _signal(process, signal.SIGTERM)
-            await _ended(process)
+            await _has_ended(process)
     finally:
         if process.returncode is None:
             kill_descendants(process.pid)  # those that left the group, too
@@ -196,13 +191,13 @@ async def _end(
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         if number := heard(guarding)[0]:
-            words.take(f"it cannot be run: {os.strerror(number)}".encode())
+            stderr.add_line(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
         # a process that left the group may hold the pipes open for ever
         process._transport.close()  # type: ignore[attr-defined]
 
 
-async def _ended(process: Process) -> bool:
+async def _has_ended(process: Process) -> bool:
     # not `process.wait()`: it waits for the end of the pipes as well, which others may hold
     deadline = asyncio.get_running_loop().time() + GRACE
     while process.returncode is None:
@@ -215,16 +210,3 @@ async def _ended(process: Process) -> bool:
 def _signal(process: Process, number: int) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, number)
-
-
-async def _outlast(task: asyncio.Task[None]) -> None:
-    """Wait for a bounded task even if this one is cancelled meanwhile."""
-    cancelled = False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            cancelled = True
-    task.result()
-    if cancelled:
-        raise asyncio.CancelledError

@@ -1,4 +1,4 @@
-"""Keeps one server: connected when it is wanted, again after it died, and not for ever."""
+"""Supervise one server: connect on demand, reconnect after it died, with a growing delay and a limit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Supervisor:
 
     @property
     def error(self) -> str:
-        """Why it could not be started, empty if it could."""
+        """The reason why it could not be started, empty if it could."""
         return str(self._failure or "")
 
     async def connection(self) -> Connection:

@@ -1,4 +1,4 @@
-"""A server's tools as a caller sees them, and whether arguments fit one."""
+"""Tools of a server: description, permission, checks of arguments and results."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidAnswer, InvalidArguments, SlowSchema, UnusableSchema, did_you_mean
-from tideate_core.mcp.client.words import short_line
+from tideate_core.mcp.client.server_text import short_line
+from tideate_core.project import Trust
 from tideate_core.util.json_schemas import mistakes_of_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from jsonschema.exceptions import ValidationError
 
-__all__ = ["Tool", "ToolResult", "check_arguments", "check_result"]
+__all__ = ["Tool", "ToolPermissions", "ToolResult", "check_arguments", "check_result"]
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +80,7 @@ class Tool:
 
     @cached_property
     def digest(self) -> str:
-        """What a permission is bound to: the server, and all that the tool says of itself."""
+        """Digest that a permission is bound to: of the server, and all that the tool says of itself."""
         said = [
             *(self.identity, self.name, self.title, self.description, self.input_schema, self.output_schema),
             *(self.read_only, self.destructive, self.idempotent, self.open_world),
@@ -102,7 +104,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave."""
+    """Result of a call."""
 
     value: Any
     """JSON: the structured content where there is any, else the text, else the list of its parts."""
@@ -119,7 +121,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
         for mistake in mistakes_of_server(dict(arguments), tool.input_schema, MOST_TOLD + 1):
             if mistake.validator == "additionalProperties" and not mistake.absolute_path:
                 continue  # told above, with the nearest name
-            found.append(_words(mistake))
+            found.append(_mistake_text(mistake))
     except UnusableSchema as error:
         raise InvalidArguments(
             f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is no JSON Schema "
@@ -151,7 +153,7 @@ def check_result(tool: Tool, value: Any) -> None:
     if mistakes:
         raise InvalidAnswer(
             f"{tool.name!r} of the MCP server {tool.server!r} gave what does not fit its schema: "
-            f"{_words(mistakes[0])}"
+            f"{_mistake_text(mistakes[0])}"
         )
 
 
@@ -173,10 +175,40 @@ def _snake(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-def _words(mistake: ValidationError) -> str:
+def _mistake_text(mistake: ValidationError) -> str:
     message = mistake.message
     if len(message) > LONGEST_REASON:
         half = LONGEST_REASON // 2
         message = f"{message[:half]} … {message[-half:]}"
     path = mistake.json_path.removeprefix("$").removeprefix(".")[:LONGEST_REASON]
     return short_line(f"{path}: {message}" if path else message, 3 * LONGEST_REASON)
+
+
+class ToolPermissions:
+    """Permissions that a person gave in a project, for ever.
+
+    Allowed is a tool as it is: its server's command or address and all that it says of itself. When a server
+    describes it otherwise, it is another tool, and asks again. Kept with the person, not with the project.
+    """
+
+    def __init__(self, root: Path, trust: Trust | None = None) -> None:
+        self._trust = trust or Trust(root)
+
+    def allows(self, tool: Tool) -> bool:
+        """Tell whether a tool may be called without a question.
+
+        :raises ConfigError: what is allowed cannot be read.
+        """
+        # a server that is not ours may say of anything that it only reads
+        return (tool.own and tool.read_only) or self._trust.allows(_meaning(tool))
+
+    def allow(self, tool: Tool) -> None:
+        """Allow a tool in this project from now on; `tideate trust --revoke` revokes it.
+
+        :raises ConfigError: what is allowed cannot be read or written.
+        """
+        self._trust.allow(_meaning(tool), f"the tool {tool.name!r} of the MCP server {tool.server!r}")
+
+
+def _meaning(tool: Tool) -> str:
+    return f"mcp tool\0{tool.digest}"

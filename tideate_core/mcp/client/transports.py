@@ -1,4 +1,4 @@
-"""The ways to a server, and what is watched on them: their end, and with `strict` each message."""
+"""Open a server's transport (stdio, HTTP, WebSocket) and monitor its messages and its end."""
 
 from __future__ import annotations
 
@@ -7,31 +7,36 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tideate_core.errors import InvalidAnswer
-from tideate_core.mcp.client.incoming import LONGEST_MESSAGE, Pace, Unreadable, bounded_stream, is_usable
+from tideate_core.mcp.client.bounds import (
+    LONGEST_MESSAGE,
+    MessagePace,
+    Unreadable,
+    bounded_stream,
+    is_usable,
+    parse_message,
+)
+from tideate_core.mcp.client.specs import token_of
 from tideate_core.mcp.client.stdio import stdio_transport
-from tideate_core.mcp.client.tokens import token_of
+from tideate_core.mcp.transport.message_streams import ReadWrapper, WriteWrapper
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from types import TracebackType
-    from typing import Self
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from mcp.client._transport import ReadStream, TransportStreams, WriteStream
     from mcp.shared.message import SessionMessage
 
     from tideate_core.mcp.client.specs import ServerSpec
-    from tideate_core.mcp.client.stdio import LastWords
+    from tideate_core.mcp.client.stdio import ErrorOutput
 
     Check = Callable[[SessionMessage, str], None]
     """Refuses a message with a ValueError; told whether it was `sent` or `received`."""
 
-__all__ = ["Watch", "open_transport"]
+__all__ = ["ConnectionMonitor", "open_transport"]
 
 CONNECT: Final = 10.0
 """Seconds to reach an address."""
@@ -41,82 +46,91 @@ SILENCE: Final = 3600.0
 
 
 @dataclass(slots=True)
-class Watch:
-    """What is known of a connection from its streams."""
+class ConnectionMonitor:
+    """State of a connection, from its streams."""
 
     check: Check | None = None
     """Sees each message."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     """Nothing more will come."""
     failure: InvalidAnswer | None = None
-    """Why nothing more is taken from it."""
-    pace: Pace = field(default_factory=Pace)
+    """The reason to take nothing more from it."""
+    pace: MessagePace = field(default_factory=MessagePace)
+
+    def fail(self, error: InvalidAnswer) -> None:
+        """Take nothing more from the connection."""
+        self.failure = error
+        self.ended.set()
 
 
 @asynccontextmanager
-async def open_transport(spec: ServerSpec, words: LastWords, watch: Watch) -> AsyncIterator[TransportStreams]:
+async def open_transport(
+    spec: ServerSpec, stderr: ErrorOutput, monitor: ConnectionMonitor
+) -> AsyncIterator[TransportStreams]:
     """Connect to a server.
 
     :raises TideateError: its program or its token is missing.
-    :raises Exception: what `translation.BY_KIND` knows.
+    :raises Exception: what `results.BY_KIND` knows.
     """
     opening = {"stdio": _stdio, "http": _http, "websocket": _websocket}[spec.transport]
-    async with opening(spec, words, watch) as (incoming, outgoing):
-        yield _Incoming(incoming, watch), _Outgoing(outgoing, watch)
+    async with opening(spec, stderr, monitor) as (incoming, outgoing):
+        yield _Incoming(incoming, monitor), _Outgoing(outgoing, monitor)
 
 
-def _stdio(spec: ServerSpec, words: LastWords, _watch: Watch) -> Any:
-    return stdio_transport(spec, words)
+def _stdio(spec: ServerSpec, stderr: ErrorOutput, _monitor: ConnectionMonitor) -> Any:
+    return stdio_transport(spec, stderr)
 
 
 @asynccontextmanager
-async def _http(spec: ServerSpec, words: LastWords, watch: Watch) -> AsyncIterator[TransportStreams]:
+async def _http(
+    spec: ServerSpec, stderr: ErrorOutput, monitor: ConnectionMonitor
+) -> AsyncIterator[TransportStreams]:
     token = await token_of(spec)
     # compressed, a body is of any length
     headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {token}"} if token else {})
     timeout = httpx2.Timeout(CONNECT, read=SILENCE)
-    async with (
-        create_mcp_http_client(headers=headers, timeout=timeout) as client,
-        _listening(client, words, watch),
-        streamable_http_client(spec.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE) as streams,
-    ):
-        yield streams
+    async with create_mcp_http_client(headers=headers, timeout=timeout) as client:
+        client.event_hooks = {"response": [_response_check(stderr, monitor)]}
+        async with streamable_http_client(
+            spec.url, http_client=client, max_sse_event_size=LONGEST_MESSAGE
+        ) as streams:
+            yield streams
 
 
-@asynccontextmanager
-async def _listening(client: httpx2.AsyncClient, words: LastWords, watch: Watch) -> AsyncIterator[None]:
-    """Keep what a server refuses with, for the SDK says only that it did; bound what it answers."""
+def _response_check(
+    stderr: ErrorOutput, monitor: ConnectionMonitor
+) -> Callable[[httpx2.Response], Awaitable[None]]:
+    """Return a hook that keeps what a server refuses with, as the SDK does not, and bounds its answers."""
 
-    async def note(response: httpx2.Response) -> None:
+    async def check_response(response: httpx2.Response) -> None:
         if response.status_code in REFUSALS:
             hint = "; it wants a token: `token_env` or `token_command`"
-            words.take(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
+            stderr.add_line(f"HTTP {response.status_code} {response.reason_phrase}{hint}".encode())
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            watch.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
-            raise watch.failure
-        if not isinstance(response.stream, httpx2.AsyncByteStream):
-            return
-        response.stream = _Body(response, response.stream, watch)
+            monitor.failure = InvalidAnswer("it compresses what it answers, which was not asked for")
+            raise monitor.failure
+        if isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Body(response, response.stream, monitor)
 
-    client.event_hooks = {"response": [note]}
-    yield
+    return check_response
 
 
 class _Body(httpx2.AsyncByteStream):
     """The bounded body of a response."""
 
-    def __init__(self, response: httpx2.Response, stream: httpx2.AsyncByteStream, watch: Watch) -> None:
+    def __init__(
+        self, response: httpx2.Response, stream: httpx2.AsyncByteStream, monitor: ConnectionMonitor
+    ) -> None:
         self._events = "text/event-stream" in response.headers.get("content-type", "").lower()
         self._stream = stream
-        self._watch = watch
+        self._monitor = monitor
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in bounded_stream(self._stream, events=self._events):
                 yield chunk
         except InvalidAnswer as error:
-            self._watch.failure = error
-            self._watch.ended.set()
+            self._monitor.fail(error)
             raise
 
     async def aclose(self) -> None:
@@ -124,100 +138,65 @@ class _Body(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def _websocket(spec: ServerSpec, _words: LastWords, _watch: Watch) -> AsyncIterator[TransportStreams]:
-    from tideate_core.mcp import websocket_client
+async def _websocket(
+    spec: ServerSpec, _stderr: ErrorOutput, _monitor: ConnectionMonitor
+) -> AsyncIterator[TransportStreams]:
+    from tideate_core.mcp.transport import websocket_client
 
-    async with websocket_client(spec.url, token=await token_of(spec)) as streams:
+    def parse(data: str) -> SessionMessage | Exception:
+        return parse_message(data.encode("utf-8", "surrogatepass"))
+
+    async with websocket_client(spec.url, token=await token_of(spec), parse=parse) as streams:
         yield streams
 
 
-class _Incoming:
-    """A stream of messages that tells of its end."""
+class _Incoming(ReadWrapper):
+    """Messages from a server, counted and checked; their end is noted."""
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], watch: Watch) -> None:
-        self._stream = stream
-        self._watch = watch
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], monitor: ConnectionMonitor) -> None:
+        super().__init__(stream)
+        self._monitor = monitor
 
     async def receive(self) -> SessionMessage | Exception:
         try:
             while True:
                 item = self._checked(await self._stream.receive())
                 if isinstance(item, Unreadable):
-                    self._watch.pace.unreadable(item)
+                    self._monitor.pace.unreadable(item)
                 elif isinstance(item, Exception):
                     return item
                 else:
-                    await self._watch.pace.received(item)
+                    await self._monitor.pace.received(item)
                     if is_usable(item):
                         return item
         except InvalidAnswer as error:
-            self._watch.failure = error
-            self._watch.ended.set()
+            self._monitor.fail(error)
             raise
         except Exception:
-            self._watch.ended.set()
+            self._monitor.ended.set()
             raise
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
 
     def _checked(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if isinstance(item, InvalidAnswer):
             raise item
-        if self._watch.check is not None and not isinstance(item, Exception):
+        if self._monitor.check is not None and not isinstance(item, Exception):
             try:
-                self._watch.check(item, "received")
+                self._monitor.check(item, "received")
             except ValueError as error:
-                self._watch.failure = InvalidAnswer(str(error))
+                self._monitor.failure = InvalidAnswer(str(error))
                 raise
         return item
 
 
-class _Outgoing:
-    """A stream of messages each of which is checked."""
+class _Outgoing(WriteWrapper):
+    """Messages to a server, checked and counted."""
 
-    def __init__(self, stream: WriteStream[SessionMessage], watch: Watch) -> None:
-        self._stream = stream
-        self._watch = watch
+    def __init__(self, stream: WriteStream[SessionMessage], monitor: ConnectionMonitor) -> None:
+        super().__init__(stream)
+        self._monitor = monitor
 
     async def send(self, item: SessionMessage, /) -> None:
-        if self._watch.check is not None:
-            self._watch.check(item, "sent")
+        if self._monitor.check is not None:
+            self._monitor.check(item, "sent")
         await self._stream.send(item)
-        self._watch.pace.sent(item)
-
-    async def aclose(self) -> None:
-        await self._stream.aclose()
-
-    async def __aenter__(self) -> Self:
-        await self._stream.__aenter__()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool | None:
-        return await self._stream.__aexit__(kind, error, trace)
+        self._monitor.pace.sent(item)

@@ -1,47 +1,67 @@
-"""One writer at a time, among all servers of a root."""
+"""One writer at a time in a root, across servers, and an orderly end for one that is cancelled."""
 
 from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import time
-from typing import TYPE_CHECKING, Final
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from anyio import CancelScope
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import ConfigError
 from tideate_core.project import make_project_state
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
-__all__ = ["acquire", "open_lock"]
+__all__ = ["ended_before_cancelled", "locked_root"]
 
 _POLL: Final = 0.02
 """Seconds between two tries: a lock cannot be waited for without a thread that may never end."""
 
-
-def open_lock(root: Path, server: str) -> int:
-    """Open the file that the servers of a kind lock for a root, in the project's private state; blocking.
-
-    :raises ConfigError: the private state cannot be used.
-    """
-    place = make_project_state(root) / "mcp" / server
-    try:
-        place.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return os.open(place / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise ConfigError(f"{place / 'lock'} cannot be opened: {error.strerror}") from error
+T = TypeVar("T")
 
 
-async def acquire(descriptor: int, within: float, busy: str) -> None:
-    """Lock a file; closing its descriptor gives the lock back.
+@asynccontextmanager
+async def locked_root(
+    root: Path, server: str, *, within: float, busy: str, refusal: Callable[[ConfigError], ToolError]
+) -> AsyncIterator[None]:
+    """Hold a root's lock, which one call of all servers of a kind has at a time.
 
+    :param server: the kind, whose folder in the project's private state has the lock's file.
     :param within: seconds that it is tried for.
     :param busy: said where another has it all the time.
-    :raises ToolError: another has it.
+    :param refusal: makes the error where the private state cannot be used.
+    :raises ToolError: another has it, or it cannot be made.
     """
+    try:
+        descriptor = _open(root, server)
+    except ConfigError as error:
+        raise refusal(error) from error
+    try:
+        await _acquire(descriptor, within, busy)
+        yield
+    finally:
+        os.close(descriptor)  # releases the lock
+
+
+def _open(root: Path, server: str) -> int:
+    """:raises ConfigError: the private state cannot be used."""
+    folder = make_project_state(root) / "mcp" / server
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ConfigError(f"{folder / 'lock'} cannot be opened: {error.strerror}") from error
+
+
+async def _acquire(descriptor: int, within: float, busy: str) -> None:
     end = time.monotonic() + within
     while True:
         try:
@@ -51,3 +71,17 @@ async def acquire(descriptor: int, within: float, busy: str) -> None:
             if time.monotonic() >= end:
                 raise ToolError(busy) from None
         await asyncio.sleep(_POLL)
+
+
+async def ended_before_cancelled(work: Awaitable[T]) -> T:
+    """Await something that has to end in order: it is cancelled once, and waited for before this raises."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        with CancelScope(shield=True):
+            await asyncio.wait([task])
+        if not task.cancelled() and (error := task.exception()):
+            logging.getLogger(__name__).info("ended while it was cancelled: %s", error)
+        raise

@@ -1,3 +1,3 @@
-"""The MCP server that builds a project."""
+"""MCP server that builds a project."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""The build server: how a project is built, and building it."""
+"""Tools of the build server: detect, run, clean, output."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult
 
-from tideate_core import __version__
-from tideate_core.mcp.careful import CarefulServer
-from tideate_core.mcp.servers.build.shapes import BuildShape, DetectShape, OutputShape, build_text
-from tideate_core.mcp.servers.build.work import Builds
-from tideate_core.mcp.servers.commanding import LOOKING, PAGE, RUNNING, Cursor, Timeout, answered
-from tideate_core.mcp.servers.paging import page
+from tideate_core.mcp.servers.build.project_build import (
+    BuildShape,
+    DetectShape,
+    OutputShape,
+    ProjectBuild,
+    build_text,
+)
+from tideate_core.mcp.servers.commands import PAGE, RUNNING, Cursor, Timeout
+from tideate_core.mcp.servers.schemas import page, tool_result
+from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,14 +43,12 @@ def build_server(root: Path) -> MCPServer[Any]:
 
     :param root: an existing absolute directory, without links.
     """
-    builds = Builds(root)
-    server = CarefulServer(
+    builds = ProjectBuild(root)
+    server = ToolServer(
         "tideate-build",
         title="tideate: build",
         description="Builds a project.",
         instructions=INSTRUCTIONS,
-        version=__version__,
-        log_level="WARNING",
     )
     _add_looking(server, builds)
     _add_running(server, builds)
@@ -54,41 +56,41 @@ def build_server(root: Path) -> MCPServer[Any]:
     return server
 
 
-def _add_looking(server: CarefulServer, builds: Builds) -> None:
+def _add_looking(server: ToolServer, builds: ProjectBuild) -> None:
     async def build_detect() -> Detected:
         shape = await builds.detect()
-        return answered(shape, _told(shape))
+        return tool_result(shape, _detection_text(shape))
 
     async def build_output(cursor: Cursor = "") -> Printed:
         if builds.output is None:
             raise ToolError("nothing was built by this server so far; call `build_run`")
         output, following = page(builds.output, cursor, PAGE)
-        return answered(OutputShape(output=output, next_cursor=following), output)
+        return tool_result(OutputShape(output=output, next_cursor=following), output)
 
     server.add_tool(
         build_detect,
         title="Show how the project is built",
         description="Show the command that builds the project and the one that cleans it, why these, and "
         "whether they may run. Runs nothing.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         build_output,
         title="Show what the last build printed",
         description="Show what the last `build_run` or `build_clean` printed, from its beginning or from a "
         "cursor on.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_running(server: CarefulServer, builds: Builds) -> None:
+def _add_running(server: ToolServer, builds: ProjectBuild) -> None:
     async def build_run(context: Call, timeout: Timeout = None) -> Built:  # noqa: ASYNC109 of the program
-        shape = await builds.run(context, timeout)
-        return answered(shape, build_text(shape))
+        shape = await builds.run_build(context, timeout)
+        return tool_result(shape, build_text(shape))
 
     async def build_clean(context: Call, timeout: Timeout = None) -> Built:  # noqa: ASYNC109
-        shape = await builds.clean(context, timeout)
-        return answered(shape, build_text(shape))
+        shape = await builds.run_clean(context, timeout)
+        return tool_result(shape, build_text(shape))
 
     server.add_tool(
         build_run,
@@ -105,7 +107,7 @@ def _add_running(server: CarefulServer, builds: Builds) -> None:
     )
 
 
-def _add_resource(server: CarefulServer, builds: Builds) -> None:
+def _add_resource(server: ToolServer, builds: ProjectBuild) -> None:
     @server.resource(
         "tideate://build/report",
         title="The last build",
@@ -118,7 +120,7 @@ def _add_resource(server: CarefulServer, builds: Builds) -> None:
         return builds.last.model_dump_json(by_alias=True, indent=2)
 
 
-def _told(shape: DetectShape) -> str:
+def _detection_text(shape: DetectShape) -> str:
     lines = []
     for what, one in (("build", shape.build), ("clean", shape.clean)):
         if one is None:

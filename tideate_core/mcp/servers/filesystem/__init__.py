@@ -1,3 +1,3 @@
-"""The filesystem server: reads, searches and changes the files below one root, and can take changes back."""
+"""MCP server for the files below one root: read, search and change them, each change with rollback."""
 
 __all__: list[str] = []

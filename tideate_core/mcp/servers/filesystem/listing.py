@@ -1,4 +1,4 @@
-"""Lists directories and tells about files."""
+"""List directories and report file information."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.careful import short
-from tideate_core.mcp.servers.filesystem.ground import is_private, shown
-from tideate_core.mcp.servers.paging import page
+from tideate_core.mcp.servers.filesystem.served_root import is_private, printable
+from tideate_core.mcp.servers.schemas import page, short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.mcp.servers.filesystem.ground import Ground
+    from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
-__all__ = ["info", "kind_of", "list_directory", "list_sizes"]
+__all__ = ["file_info", "kind_of", "list_directory", "list_sizes"]
 
 ENTRIES: Final = 1_000
 CHARACTERS: Final = 30_000
-"""How much of a directory one answer has."""
+"""Characters of names in one answer."""
+_MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
 
 
 def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, Any], str]:
@@ -38,11 +38,11 @@ def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, A
                 ]
             )
     except OSError as error:
-        raise ToolError(f"{short(path)} cannot be read: {error.strerror}") from error
+        raise ToolError(f"{short_repr(path)} cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
     some, following = page(entries, cursor, _most(entries))
-    names = [(name if name.isprintable() else shown(name), kind) for name, kind in some]
+    names = [(name if name.isprintable() else printable(name), kind) for name, kind in some]
     content = {
         "entries": [{"name": name, "type": kind} for name, kind in names],
         "total": len(entries),
@@ -51,12 +51,9 @@ def list_directory(descriptor: int, path: str, cursor: str) -> tuple[dict[str, A
     return content, "\n".join([f"[{_MARKS[kind]}] {name}" for name, kind in names]) or "it is empty"
 
 
-_MARKS: Final = {"directory": "DIR", "file": "FILE", "link": "LINK", "other": "OTHER"}
-
-
-def list_sizes(ground: Ground, path: str, order: str, cursor: str) -> tuple[dict[str, Any], str]:
+def list_sizes(served: ServedRoot, path: str, order: str, cursor: str) -> tuple[dict[str, Any], str]:
     """Return a page of a directory with sizes, and as text."""
-    descriptor, _ = ground.open_directory(path)
+    descriptor, _ = served.open_directory(path)
     try:
         with os.scandir(descriptor) as found:
             entries = [
@@ -66,7 +63,7 @@ def list_sizes(ground: Ground, path: str, order: str, cursor: str) -> tuple[dict
                 for kind in (kind_of(entry),)
             ]
     except OSError as error:
-        raise ToolError(f"{short(path)} cannot be read: {error.strerror}") from error
+        raise ToolError(f"{short_repr(path)} cannot be read: {error.strerror}") from error
     finally:
         os.close(descriptor)
     entries.sort(key=lambda one: (-(one[2] or 0) if order == "size" else 0, one[0]))
@@ -74,23 +71,23 @@ def list_sizes(ground: Ground, path: str, order: str, cursor: str) -> tuple[dict
     sizes = [size for _, _, size in entries if size is not None]
     directories = sum(kind == "directory" for _, kind, _ in entries)
     content = {
-        "entries": [{"name": shown(name), "type": kind, "size": size} for name, kind, size in some],
+        "entries": [{"name": printable(name), "type": kind, "size": size} for name, kind, size in some],
         "files": len(sizes),
         "directories": directories,
         "size": sum(sizes),
         "nextCursor": following,
     }
     lines = [
-        f"[{_MARKS[kind]}] {shown(name)}{'' if size is None else f'  {readable(size)}'}"
+        f"[{_MARKS[kind]}] {printable(name)}{'' if size is None else f'  {readable(size)}'}"
         for name, kind, size in some
     ]
     lines.append(f"{len(sizes)} files, {directories} directories; {readable(sum(sizes))} in all files")
     return content, "\n".join(lines)
 
 
-def info(ground: Ground, path: str) -> dict[str, Any]:
+def file_info(served: ServedRoot, path: str) -> dict[str, Any]:
     """Return what is known of a file or a directory."""
-    status, name, is_link = ground.status(path)
+    status, name, is_link = served.status(path)
     return {
         "path": name,
         "type": _kind_of_mode(status.st_mode),

@@ -1,4 +1,4 @@
-"""Reads files: a page at a time, whatever their size."""
+"""Read files in pages, of any size: texts, several at once, media."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.schemas import short_repr
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.mcp.servers.filesystem.ground import Ground
+    from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
 
 __all__ = ["MEDIA", "PAGE", "Media", "read_media", "read_several", "read_text"]
 
@@ -49,7 +49,7 @@ _TYPES: Final = {
 
 
 def read_text(
-    ground: Ground,
+    served: ServedRoot,
     path: str,
     *,
     head: int | None = None,
@@ -64,7 +64,7 @@ def read_text(
     :param limit: bytes.
     :raises ToolError: it is no text, or changed since the cursor was given.
     """
-    descriptor, name, status = ground.open_file(path)
+    descriptor, name, status = served.open_file(path)
     try:
         size = status.st_size
         start, left = 0, head
@@ -85,7 +85,7 @@ def read_text(
     return {"path": name, "content": content, "size": size, "nextCursor": following}
 
 
-def read_several(ground: Ground, paths: Sequence[str]) -> list[dict[str, Any]]:
+def read_several(served: ServedRoot, paths: Sequence[str]) -> list[dict[str, Any]]:
     """Read several files, of long ones the beginnings.
 
     :raises ToolError: none of them can be read.
@@ -93,7 +93,7 @@ def read_several(ground: Ground, paths: Sequence[str]) -> list[dict[str, Any]]:
     files: list[dict[str, Any]] = []
     budget = PAGE
     for number, path in enumerate(paths):
-        file = _one_of_several(ground, path, budget // (len(paths) - number))
+        file = _one_of_several(served, path, budget // (len(paths) - number))
         budget -= len(file["path"]) + len(file.get("content", "").encode())
         files.append(file)
     if all("error" in file for file in files):
@@ -101,12 +101,12 @@ def read_several(ground: Ground, paths: Sequence[str]) -> list[dict[str, Any]]:
     return files
 
 
-def _one_of_several(ground: Ground, path: str, limit: int) -> dict[str, Any]:
+def _one_of_several(served: ServedRoot, path: str, limit: int) -> dict[str, Any]:
     name = path if len(path) <= _NAME else f"{path[:_NAME]}…"
     if limit < _LEAST:
         return {"path": name, "error": "the answer is full: read it with another call"}
     try:
-        found = read_text(ground, path, limit=limit)
+        found = read_text(served, path, limit=limit)
     except ToolError as error:
         return {"path": name, "error": str(error)}
     return {"path": name, "content": found["content"], "nextCursor": found["nextCursor"]}
@@ -123,17 +123,17 @@ class Media:
     """In base64."""
 
 
-def read_media(ground: Ground, path: str) -> Media:
+def read_media(served: ServedRoot, path: str) -> Media:
     """Read a whole file as it is.
 
     :raises ToolError: it is too large.
     """
-    descriptor, name, status = ground.open_file(path)
+    descriptor, name, status = served.open_file(path)
     with os.fdopen(descriptor, "rb") as file:
         data = file.read(MEDIA + 1) if status.st_size <= MEDIA else None
     if data is None or len(data) > MEDIA:
         raise ToolError(
-            f"{short(path)} has {status.st_size >> 20} MiB; files over {MEDIA >> 20} MiB are not sent"
+            f"{short_repr(path)} has {status.st_size >> 20} MiB; files over {MEDIA >> 20} MiB are not sent"
         )
     extension = os.path.splitext(name)[1].lower()  # noqa: PTH122
     kind = _TYPES.get(extension, "application/octet-stream")
@@ -187,7 +187,9 @@ def _start_of_tail(descriptor: int, size: int, lines: int, path: str) -> int:
     missing = lines + 1  # the line end before them
     while at > 0:
         if size - at > _TAIL:
-            raise ToolError(f"the last {lines} lines of {short(path)} are more than 64 MiB: ask for fewer")
+            raise ToolError(
+                f"the last {lines} lines of {short_repr(path)} are more than 64 MiB: ask for fewer"
+            )
         begin = max(0, at - _CHUNK)
         data = os.pread(descriptor, at - begin, begin)
         if at == size and not data.endswith(b"\n"):
@@ -206,12 +208,13 @@ def _start_of_tail(descriptor: int, size: int, lines: int, path: str) -> int:
 def _decoded(data: bytes, path: str, size: int) -> str:
     if b"\0" in data:
         raise ToolError(
-            f"{short(path)} is binary ({size} bytes, NUL among them): `read_media_file` gives it as it is"
+            f"{short_repr(path)} is binary ({size} bytes, NUL among them): `read_media_file` gives it "
+            "as it is"
         )
     try:
         return data.decode()
     except UnicodeDecodeError as error:
         raise ToolError(
-            f"{short(path)} is no UTF-8 text (byte {error.start} of the page): `read_media_file` gives it "
-            "as it is"
+            f"{short_repr(path)} is no UTF-8 text (byte {error.start} of the page): `read_media_file` gives "
+            "it as it is"
         ) from None

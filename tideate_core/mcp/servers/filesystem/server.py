@@ -1,6 +1,4 @@
-"""The filesystem server: its tools that read."""
-
-# ruff: noqa: TC001 - the SDK reads the annotations of a tool's function
+"""Tools of the filesystem server that read: files, media, listings, searches."""
 
 from __future__ import annotations
 
@@ -18,31 +16,34 @@ from mcp_types import (
     EmbeddedResource,
     ImageContent,
     TextContent,
-    ToolAnnotations,
 )
 from pydantic import Field
 
-from tideate_core import __version__
-from tideate_core.mcp.careful import CarefulServer
-from tideate_core.mcp.servers.filesystem import listing, reading, searching
-from tideate_core.mcp.servers.filesystem.arguments import Cursor, Exclude, Lines, Order, Path, Pattern, Words
-from tideate_core.mcp.servers.filesystem.changing_tools import add_changing_tools
-from tideate_core.mcp.servers.filesystem.ground import Ground
-from tideate_core.mcp.servers.filesystem.shapes import (
+from tideate_core.mcp.servers.filesystem import listing, reading, search
+from tideate_core.mcp.servers.filesystem.schemas import (
+    Cursor,
     DirectoriesShape,
+    Exclude,
     FilesShape,
     InfoShape,
+    Lines,
     ListShape,
     MatchesShape,
     MediaShape,
+    Order,
+    Path,
+    Pattern,
     SizesShape,
     TextShape,
     TreeShape,
+    Words,
     WordsShape,
-    answer,
-    with_cursor,
 )
-from tideate_core.mcp.servers.filesystem.walking import in_thread
+from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
+from tideate_core.mcp.servers.filesystem.walk import in_cancellable_thread
+from tideate_core.mcp.servers.filesystem.write_tools import add_write_tools
+from tideate_core.mcp.servers.schemas import tool_result, with_cursor
+from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:
     import pathlib
@@ -50,10 +51,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
 __all__ = ["filesystem_server"]
-
-LOOKING = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
 
 LARGE = 1 << 17
 """Bytes of a directory's own; a smaller one is listed quicker than a thread is asked to."""
@@ -82,27 +79,25 @@ def filesystem_server(root: pathlib.Path) -> MCPServer[Any]:
 
     :param root: an existing absolute directory, without links.
     """
-    ground = Ground(root)
-    server = CarefulServer(
+    served = ServedRoot(root)
+    server = ToolServer(
         "tideate-filesystem",
         title="tideate: files",
         description="Reads, searches and changes the files below one root; each change can be taken back.",
         instructions=INSTRUCTIONS,
-        version=__version__,
-        log_level="WARNING",
     )
-    _add_reading(server, ground)
-    _add_media(server, ground)
-    _add_listing(server, ground)
-    _add_telling(server, ground)
-    _add_searching(server, ground)
-    _add_text_search(server, ground)
-    add_changing_tools(server, ground)
-    _add_resources(server, ground)
+    _add_reading(server, served)
+    _add_media(server, served)
+    _add_listing(server, served)
+    _add_information(server, served)
+    _add_searching(server, served)
+    _add_text_search(server, served)
+    add_write_tools(server, served)
+    _add_resources(server, served)
     return server
 
 
-def _add_reading(server: CarefulServer, ground: Ground) -> None:
+def _add_reading(server: ToolServer, served: ServedRoot) -> None:
     async def read_text_file(
         path: Path,
         head: Annotated[Lines, Field(description="Only so many lines from the beginning.")] = None,
@@ -112,41 +107,41 @@ def _add_reading(server: CarefulServer, ground: Ground) -> None:
         if head is not None and tail is not None:
             raise ToolError("head and tail: give one of them")
         # a page is read quicker than a thread is asked to; the end of a file may take a search
-        work = partial(reading.read_text, ground, path, head=head, tail=tail, cursor=cursor)
+        work = partial(reading.read_text, served, path, head=head, tail=tail, cursor=cursor)
         found = work() if tail is None else await asyncio.to_thread(work)
-        return answer(found, with_cursor(found["content"], found["nextCursor"]))
+        return tool_result(found, with_cursor(found["content"], found["nextCursor"]))
 
     async def read_multiple_files(
         paths: Annotated[list[Path], Field(min_length=1, max_length=100)],
     ) -> FilesAnswer:
-        files = await asyncio.to_thread(reading.read_several, ground, paths)
+        files = await asyncio.to_thread(reading.read_several, served, paths)
         texts = [f"{file['path']}:\n{_of_one(file)}" for file in files]
-        return answer({"files": files}, "\n---\n".join(texts))
+        return tool_result({"files": files}, "\n---\n".join(texts))
 
     server.add_tool(
         read_text_file,
         title="Read a text",
         description="Read a file as UTF-8 text: all of it, its first lines (`head`) or its last (`tail`).",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         read_multiple_files,
         title="Read several texts",
         description="Read several files at once. One that cannot be read has an error in place of its "
         "content; of long ones the beginnings come.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_media(server: CarefulServer, ground: Ground) -> None:
+def _add_media(server: ToolServer, served: ServedRoot) -> None:
     async def read_media_file(path: Path) -> MediaAnswer:
-        return _media(await asyncio.to_thread(reading.read_media, ground, path))
+        return _media(await asyncio.to_thread(reading.read_media, served, path))
 
     server.add_tool(
         read_media_file,
         title="Read an image, a sound or other bytes",
         description="Read a file as it is, up to 4 MiB: in base64, with its MIME type.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
@@ -174,64 +169,66 @@ def _media(media: reading.Media) -> CallToolResult:
     return CallToolResult(content=[content, text], structured_content=about)
 
 
-def _add_listing(server: CarefulServer, ground: Ground) -> None:
+def _add_listing(server: ToolServer, served: ServedRoot) -> None:
     async def list_directory(path: Path = ".", cursor: Cursor = "") -> ListAnswer:
-        descriptor, _ = ground.open_directory(path)
+        descriptor, _ = served.open_directory(path)
         work = partial(listing.list_directory, descriptor, path, cursor)
         found, text = work() if os.fstat(descriptor).st_size < LARGE else await asyncio.to_thread(work)
-        return answer(found, with_cursor(text, found["nextCursor"]))
+        return tool_result(found, with_cursor(text, found["nextCursor"]))
 
     async def list_directory_with_sizes(
         path: Path = ".", sort_by: Order = "name", cursor: Cursor = ""
     ) -> SizesAnswer:
-        found, text = await asyncio.to_thread(listing.list_sizes, ground, path, sort_by, cursor)
-        return answer(found, with_cursor(text, found["nextCursor"]))
+        found, text = await asyncio.to_thread(listing.list_sizes, served, path, sort_by, cursor)
+        return tool_result(found, with_cursor(text, found["nextCursor"]))
 
     server.add_tool(
         list_directory,
         title="List a directory",
         description="List what stands in a directory, by name.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         list_directory_with_sizes,
         title="List a directory with sizes",
         description="List what stands in a directory, with sizes and their sum.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_telling(server: CarefulServer, ground: Ground) -> None:
+def _add_information(server: ToolServer, served: ServedRoot) -> None:
     async def get_file_info(path: Path) -> InfoAnswer:
-        found = listing.info(ground, path)
-        return answer(found, "\n".join(f"{name}: {value}" for name, value in found.items()))
+        found = listing.file_info(served, path)
+        return tool_result(found, "\n".join(f"{name}: {value}" for name, value in found.items()))
 
     async def list_allowed_directories() -> DirectoriesAnswer:
-        return answer({"directories": [str(ground.root)]}, str(ground.root))
+        return tool_result({"directories": [str(served.root)]}, str(served.root))
 
     server.add_tool(
         get_file_info,
         title="Tell about a file",
         description="Tell what a path is, its size, times and permissions.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         list_allowed_directories,
         title="Tell the root",
         description="Tell which directory is served.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_searching(server: CarefulServer, ground: Ground) -> None:
+def _add_searching(server: ToolServer, served: ServedRoot) -> None:
     async def search_files(
         pattern: Pattern,
         path: Path = ".",
         exclude_patterns: Exclude = [],  # noqa: B006 the SDK copies it
         cursor: Cursor = "",
     ) -> MatchesAnswer:
-        return answer(
-            *await in_thread(partial(searching.search, ground, path, pattern, exclude_patterns, cursor))
+        return tool_result(
+            *await in_cancellable_thread(
+                partial(search.search_paths, served, path, pattern, exclude_patterns, cursor)
+            )
         )
 
     async def directory_tree(
@@ -239,25 +236,27 @@ def _add_searching(server: CarefulServer, ground: Ground) -> None:
         exclude_patterns: Exclude = [],  # noqa: B006
         cursor: Cursor = "",
     ) -> TreeAnswer:
-        return answer(*await in_thread(partial(searching.tree, ground, path, exclude_patterns, cursor)))
+        return tool_result(
+            *await in_cancellable_thread(partial(search.tree, served, path, exclude_patterns, cursor))
+        )
 
     server.add_tool(
         search_files,
         title="Search for files by their paths",
         description="Search below a directory for files and directories whose paths fit a glob. Links are "
         "found, not followed.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         directory_tree,
         title="Show a tree",
         description="Show all files and directories below a directory as a tree. Links are shown, not "
         "followed.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_text_search(server: CarefulServer, ground: Ground) -> None:
+def _add_text_search(server: ToolServer, served: ServedRoot) -> None:
     async def search_text(
         text: Words,
         path: Path = ".",
@@ -265,21 +264,19 @@ def _add_text_search(server: CarefulServer, ground: Ground) -> None:
         exclude_patterns: Exclude = [],  # noqa: B006
         cursor: Cursor = "",
     ) -> WordsAnswer:
-        from tideate_core.mcp.servers.filesystem.words import Question, search_words
-
-        question = Question(text, path, pattern, tuple(exclude_patterns))
-        return answer(*await in_thread(partial(search_words, ground, question, cursor)))
+        query = search.TextQuery(text, path, pattern, tuple(exclude_patterns))
+        return tool_result(*await in_cancellable_thread(partial(search.search_text, served, query, cursor)))
 
     server.add_tool(
         search_text,
         title="Search in files",
         description="Search below a directory for lines that hold a text, word for word, in files whose "
         "paths fit a glob. Files that usually hold secrets, as `.env`, are left out, and so are binary ones.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_resources(server: CarefulServer, ground: Ground) -> None:
+def _add_resources(server: ToolServer, served: ServedRoot) -> None:
     @server.resource(
         "file:///{+path}",
         title="A file",
@@ -288,6 +285,6 @@ def _add_resources(server: CarefulServer, ground: Ground) -> None:
     )
     async def file(path: Path) -> str:
         try:
-            return str(reading.read_text(ground, path)["content"])
+            return str(reading.read_text(served, path)["content"])
         except ToolError as error:
             raise ResourceNotFoundError(str(error)) from error

@@ -1,3 +1,3 @@
-"""The git server: looks at one repository and commits to it, and runs nothing that the repository brings."""
+"""MCP server for one git repository: read and commit; run no program that it brings."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Reads what git prints for programs: fields between NULs, so that no name can look like two."""
+"""Parse git's machine-readable output, in which NUL ends each field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COMMIT_FIELDS", "Commit", "Entry", "Status", "commits", "paths", "shown", "status", "text_of"]
+__all__ = [
+    "COMMIT_FIELDS",
+    "Commit",
+    "Entry",
+    "Status",
+    "parse_commits",
+    "parse_status",
+    "printable_path",
+    "text_of",
+]
 
 COMMIT_FIELDS: Final = "%H%x00%P%x00%an%x00%ae%x00%aI%x00%B"
 _COUNT: Final = COMMIT_FIELDS.count("%x00") + 1
@@ -43,7 +52,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Status:
-    """What `git status --porcelain=v2 --branch -z` says."""
+    """Output of `git status --porcelain=v2 --branch -z`."""
 
     commit: str | None = None
     branch: str | None = None
@@ -72,24 +81,19 @@ def text_of(raw: bytes) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def paths(raw: bytes) -> list[str]:
-    """Return paths that each have a NUL behind them."""
-    return [text_of(path) for path in raw.split(b"\0") if path]
-
-
-def shown(path: str) -> str:
+def printable_path(path: str) -> str:
     """Return a path as it can be sent; see `text_of`."""
     return path if path.isascii() else text_of(os.fsencode(path))
 
 
-def status(raw: bytes) -> Status:
+def parse_status(raw: bytes) -> Status:
     """Read the status; paths are as the system has them, whatever their bytes are."""
     found = Status()
     parts = iter(os.fsdecode(raw).split("\0"))
     for part in parts:
         kind = part[:2]
         if kind == "# ":
-            _header(found, shown(part[2:]))
+            _header(found, printable_path(part[2:]))
         elif kind == "1 ":
             found.entries.append(_ordinary(part.split(" ", _ORDINARY)))
         elif kind == "2 ":
@@ -102,14 +106,14 @@ def status(raw: bytes) -> Status:
     return found
 
 
-def commits(raw: bytes) -> Iterator[Commit]:
+def parse_commits(raw: bytes) -> Iterator[Commit]:
     """Read commits in `COMMIT_FIELDS`, each with a NUL behind it."""
     fields = text_of(raw).split("\0")
     for start in range(0, len(fields) - _COUNT + 1, _COUNT):
         yield _commit(fields[start : start + _COUNT])
 
 
-def commit_and_rest(raw: bytes) -> tuple[Commit, bytes]:
+def parse_commit(raw: bytes) -> tuple[Commit, bytes]:
     """Read one commit in `COMMIT_FIELDS` with a NUL behind it; returns it and what follows."""
     *fields, rest = raw.split(b"\0", _COUNT)
     return _commit([text_of(part) for part in fields]), rest

@@ -1,4 +1,4 @@
-"""Starts git and reads what it prints; cheaply, for a call of a tool is little more than this."""
+"""Run git and read its output; translate its failures into messages without foreign paths."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -13,32 +14,67 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from tideate_core.mcp.servers.git.errors import GitFailed
+from mcp.server.mcpserver.exceptions import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Answer", "ask", "find_git"]
+__all__ = ["GitFailed", "GitOutput", "failure", "find_git", "query"]
 
 PATIENCE: Final = 60.0
 """Seconds that git may take to answer a question."""
 LARGEST: Final = 16 << 20
 """Bytes of an answer that are read; git is ended after them."""
 _CHUNK: Final = 1 << 16
-_LOOKS: Final = 50
-"""How often is looked whether a program that closed its output has ended; then a thread waits for it."""
+_POLLS: Final = 50
+"""Polls for the end of a program that closed its output; then a thread waits for it."""
 _SAID: Final = 1 << 16
 """Bytes of the errors that are kept."""
+LONGEST: Final = 600
+"""Characters of what git said."""
+
+_ABSOLUTE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]*")
+_UNSEEN: Final = dict.fromkeys(
+    [*(c for c in range(32) if c not in (9, 10)), *range(127, 160), *range(0x202A, 0x202F)]
+)
+_PREFIXES: Final = ("fatal: ", "error: ", "warning: ", "hint: ")
+
+_KNOWN: Final = (
+    ("dubious ownership", "git does not read a repository that belongs to another user; if you trust it, "
+     "`git config --global --add safe.directory PATH` says so to git"),
+    ("index.lock': File exists", "another git program is writing the index (`.git/index.lock`); try again "
+     "when it has ended. If none is running, it crashed: a person may remove that file"),
+    (".lock': File exists", "another git program is writing to this repository; try again when it has ended"),
+    ("Please tell me who you are", "git does not know who commits: set it with `git config --global "
+     "user.name NAME` and `git config --global user.email ADDRESS`"),
+    ("auto-detection is disabled", "git does not know who commits: set it with `git config --global "
+     "user.name NAME` and `git config --global user.email ADDRESS`"),
+    ("empty ident name", "git does not know who commits: set it with `git config --global user.name NAME`"),
+    ("does not have any commits yet", "the repository has no commits yet"),
+    ("not a git repository", "git finds no repository there that it can read; `git status` tells why"),
+)  # fmt: skip
+
+
+class GitFailed(ToolError):
+    """git ended with an error.
+
+    :param said: its own words, for whoever knows what to do about them.
+    """
+
+    def __init__(self, message: str, said: str = "", status: int | None = None) -> None:
+        super().__init__(message)
+        self.said = said
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """How git ended."""
+class GitOutput:
+    """Exit status and output of git."""
 
     status: int
     out: bytes
     said: str
-    """What stood on its standard error."""
+    """Its standard error."""
     whole: bool
     """False where it had more to say than is read."""
 
@@ -55,7 +91,7 @@ def find_git() -> str:
     raise GitFailed("git is not installed: no directory of PATH has it")
 
 
-async def ask(
+async def query(
     argv: Sequence[str],
     *,
     cwd: Path,
@@ -63,7 +99,7 @@ async def ask(
     given: bytes = b"",
     largest: int = LARGEST,
     patience: float = PATIENCE,
-) -> Answer:
+) -> GitOutput:
     """Run git until it has said all, or enough.
 
     Cancelling ends it, with all that it started.
@@ -82,7 +118,7 @@ async def ask(
         raise GitFailed(f"git did not answer within {patience:.0f} s and was ended") from None
     finally:
         reader.close()
-    return Answer(status, bytes(reader.out), reader.said.decode("utf-8", "replace"), reader.whole)
+    return GitOutput(status, bytes(reader.out), reader.said.decode("utf-8", "replace"), reader.whole)
 
 
 @contextlib.contextmanager
@@ -116,7 +152,7 @@ def _start(
 
 
 class _Reader:
-    """Takes what comes on both streams, in the event loop: a thread would cost as much as git's start."""
+    """Reader of both output streams, in the event loop: a thread would cost as much as git's start."""
 
     def __init__(self, process: subprocess.Popen[bytes], largest: int) -> None:
         self.out = bytearray()
@@ -135,7 +171,7 @@ class _Reader:
 
     async def status(self) -> int:
         """Wait for the end of a program that has closed its output."""
-        for _ in range(_LOOKS):
+        for _ in range(_POLLS):
             if (status := self._process.poll()) is not None:
                 return status
             await asyncio.sleep(0)
@@ -168,3 +204,23 @@ class _Reader:
                 self.ended.set()
         elif len(into) < _SAID:
             into += data
+
+
+def failure(command: str, said: str, status: int | None, root: Path) -> GitFailed:
+    """Return the error for what git said; no path outside the root is in it."""
+    for mark, words in _KNOWN:
+        if mark in said:
+            return GitFailed(words, said, status)
+    shown = "; ".join(_plain(line) for line in said.splitlines() if line.strip())[:LONGEST]
+    shown = _ABSOLUTE.sub(lambda found: found[0] if _inside(found[0], root) else "(a path outside)", shown)
+    return GitFailed(f"`git {command}` failed: {shown or f'status {status}'}", said, status)
+
+
+def _plain(line: str) -> str:
+    for prefix in _PREFIXES:
+        line = line.removeprefix(prefix)
+    return line.translate(_UNSEEN).strip()
+
+
+def _inside(path: str, root: Path) -> bool:
+    return path == str(root) or path.startswith(f"{root}/")

@@ -1,4 +1,4 @@
-"""Asks git about one repository; nothing is written."""
+"""One repository: its directories and settings, and git commands that change nothing."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.mcp.careful import short
-from tideate_core.mcp.servers.git.errors import GitFailed, failure
-from tideate_core.mcp.servers.git.place import Place, find_place
-from tideate_core.mcp.servers.git.program import LARGEST, Answer, ask, find_git
+from tideate_core.mcp.servers.git.layout import RepositoryLayout, find_layout
+from tideate_core.mcp.servers.git.program import LARGEST, GitFailed, GitOutput, failure, find_git, query
 from tideate_core.mcp.servers.git.settings import (
-    HARD,
+    HARDENED,
     UNSIGNED,
     Settings,
     SettingsReader,
     base_environment,
     with_settings,
 )
+from tideate_core.mcp.servers.schemas import short_repr
 from tideate_core.workspace import Root
 
 if TYPE_CHECKING:
@@ -45,10 +44,10 @@ class Repository:
 
     git: str
     root: Path
-    place: Place
+    layout: RepositoryLayout
     settings: Settings
 
-    async def ask(
+    async def query(
         self,
         command: str,
         *arguments: str,
@@ -56,15 +55,15 @@ class Repository:
         allowed: Iterable[int] = (0,),
         largest: int = LARGEST,
         environment: dict[str, str] | None = None,
-    ) -> Answer:
+    ) -> GitOutput:
         """Run a command of git that changes nothing.
 
         :param allowed: the statuses that are no failure.
         :raises GitFailed: it fails.
         """
-        answer = await ask(
-            [self.git, *HARD, *UNSIGNED, command, *arguments],
-            cwd=self.place.top,
+        answer = await query(
+            [self.git, *HARDENED, *UNSIGNED, command, *arguments],
+            cwd=self.layout.top,
             environment=self.environment() | (environment or {}),
             given=given,
             largest=largest,
@@ -78,31 +77,31 @@ class Repository:
 
         :param trusted: the repository's own filters may run.
         """
-        found = base_environment(self.place)
-        return found if trusted else with_settings(found, self.settings.emptied())
+        found = base_environment(self.layout)
+        return found if trusted else with_settings(found, self.settings.neutralized_filters())
 
     def path(self, name: str) -> str:
         """Return a path relative to the top, with no link on its way; the last name may be one.
 
         :raises ToolError: it leaves the repository, or is of git or tideate.
         """
-        root = Root(self.place.top)
+        root = Root(self.layout.top)
         try:
             path = root.relative(root.entry(name))
         except (WorkspaceError, OSError, ValueError):
             raise ToolError(
-                f"{short(name)} is not a path in the repository: give one relative to its top, without `..`, "
-                "and not of .git or .tideate"
+                f"{short_repr(name)} is not a path in the repository: give one relative to its top, without "
+                "`..`, and not of .git or .tideate"
             ) from None
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            raise ToolError(f"{short(name)} is no name that can be written in UTF-8") from None
+            raise ToolError(f"{short_repr(name)} is no name that can be written in UTF-8") from None
         return path
 
     async def exists(self, name: str) -> bool:
         """Tell whether a name stands for a commit."""
-        answer = await self.ask(
+        answer = await self.query(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}", allowed=(0, 1, 128)
         )
         return answer.status == 0
@@ -113,28 +112,33 @@ class Repository:
         :raises ToolError: it stands for none.
         """
         try:
-            answer = await self.ask(
+            answer = await self.query(
                 "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
             )
         except GitFailed:
             raise unknown_commit(name) from None
         return answer.out.decode().strip()
 
+    async def tree_of(self, commit: str) -> str:
+        """Return the id of a commit's tree."""
+        answer = await self.query("rev-parse", f"{commit}^{{tree}}")
+        return answer.out.decode().strip()
+
     async def empty_tree(self) -> str:
         """Return the id of the empty tree, with which all is compared before the first commit."""
-        answer = await self.ask("hash-object", "-t", "tree", os.devnull)
+        answer = await self.query("hash-object", "-t", "tree", os.devnull)
         return answer.out.decode().strip()
 
     def under_way(self) -> str | None:
         """Return what a person has begun and not ended, in words."""
         for name, words in UNDER_WAY.items():
-            if os.path.lexists(self.place.directory / name):
+            if os.path.lexists(self.layout.git_dir / name):
                 return words
         return None
 
 
 def unknown_commit(name: str) -> ToolError:
-    return ToolError(f"there is no commit {short(name)}: `git_log` and `git_branch` list what there is")
+    return ToolError(f"there is no commit {short_repr(name)}: `git_log` and `git_branch` list what there is")
 
 
 class Repositories:
@@ -156,5 +160,5 @@ class Repositories:
         if self._git is None or self._settings is None:
             self._git = find_git()
             self._settings = SettingsReader(self._git, self.root)
-        place = find_place(self.root, repo_path)
-        return Repository(self._git, self.root, place, await self._settings.read(place))
+        layout = find_layout(self.root, repo_path)
+        return Repository(self._git, self.root, layout, await self._settings.read(layout))

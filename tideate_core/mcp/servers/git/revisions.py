@@ -1,4 +1,4 @@
-"""Names of branches and commits, and times, as they may become arguments of git."""
+"""Validate names of branches and commits, and times, before they become arguments of git."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.careful import short
+from tideate_core.mcp.servers.schemas import short_repr
 
-__all__ = ["checked_branch", "commit_id", "log_cursor", "moment", "checked_revision"]
+__all__ = ["checked_branch", "checked_revision", "commit_id", "parse_log_cursor", "parse_time"]
 
 LONGEST: Final = 240
 """Bytes of a name: longer ones fit into no file system with the lock's suffix."""
@@ -19,7 +19,7 @@ LONGEST: Final = 240
 _FORBIDDEN: Final = re.compile(
     r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|\Z)|^[-/.]|[/.]\Z|^@\Z|^HEAD\Z"
 )
-"""What `git check-ref-format --branch` refuses."""
+"""The names that `git check-ref-format --branch` refuses."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp", "Zs"})
 """Categories of characters that a person does not see, so that two names look the same."""
 _SUFFIXES: Final = re.compile(r"(?:~\d{0,9}|\^\d{0,9}|@\{(?:\d{1,9}|u|upstream|push)\})*\Z")
@@ -39,7 +39,7 @@ def checked_branch(name: str) -> str:
         raise ToolError("a branch needs a name")
     if _is_no_name(name):
         raise ToolError(
-            f"{short(name)} cannot be the name of a branch: no blanks, control or invisible characters, "
+            f"{short_repr(name)} cannot be the name of a branch: no blanks, control or invisible characters, "
             "none of ~ ^ : ? * [ \\ .. @{ //, no `-` or `.` at its beginning, no `.` or `.lock` at its end"
         )
     return name
@@ -58,8 +58,8 @@ def checked_revision(name: str) -> str:
         or (not base and name[0] != "@")
     ):
         raise ToolError(
-            f"{short(name)} is not the name of a commit: give a branch, a tag, an id or HEAD, with ~N, ^N or "
-            "@{N} behind it if you like"
+            f"{short_repr(name)} is not the name of a commit: give a branch, a tag, an id or HEAD, with ~N, "
+            "^N or @{N} behind it if you like"
         )
     return name
 
@@ -67,11 +67,11 @@ def checked_revision(name: str) -> str:
 def commit_id(name: str) -> str:
     """:raises ToolError: it is not the id of a commit."""
     if not _COMMIT.match(name):
-        raise ToolError(f"{short(name)} is not the id of a commit: 4 to 64 of 0-9 and a-f")
+        raise ToolError(f"{short_repr(name)} is not the id of a commit: 4 to 64 of 0-9 and a-f")
     return name
 
 
-def moment(text: str) -> str:
+def parse_time(text: str) -> str:
     """Return a time as git takes it.
 
     :param text: ISO 8601 (without a zone: UTC), `3 days ago`, or `yesterday`.
@@ -83,7 +83,7 @@ def moment(text: str) -> str:
         found = datetime.fromisoformat(text)
     except ValueError:
         raise ToolError(
-            f"{short(text)} is not a time: give ISO 8601 as 2026-01-31 or 2026-01-31T12:00:00+01:00, "
+            f"{short_repr(text)} is not a time: give ISO 8601 as 2026-01-31 or 2026-01-31T12:00:00+01:00, "
             "or `3 days ago`"
         ) from None
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat(timespec="seconds")
@@ -97,7 +97,7 @@ def _is_no_name(name: str) -> bool:
     )
 
 
-def log_cursor(cursor: str) -> tuple[str, int]:
+def parse_log_cursor(cursor: str) -> tuple[str, int]:
     """Return where a page of the log begins: a commit, and how many after it are left out.
 
     :raises ToolError: no answer gave this cursor.

@@ -1,41 +1,36 @@
-"""The git server: its tools, and what each one asks of the repository."""
-
-# ruff: noqa: TC001 - the SDK reads the annotations of a tool's function
+"""Tools of the git server that read: status, diffs, log, show, branches."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
-from mcp_types import CallToolResult, ToolAnnotations
+from mcp_types import CallToolResult
 
-from tideate_core import __version__
-from tideate_core.mcp.careful import CarefulServer
-from tideate_core.mcp.servers.git import looking
-from tideate_core.mcp.servers.git.arguments import (
+from tideate_core.mcp.servers.git import queries
+from tideate_core.mcp.servers.git.program import GitFailed
+from tideate_core.mcp.servers.git.repository import Repositories
+from tideate_core.mcp.servers.git.revisions import checked_revision, commit_id, parse_time
+from tideate_core.mcp.servers.git.schemas import (
+    BranchesShape,
     Context,
     Count,
     Cursor,
+    DiffShape,
+    LogShape,
     Moment,
     Paths,
     RepoPath,
     Revision,
+    ShowShape,
     Skip,
+    StatusShape,
     Untracked,
     Where,
 )
-from tideate_core.mcp.servers.git.changing import add_changing_tools
-from tideate_core.mcp.servers.git.errors import GitFailed
-from tideate_core.mcp.servers.git.repository import Repositories
-from tideate_core.mcp.servers.git.revisions import checked_revision, commit_id, moment
-from tideate_core.mcp.servers.git.shapes import (
-    BranchesShape,
-    DiffShape,
-    LogShape,
-    ShowShape,
-    StatusShape,
-    result,
-)
+from tideate_core.mcp.servers.git.write_tools import add_write_tools
+from tideate_core.mcp.servers.schemas import tool_result
+from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,10 +38,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
 __all__ = ["git_server"]
-
-LOOKING = ToolAnnotations(
-    read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
-)
 
 INSTRUCTIONS = """\
 This server looks at one git repository and commits to it. Begin with `git_status`. `git_commit` with `files`
@@ -76,28 +67,29 @@ def git_server(root: Path) -> MCPServer[Any]:
     :param root: an existing absolute directory, without links.
     """
     repositories = Repositories(root)
-    server = CarefulServer(
+    server = ToolServer(
         "tideate-git",
         title="tideate: git",
         description="Looks at a git repository and commits to it; runs nothing that the repository brings.",
         instructions=INSTRUCTIONS,
-        version=__version__,
-        log_level="WARNING",
+        hints=HINTS,
     )
-    server.hints = HINTS
     _add_changes(server, repositories)
     _add_history(server, repositories)
-    add_changing_tools(server, repositories)
+    add_write_tools(server, repositories)
     _add_resources(server, repositories)
     return server
 
 
-def _add_changes(server: CarefulServer, repositories: Repositories) -> None:
+def _add_changes(server: ToolServer, repositories: Repositories) -> None:
+    async def diff(repo_path: str, side: queries.Side, *query: Any) -> CallToolResult:
+        return tool_result(*await queries.diff(await repositories.find(repo_path), side, *query))
+
     async def git_status(
         repo_path: RepoPath = "", untracked: Untracked = "normal", cursor: Cursor = ""
     ) -> StatusAnswer:
         repository = await repositories.find(repo_path)
-        return result(*await looking.status(repository, untracked, cursor))
+        return tool_result(*await queries.status(repository, untracked, cursor))
 
     async def git_diff(
         repo_path: RepoPath = "",
@@ -106,11 +98,7 @@ def _add_changes(server: CarefulServer, repositories: Repositories) -> None:
         context_lines: Context = 3,
         cursor: Cursor = "",
     ) -> DiffAnswer:
-        repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return result(
-            *await looking.diff(repository, "head", checked_revision(target), places, context_lines, cursor)
-        )
+        return await diff(repo_path, "head", checked_revision(target), paths, context_lines, cursor)
 
     async def git_diff_unstaged(
         repo_path: RepoPath = "",
@@ -118,9 +106,7 @@ def _add_changes(server: CarefulServer, repositories: Repositories) -> None:
         context_lines: Context = 3,
         cursor: Cursor = "",
     ) -> DiffAnswer:
-        repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return result(*await looking.diff(repository, "unstaged", "", places, context_lines, cursor))
+        return await diff(repo_path, "unstaged", "", paths, context_lines, cursor)
 
     async def git_diff_staged(
         repo_path: RepoPath = "",
@@ -128,38 +114,36 @@ def _add_changes(server: CarefulServer, repositories: Repositories) -> None:
         context_lines: Context = 3,
         cursor: Cursor = "",
     ) -> DiffAnswer:
-        repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return result(*await looking.diff(repository, "staged", "", places, context_lines, cursor))
+        return await diff(repo_path, "staged", "", paths, context_lines, cursor)
 
     server.add_tool(
         git_status,
         title="Show what is changed",
         description="Show the branch, what is staged, what is changed and which files git does not know.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         git_diff,
         title="Show all changes",
         description="Show how the files differ from the last commit, or from another (`target`), staged or "
         "not. New files that git does not know are not in it: `git_status` lists them.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         git_diff_unstaged,
         title="Show what is not staged",
         description="Show how the files differ from what is staged.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         git_diff_staged,
         title="Show what is staged",
         description="Show how what is staged differs from the last commit.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_history(server: CarefulServer, repositories: Repositories) -> None:
+def _add_history(server: ToolServer, repositories: Repositories) -> None:
     async def git_log(
         repo_path: RepoPath = "",
         max_count: Count = 10,
@@ -171,15 +155,15 @@ def _add_history(server: CarefulServer, repositories: Repositories) -> None:
         cursor: Cursor = "",
     ) -> LogAnswer:
         repository = await repositories.find(repo_path)
-        query = looking.LogQuery(
+        query = queries.LogQuery(
             revision=checked_revision(revision),
             count=max_count,
             skip=skip,
-            since=moment(since) if since else "",
-            until=moment(until) if until else "",
+            since=parse_time(since) if since else "",
+            until=parse_time(until) if until else "",
             path=repository.path(path) if path else "",
         )
-        return result(*await looking.log(repository, query, cursor))
+        return tool_result(*await queries.log(repository, query, cursor))
 
     async def git_show(
         revision: Revision = "HEAD",
@@ -189,9 +173,8 @@ def _add_history(server: CarefulServer, repositories: Repositories) -> None:
         cursor: Cursor = "",
     ) -> ShowAnswer:
         repository = await repositories.find(repo_path)
-        places = [repository.path(path) for path in paths]
-        return result(
-            *await looking.show(repository, checked_revision(revision), places, context_lines, cursor)
+        return tool_result(
+            *await queries.show(repository, checked_revision(revision), paths, context_lines, cursor)
         )
 
     async def git_branch(
@@ -204,30 +187,30 @@ def _add_history(server: CarefulServer, repositories: Repositories) -> None:
         repository = await repositories.find(repo_path)
         inside = checked_revision(contains) if contains else ""
         outside = checked_revision(not_contains) if not_contains else ""
-        return result(*await looking.branches(repository, branch_type, inside, outside, cursor))
+        return tool_result(*await queries.branches(repository, branch_type, inside, outside, cursor))
 
     server.add_tool(
         git_log,
         title="Show the history",
         description="List commits, the newest first.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         git_show,
         title="Show a commit",
         description="Show a commit: its author, its message and what it changed.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
     server.add_tool(
         git_branch,
         title="List branches",
         description="List the branches, local, remote or all; only those with (`contains`) or without "
         "(`not_contains`) a commit.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_resources(server: CarefulServer, repositories: Repositories) -> None:
+def _add_resources(server: ToolServer, repositories: Repositories) -> None:
     @server.resource(
         "git://commit/{sha}",
         title="A commit",
@@ -237,7 +220,7 @@ def _add_resources(server: CarefulServer, repositories: Repositories) -> None:
     async def commit(sha: str) -> str:
         try:
             repository = await repositories.find()
-            _, text = await looking.show(repository, commit_id(sha), (), 3, "")
+            _, text = await queries.show(repository, commit_id(sha), (), 3, "")
         except (ToolError, GitFailed) as error:
             raise ResourceNotFoundError(str(error)) from error
         return text

@@ -1,4 +1,4 @@
-"""What a repository's own configuration could make git run, and the settings that keep it from that.
+"""A repository's own configuration, and the settings that keep git from running what it names.
 
 The person's configuration, of the user and of the system, is theirs and stays as it is; what comes with the
 repository (`.git/config`, that of a worktree, and what either includes) may come from anybody.
@@ -13,54 +13,40 @@ from typing import TYPE_CHECKING, Final
 
 from mcp.server.mcpserver.exceptions import ToolError
 
-from tideate_core.mcp.servers.git.errors import failure
-from tideate_core.mcp.servers.git.program import ask
+from tideate_core.mcp.servers.git.program import failure, query
 from tideate_core.project import real
-from tideate_core.workspace import SAFE, environment
+from tideate_core.workspace import SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tideate_core.mcp.servers.git.place import Place
+    from tideate_core.mcp.servers.git.layout import RepositoryLayout
 
-__all__ = ["HARD", "Settings", "SettingsReader", "base_environment"]
+__all__ = ["HARDENED", "Settings", "SettingsReader", "base_environment"]
 
-HARD: Final = (
-    *SAFE[1:],
-    *("-c", "safe.bareRepository=explicit", "-c", "submodule.recurse=false", "-c", "core.editor=:"),
-    *(
-        "-c",
-        "sequence.editor=:",
-        "-c",
-        "core.pager=cat",
-        "-c",
-        "credential.helper=",
-        "-c",
-        "core.sshCommand=:",
-    ),
-    *(
-        "-c",
-        "core.alternateRefsCommand=:",
-        "-c",
-        "log.showSignature=false",
-        "-c",
-        "log.showRoot=true",
-        "-c",
-        "diff.orderFile=/dev/null",
-    ),
-    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "status.submoduleSummary=false"),
-    *("-c", "i18n.commitEncoding=UTF-8", "-c", "i18n.logOutputEncoding=UTF-8"),
-    *("-c", "user.useConfigOnly=true", "-c", "core.quotePath=false"),
-    *("-c", "advice.addEmbeddedRepo=false", "-c", "core.preferSymlinkRefs=false", "-c", "color.ui=false"),
+
+def _options(*settings: str) -> tuple[str, ...]:
+    return tuple(option for setting in settings for option in ("-c", setting))
+
+
+HARDENED: Final = (
+    *SAFE_GIT[1:],
+    *_options("safe.bareRepository=explicit", "submodule.recurse=false", "core.editor=:"),
+    *_options("sequence.editor=:", "core.pager=cat", "credential.helper=", "core.sshCommand=:"),
+    *_options("core.alternateRefsCommand=:", "log.showSignature=false", "log.showRoot=true"),
+    *_options("diff.orderFile=/dev/null", "gc.auto=0", "maintenance.auto=false"),
+    *_options("status.submoduleSummary=false", "i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8"),
+    *_options("user.useConfigOnly=true", "core.quotePath=false", "advice.addEmbeddedRepo=false"),
+    *_options("core.preferSymlinkRefs=false", "color.ui=false"),
 )
-"""What stands behind the program's name in every command."""
+"""Options behind the program's name in every command."""
 
-UNSIGNED: Final = ("-c", "commit.gpgSign=false", "-c", "tag.gpgSign=false", "-c", "gpg.program=false")
+UNSIGNED: Final = _options("commit.gpgSign=false", "tag.gpgSign=false", "gpg.program=false")
 
 _WHO: Final = tuple(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
 )
-"""Who commits, as CI and containers say it; none of them leads git elsewhere."""
+"""Author and committer, as CI and containers set them; none of them leads git elsewhere."""
 _LOCAL: Final = frozenset({"local", "worktree"})
 _SIGNING: Final = ("commit.gpgsign", "user.signingkey", "gpg.")
 _LFS_PROGRAMS: Final = ("lfs.extension.", "lfs.customtransfer.", "lfs.standalonetransferagent")
@@ -73,7 +59,7 @@ class Settings:
     """A repository's configuration, read once."""
 
     local: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """What comes with the repository, by key; sections and variables in lower case."""
+    """Settings that come with the repository, by key; sections and variables in lower case."""
     person: Mapping[str, tuple[str, ...]] = field(repr=False)
     cacheable: bool
     """Nothing is included, so that two files say all."""
@@ -87,7 +73,7 @@ class Settings:
         """Tell whether a boolean is true."""
         return (self.value(key) or "").lower() in ("true", "yes", "on", "1")
 
-    def emptied(self) -> dict[str, str]:
+    def neutralized_filters(self) -> dict[str, str]:
         """Return the settings that make every filter of the repository's own what the person has for it."""
         found: dict[str, str] = {}
         for key in self.local:
@@ -134,7 +120,7 @@ class Settings:
 
 
 class SettingsReader:
-    """Reads a repository's configuration, and again only when its files have changed.
+    """Reader of repositories' configurations, cached until their files change.
 
     :param git: absolute path of the program.
     """
@@ -144,36 +130,36 @@ class SettingsReader:
         self._root = root
         self._known: dict[Path, tuple[object, Settings]] = {}
 
-    async def read(self, place: Place) -> Settings:
+    async def read(self, layout: RepositoryLayout) -> Settings:
         """Return the configuration.
 
         :raises ToolError: it cannot be read, or says that the repository's files are elsewhere.
         """
-        state = _state(place)
-        known = self._known.get(place.directory)
+        state = _files_state(layout)
+        known = self._known.get(layout.git_dir)
         if known is not None and known[0] == state:
             return known[1]
-        settings = await self._ask(place)
-        _refuse_other_worktree(settings, place)
+        settings = await self._query(layout)
+        _refuse_other_worktree(settings, layout)
         if settings.cacheable:
-            self._known[place.directory] = (state, settings)
+            self._known[layout.git_dir] = (state, settings)
         return settings
 
-    async def _ask(self, place: Place) -> Settings:
-        argv = [self._git, *HARD, "config", "--list", "--show-scope", "-z"]
-        answer = await ask(argv, cwd=place.top, environment=base_environment(place))
+    async def _query(self, layout: RepositoryLayout) -> Settings:
+        argv = [self._git, *HARDENED, "config", "--list", "--show-scope", "-z"]
+        answer = await query(argv, cwd=layout.top, environment=base_environment(layout))
         if answer.status or not answer.whole:
             raise failure("config", answer.said, answer.status, self._root)
         return _parse(answer.out)
 
 
-def base_environment(place: Place) -> dict[str, str]:
+def base_environment(layout: RepositoryLayout) -> dict[str, str]:
     """Return git's environment: the repository is the one that was found, and no other above it."""
     return {
-        **environment(),
+        **git_environment(),
         **{name: os.environ[name] for name in _WHO if name in os.environ},
-        "GIT_CEILING_DIRECTORIES": str(place.top.parent),
-        "GIT_WORK_TREE": str(place.top),
+        "GIT_CEILING_DIRECTORIES": str(layout.top.parent),
+        "GIT_WORK_TREE": str(layout.top),
         "GIT_EDITOR": ":",
         "GIT_SEQUENCE_EDITOR": ":",
         "GIT_PAGER": "cat",
@@ -191,9 +177,9 @@ def with_settings(environment: dict[str, str], settings: Mapping[str, str]) -> d
     return found
 
 
-def _state(place: Place) -> object:
-    own = (place.common / "config", place.directory / "config.worktree")
-    return tuple(_look(path) for path in (*own, *_of_person()))
+def _files_state(layout: RepositoryLayout) -> object:
+    own = (layout.common_dir / "config", layout.git_dir / "config.worktree")
+    return tuple(_file_state(path) for path in (*own, *_of_person()))
 
 
 def _of_person() -> tuple[Path, ...]:
@@ -202,7 +188,7 @@ def _of_person() -> tuple[Path, ...]:
     return home / ".gitconfig", Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
 
 
-def _look(path: Path) -> tuple[int, ...] | None:
+def _file_state(path: Path) -> tuple[int, ...] | None:
     try:
         found = path.stat()
     except OSError:
@@ -210,8 +196,8 @@ def _look(path: Path) -> tuple[int, ...] | None:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-def _parse(listed: bytes) -> Settings:
-    fields = os.fsdecode(listed).split("\0")
+def _parse(pathspec_file: bytes) -> Settings:
+    fields = os.fsdecode(pathspec_file).split("\0")
     local: dict[str, list[str]] = {}
     person: dict[str, list[str]] = {}
     for scope, entry in zip(fields[::2], fields[1::2], strict=False):
@@ -234,9 +220,9 @@ def _filter_key(key: str) -> tuple[str, str] | None:
     return name, variable
 
 
-def _refuse_other_worktree(settings: Settings, place: Place) -> None:
+def _refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
     for worktree in settings.local.get("core.worktree", ()):
-        if real(place.directory / worktree) != place.top:
+        if real(layout.git_dir / worktree) != layout.top:
             raise ToolError(
                 "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
                 "`git config --unset core.worktree` makes them the ones at its top"

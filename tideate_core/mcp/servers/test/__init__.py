@@ -1,3 +1,3 @@
-"""The MCP server that lists and runs a project's tests."""
+"""MCP server that lists and runs a project's tests."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""The test server: which tests a project has, and running them."""
+"""Tools of the test server: list, run, output."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp_types import CallToolResult
 from pydantic import Field
 
-from tideate_core import __version__
-from tideate_core.mcp.careful import CarefulServer
-from tideate_core.mcp.servers.commanding import LOOKING, PAGE, RUNNING, Cursor, Timeout, answered
-from tideate_core.mcp.servers.paging import page
-from tideate_core.mcp.servers.parameters import Line, RelativePath
-from tideate_core.mcp.servers.test.shapes import ListShape, OutputShape, RunShape, run_text
-from tideate_core.mcp.servers.test.work import REPORT_PATH, Tests
+from tideate_core.mcp.servers.commands import PAGE, RUNNING, Cursor, Timeout
+from tideate_core.mcp.servers.schemas import Line, RelativePath, page, tool_result
+from tideate_core.mcp.servers.test.project_tests import (
+    REPORT_PATH,
+    ListShape,
+    OutputShape,
+    ProjectTests,
+    RunShape,
+    run_text,
+)
+from tideate_core.mcp.servers.tool_server import READ_ONLY, ToolServer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,14 +65,12 @@ def test_server(root: Path) -> MCPServer[Any]:
 
     :param root: an existing absolute directory, without links.
     """
-    tests = Tests(root)
-    server = CarefulServer(
+    tests = ProjectTests(root)
+    server = ToolServer(
         "tideate-test",
         title="tideate: tests",
         description="Lists and runs a project's tests.",
         instructions=INSTRUCTIONS,
-        version=__version__,
-        log_level="WARNING",
     )
     _add_list(server, tests)
     _add_run(server, tests)
@@ -79,7 +81,7 @@ def test_server(root: Path) -> MCPServer[Any]:
 test_server.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
 
 
-def _add_list(server: CarefulServer, tests: Tests) -> None:
+def _add_list(server: ToolServer, tests: ProjectTests) -> None:
     async def test_list(
         files: Files = [],  # noqa: B006 the SDK copies it
         kind: Kind = "tests",
@@ -90,18 +92,18 @@ def _add_list(server: CarefulServer, tests: Tests) -> None:
             ":".join(str(part) for part in (one.file, one.line, one.name) if part) for one in shape.tests
         ]
         more = f"\n{shape.total} in all; cursor for more: {shape.next_cursor}" if shape.next_cursor else ""
-        return answered(shape, ("\n".join(lines) or "no tests were found") + more)
+        return tool_result(shape, ("\n".join(lines) or "no tests were found") + more)
 
     server.add_tool(
         test_list,
         title="List the tests",
         description="List the project's tests with their files and lines, or only the files. Reads the files "
         "and runs nothing, so tests that are made while they run are not listed.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_run(server: CarefulServer, tests: Tests) -> None:
+def _add_run(server: ToolServer, tests: ProjectTests) -> None:
     async def test_run(
         context: Call,
         files: Files = [],  # noqa: B006
@@ -109,16 +111,16 @@ def _add_run(server: CarefulServer, tests: Tests) -> None:
         or_all: OrAll = False,
         timeout: Timeout = None,  # noqa: ASYNC109 of the program that is run
     ) -> Run:
-        ran = await tests.run(context, files, pattern, timeout, or_all=or_all)
+        ran = await tests.run_selected(context, files, pattern, timeout, or_all=or_all)
         output, following = page(ran.output, "", PAGE)
         shape = RunShape(**ran.results.model_dump(), output=output, next_cursor=following, report=REPORT_PATH)
-        return answered(shape, run_text(ran.results, ran.output))
+        return tool_result(shape, run_text(ran.results, ran.output))
 
     async def test_output(cursor: Cursor = "") -> Printed:
         if tests.last is None:
             raise ToolError("no tests were run by this server so far; call `test_run`")
         output, following = page(tests.last.output, cursor, PAGE)
-        return answered(OutputShape(output=output, next_cursor=following), output)
+        return tool_result(OutputShape(output=output, next_cursor=following), output)
 
     server.add_tool(
         test_run,
@@ -132,11 +134,11 @@ def _add_run(server: CarefulServer, tests: Tests) -> None:
         test_output,
         title="Show what the last run printed",
         description="Show what the last `test_run` printed, from its beginning or from a cursor on.",
-        annotations=LOOKING,
+        annotations=READ_ONLY,
     )
 
 
-def _add_resource(server: CarefulServer, tests: Tests) -> None:
+def _add_resource(server: ToolServer, tests: ProjectTests) -> None:
     @server.resource(
         "tideate://test/report",
         title="The last test report",

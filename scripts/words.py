@@ -1,0 +1,284 @@
+"""Headlines that say what a thing is, and retired words with what to say instead.
+
+`python -m scripts.words [PATH…]` lists every place with its line, then a count for each rule. PATH is a file
+or directory of this checkout; without one: Python, Lua and the documents. The retired words are a table of
+`docs/glossary.md`.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+GLOSSARY: Final = ROOT / "docs" / "glossary.md"
+ROOMS: Final = ("tideate_core", "lua", "plugin", "rplugin", "README.md", "doc", "docs")
+SUFFIXES: Final = frozenset({".py", ".lua", ".md", ".txt", ".workflow"})
+
+QUESTION: Final = re.compile(r"(What|Where|Whether|Which|How|Who|When)\b", re.IGNORECASE)
+"""A docstring that begins so describes a riddle and not the thing."""
+
+Where = Literal["everywhere", "prose", "names", "bare names"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retired:
+    """A row of the glossary's table: words that are not used, and what is said instead."""
+
+    words: tuple[str, ...]
+    instead: str
+    where: str
+    allowed: tuple[str, ...] = ()
+    """Beginnings of paths, and phrases that may have the word."""
+
+    @property
+    def rule(self) -> str:
+        return f"retired word: {self.words[0]}"
+
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile("|".join(rf"(?<![\w/]){_expression(word)}" for word in self.words), re.IGNORECASE)
+
+    def allows(self, path: str) -> bool:
+        return any(path.startswith(each) for each in self.allowed if "/" in each)
+
+    def without_allowed(self, text: str) -> str:
+        """Return a text of the same length in which the allowed phrases are blank."""
+        for phrase in (each for each in self.allowed if "/" not in each):
+            text = re.sub(_expression(phrase), _blank, text, flags=re.IGNORECASE)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A text of a file that a person reads: prose, or the name of something."""
+
+    line: int
+    text: str
+    kind: Literal["prose", "name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    path: str
+    line: int
+    rule: str
+    message: str
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"\S", " ", found[0])
+
+
+BETWEEN: Final = r"[\s_`-]+"
+SOME_WORDS: Final = rf"{BETWEEN}(?:(?!to\b)\w+{BETWEEN}){{0,2}}?"
+
+
+def _expression(word: str) -> str:
+    """Return the pattern of a word: `N` is a number, `…` up to two words, or the rest of one at its end."""
+    if word.endswith("…"):
+        return re.escape(word[:-1]) + r"[\w/.-]*"
+    sides = [[re.escape(part) for part in side.split()] for side in word.split("…")]
+    joined = SOME_WORDS.join(BETWEEN.join(side) for side in sides)
+    return re.sub(r"\bN\b", r"\\d+", joined) + r"(?!\w)"
+
+
+# the glossary
+
+
+def retired_words(glossary: str) -> list[Retired]:
+    """Read the rows of the table below the heading `Retired words`.
+
+    :raises ValueError: a row has no words, or says to look in an unknown place.
+    """
+    table = glossary.partition("## Retired words")[2]
+    rows = [line.strip().strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
+    return [_retired([cell.strip() for cell in row]) for row in rows[2:]]
+
+
+def _retired(cells: list[str]) -> Retired:
+    words, instead, where, allowed = cells
+    found = Retired(_quoted(words), instead, where, _quoted(allowed))
+    if not found.words or where not in ("everywhere", "prose", "names", "bare names"):
+        raise ValueError(f"the glossary's row {' | '.join(cells)!r} cannot be read")
+    return found
+
+
+def _quoted(cell: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"`([^`]+)`", cell))
+
+
+# what is looked at
+
+
+def pieces_of(path: str, text: str) -> list[Piece]:
+    """Return what a person reads of a file, its own name included.
+
+    :param path: relative to the checkout.
+    """
+    readers = {".py": _of_python, ".lua": _of_lua}
+    reader = readers.get(Path(path).suffix, _of_document)
+    return [Piece(1, Path(path).stem, "name"), *reader(text)]
+
+
+def _of_document(text: str) -> Iterator[Piece]:
+    yield Piece(1, text, "prose")
+
+
+def _of_python(text: str) -> Iterator[Piece]:
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.ClassDef(name=name, lineno=line) | ast.FunctionDef(name=name, lineno=line):
+                yield Piece(line, name, "name")
+            case ast.AsyncFunctionDef(name=name, lineno=line):
+                yield Piece(line, name, "name")
+            case ast.Constant(value=str(words), lineno=line):
+                yield from _of_string(line, words)
+    yield from _comments(_python_comments(text))
+
+
+def _of_string(line: int, words: str) -> Iterator[Piece]:
+    if re.fullmatch(r"--[a-z][\w-]*", words):
+        yield Piece(line, words, "name")
+    elif re.search(r"\s", words):  # a word alone is a key, which stays as it is
+        yield Piece(line, words, "prose")
+
+
+def _python_comments(text: str) -> Iterator[tuple[int, str]]:
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("#! ")
+
+
+LUA_NAME: Final = re.compile(r"\bfunction\s+([\w.:]+)|\b([\w.]+)\s*=\s*function\b")
+LUA_TEXT: Final = re.compile(
+    r"""(?P<comment>--.*)|'(?P<single>(?:\\.|[^'\\])*)'|"(?P<double>(?:\\.|[^"\\])*)\""""
+)
+
+
+def _of_lua(text: str) -> Iterator[Piece]:
+    comments: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        for name in LUA_NAME.finditer(line):
+            yield Piece(number, re.split(r"[.:]", name[1] or name[2])[-1], "name")
+        for found in LUA_TEXT.finditer(line):
+            if found["comment"]:
+                comments.append((number, found["comment"].lstrip("-[ ")))
+            else:
+                yield from _of_string(number, found["single"] or found["double"] or "")
+    yield from _comments(comments)
+
+
+def _comments(lines: Iterable[tuple[int, str]]) -> Iterator[Piece]:
+    """Join comments on lines in a row: a phrase may go on on the next one."""
+    block: list[tuple[int, str]] = []
+    for number, text in lines:
+        if block and number != block[-1][0] + 1:
+            yield Piece(block[0][0], "\n".join(each for _, each in block), "prose")
+            block = []
+        block.append((number, text))
+    if block:
+        yield Piece(block[0][0], "\n".join(each for _, each in block), "prose")
+
+
+# the rules
+
+
+def words_in(path: str, pieces: Iterable[Piece], retired: Iterable[Retired]) -> Iterator[Violation]:
+    """Yield every use of a retired word."""
+    kept = list(pieces)
+    for row in retired:
+        if row.allows(path):
+            continue
+        pattern = row.pattern()
+        for piece in kept:
+            for offset, word in _uses(row, pattern, piece):
+                line = piece.line + piece.text.count("\n", 0, offset)
+                yield Violation(path, line, row.rule, f"{word!r}; say {row.instead}")
+
+
+def _uses(row: Retired, pattern: re.Pattern[str], piece: Piece) -> Iterator[tuple[int, str]]:
+    if piece.kind == "name":
+        name = spelled(piece.text)
+        found = pattern.fullmatch(name) if row.where == "bare names" else pattern.search(name)
+        if found and row.where != "prose":
+            yield 0, piece.text
+    elif row.where in ("everywhere", "prose"):
+        for found in pattern.finditer(row.without_allowed(piece.text)):
+            yield found.start(), " ".join(found[0].split())
+
+
+def spelled(name: str) -> str:
+    """Return the words of a name: `StepContext`, `_step_context`, `--step-context`."""
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return re.sub(r"[\W_]+", " ", parts).strip()
+
+
+def headlines_in(path: str, text: str) -> Iterator[Violation]:
+    """Yield every docstring of a Python module that begins with a question word, and a missing headline."""
+    tree = ast.parse(text)
+    if ast.get_docstring(tree) is None:
+        yield Violation(path, 1, "headline: missing", "a module begins with what it is")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            found = QUESTION.match(ast.get_docstring(node) or "")
+            if found:
+                line = node.body[0].lineno
+                yield Violation(
+                    path, line, "headline: question word", f"begins with {found[0]!r}; say what it is or does"
+                )
+
+
+def check(path: str, text: str, retired: Iterable[Retired]) -> list[Violation]:
+    """Return what is wrong with one file, by line."""
+    found = list(words_in(path, pieces_of(path, text), retired))
+    if path.endswith(".py") and path.startswith("tideate_core/"):
+        found += headlines_in(path, text)
+    return sorted(found, key=lambda each: (each.line, each.rule))
+
+
+def files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files to look at; the glossary itself names the retired words."""
+    for path in paths:
+        below = sorted(path.rglob("*")) if path.is_dir() else [path]
+        yield from (each for each in below if each.suffix in SUFFIXES and each.resolve() != GLOSSARY)
+
+
+def is_sorted(glossary: str) -> bool:
+    """Tell whether the glossary's words are in their order."""
+    words = re.findall(r"^- \*\*(.+?)\*\*", glossary, re.MULTILINE)
+    return all(one.casefold() < other.casefold() for one, other in pairwise(words))
+
+
+def main(words: list[str]) -> int:
+    """Print what is wrong, and a count for each rule; return 0 if nothing is."""
+    paths = [Path(word).resolve() for word in words] or [ROOT / room for room in ROOMS]
+    for path in paths:
+        if not path.exists() or not path.is_relative_to(ROOT):
+            sys.exit(f"{path} is not a file or directory of {ROOT}")
+    retired = retired_words(GLOSSARY.read_text("utf-8"))
+    console = Console(stderr=True)
+    counts: Counter[str] = Counter()
+    for file in files(paths):
+        for found in check(file.relative_to(ROOT).as_posix(), file.read_text("utf-8"), retired):
+            print(f"{found.path}:{found.line}: {found.rule}: {found.message}")
+            counts[found.rule] += 1
+    for rule, count in counts.most_common():
+        console.print(f"{count:5} {rule}", highlight=False)
+    return 1 if counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,86 @@
+"""`tideate agents`: the roles of a task, where each comes from, and a copy to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.interrupted import object_of
+from tideate_core.agents.roles import BUILTIN_ROLES, Roles
+from tideate_core.cli.views.roles import role_names
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+
+pytestmark = pytest.mark.slow
+
+NAMES = ["planner", "auditor", "executor", "documenter", "corrector"]
+
+
+def listed(shell: Shell) -> dict[str, dict[str, Any]]:
+    return {one["name"]: one for one in object_of(shell.run("agents", "--json"))["agents"]}
+
+
+def test_all_are_listed_in_the_order_in_which_a_task_asks_them(shell: Shell) -> None:
+    done = shell.run("agents")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == NAMES == role_names()
+    planner = listed(shell)["planner"]
+    known = Roles(None).get("planner")
+    assert (planner["from"], planner["tokens"], planner["timeout_ms"]) == (
+        ["built-in"],
+        known.tokens,
+        known.timeout,
+    )
+
+
+def test_where_a_role_comes_from_is_said(shell: Shell) -> None:
+    own = shell.home / "config" / "tideate" / "agents"
+    own.mkdir(parents=True)
+    (own / "planner.md").write_text("---\nadapter: mine\n---\n")
+    shell.write(".tideate/agents/planner.md", "Plan in *one* step.\n")
+    planner = listed(shell)["planner"]
+    assert (planner["from"], planner["adapter"]) == (["built-in", "yours", "the project's"], "mine")
+    shown = shell.run("agents", "show", "planner")
+    assert "Plan in *one* step." in shown.stdout
+    assert "built-in, yours, the project's" in shown.stdout
+
+
+def test_what_is_left_out_until_it_is_trusted_is_said(shell: Shell) -> None:
+    path = shell.write(".tideate/agents/auditor.md", "---\nadapter: elsewhere\n---\nBe strict.\n")
+    done = shell.run("agents")
+    assert "left out adapter" in done.stderr
+    assert listed(shell)["auditor"]["adapter"] is None
+    assert shell.run("trust", "--yes").returncode == 0
+    assert listed(shell)["auditor"]["adapter"] == "elsewhere"
+    path.write_text("---\nadaptor: elsewhere\n---\n")
+    wrong = shell.run("agents")
+    assert (wrong.returncode, "auditor.md:2:1" in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_an_ejected_role_is_the_built_in_one_and_counts_once_it_is_changed(shell: Shell) -> None:
+    done = shell.run("agents", "eject", "planner")
+    path = shell.project / ".tideate" / "agents" / "planner.md"
+    assert (done.returncode, done.stdout) == (0, f"{path}\n"), done.stderr
+    assert path.read_bytes() == (BUILTIN_ROLES / "planner.md").read_bytes()
+    path.write_text("Mine.\n")
+    assert object_of(shell.run("agents", "show", "planner", "--json"))["instructions"] == "Mine."
+    again = shell.run("agents", "eject", "planner")
+    assert (again.returncode, path.read_text()) == (1, "Mine.\n")
+    assert "there already" in again.stderr
+
+
+def test_nothing_is_written_out_of_the_project(shell: Shell) -> None:
+    elsewhere = shell.home / "elsewhere"
+    elsewhere.mkdir()
+    (shell.project / ".tideate").mkdir()
+    (shell.project / ".tideate" / "agents").symlink_to(elsewhere)
+    done = shell.run("agents", "eject", "planner")
+    assert (done.returncode, list(elsewhere.iterdir())) == (1, []), done.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "eject"])
+def test_an_unknown_role_is_told_with_the_nearest(shell: Shell, command: str) -> None:
+    done = shell.run("agents", command, "planer")
+    assert (done.returncode, "did you mean 'planner'" in done.stderr) == (2, True), done.stderr

@@ -1,0 +1,78 @@
+"""`tideate checkpoint`: points that a run can be taken up from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import SHORT, asked, object_of, refactored
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "workflow" / "run-checkpoint.ps1"
+
+
+def test_a_run_is_taken_up_from_a_checkpoint(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    listed = object_of(shell.run("checkpoint", "list", run[:6], "--json"))["checkpoints"]
+    first = next(point["checkpoint_id"] for point in listed if point["step"] == "analyze")
+    brief = first.replace(run, run[:8])
+    assert brief == f"{run[:8]}.1"
+    assert brief in shell.run("checkpoint", "list").stdout
+    assert shell.run("rollback", "--yes", run).returncode == 0
+    restored = shell.run("checkpoint", "restore", brief)
+    new = restored.stdout.strip()
+    assert f"`tideate resume {new[:8]}` resumes it" in restored.stderr
+    (paused,) = object_of(shell.run("history", "--status", "paused", "--json"))["runs"]
+    assert (paused["execution_id"], paused["restored_from"], paused["completed_steps"]) == (new, first, 1)
+    done = shell.run("resume", new, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert asked(answering, "what does the code do") == 1
+    assert (shell.project / "a.py").read_text() == SHORT
+    assert f"from the checkpoint {brief}\n" in shell.run("show", new).stdout
+    shell.write(".tideate/config.toml", "[history]\nkeep_runs = 1\n")
+    assert shell.run("history", "--prune", "--changes").returncode == 0
+    assert f"from the checkpoint {brief}, which is not kept" in " ".join(
+        shell.run("show", new).stdout.split()
+    )
+
+
+def test_a_checkpoint_is_made_shown_and_exported(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    made = shell.run("checkpoint", "create", run[:8]).stdout.strip()
+    shown = object_of(shell.run("checkpoint", "show", made, "--json"))["checkpoint"]
+    assert (shown["workflowId"], shown["state"]["completedSteps"]) == (run, ["analyze", "refactor"])
+    assert "analyze, refactor" in shell.run("checkpoint", "show", made[:10]).stdout
+    path = Path(shell.run("checkpoint", "export", made).stdout.strip())
+    assert path.parent == shell.project / ".tideate" / "checkpoints"
+    assert json.loads(path.read_text())["checkpointId"] == made
+    listed = object_of(shell.run("checkpoint", "list", "--json"))["checkpoints"]
+    assert [point["manual"] for point in listed if point["checkpoint_id"] == made] == [True]
+
+
+def test_half_an_id_is_of_no_checkpoint(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    for wanted in (".2", f"{run[:8]}.", "."):
+        done = shell.run("checkpoint", "show", wanted)
+        assert (done.returncode, f"no checkpoint has the id {wanted!r}" in done.stderr) == (2, True), wanted
+
+
+def test_unknown_checkpoints_are_told_and_make_no_store(shell: Shell) -> None:
+    for command in ("show", "restore", "export"):
+        done = shell.run("checkpoint", command, "abc")
+        assert (done.returncode, "no checkpoint has the id 'abc'" in done.stderr) == (2, True), command
+    assert shell.run("checkpoint", "create", "abc").returncode == 2
+    assert not (shell.project / ".tideate").exists()
+
+
+def test_the_script_hands_its_arguments_to_the_command() -> None:
+    text = SCRIPT.read_text()
+    assert "tideate checkpoint @args" in text.replace("& tideate", "tideate")
+    assert "exit $LASTEXITCODE" in text

@@ -1,0 +1,86 @@
+"""What is left of runs: their list, what was counted, what is forgotten."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.interrupted import killed, object_of, refactored
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
+
+pytestmark = pytest.mark.slow
+
+
+def test_without_runs_nothing_is_listed_and_nothing_made(shell: Shell) -> None:
+    done = shell.run("history")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "no runs yet\n")
+    assert not (shell.project / ".tideate").exists()
+
+
+def test_the_list_shows_how_runs_ended(shell: Shell, answering: ModelServer) -> None:
+    run = refactored(shell, answering)
+    answering.fails("hello", 401)
+    assert shell.run("run", "ask", "hello").returncode == 1
+    done = shell.run("history")
+    failed, completed = (line.split() for line in done.stdout.splitlines()[1:])
+    assert (failed[1:3], completed[:3]) == (["ask", "failed"], [run[:8], "refactor", "completed"])
+    assert "2/2" in completed
+    of_one = object_of(shell.run("history", "--json", "--status", "failed", "--name", "ask"))["runs"]
+    assert [(one["workflow"], one["error_code"]) for one in of_one] == [("ask", "AuthenticationFailed")]
+    assert object_of(shell.run("history", "--json", "--status", "completed", "--name", "ask"))["runs"] == []
+
+
+def test_metrics_count_runs_by_workflow_and_day(shell: Shell, answering: ModelServer) -> None:
+    refactored(shell, answering)
+    (counted,) = object_of(shell.run("history", "--metrics", "--json"))["metrics"]
+    assert (counted["workflow"], counted["total"], counted["successful"]) == ("refactor", 1, 1)
+    assert (counted["avg_steps_completed"], counted["checkpoints"]) == (2.0, 2)
+
+
+@pytest.mark.crash
+def test_an_interrupted_run_is_hinted_at_and_never_forgotten(shell: Shell, answering: ModelServer) -> None:
+    run = killed(shell, answering)["execution_id"]
+    done = shell.run("history", "--status", "interrupted")
+    assert f"tideate resume {run[:8]}" in done.stdout
+    assert f"`tideate resume {run[:8]}` resumes it" in done.stderr
+    forgotten = object_of(shell.run("history", "--prune", "--keep", "0", "--json"))
+    assert forgotten["runs"] == []
+
+
+def test_what_can_be_rolled_back_is_forgotten_only_when_that_is_said(
+    shell: Shell, answering: ModelServer
+) -> None:
+    run = refactored(shell, answering)
+    answering.answers("hello", "hi")
+    shell.run("run", "ask", "hello")
+    ahead = object_of(shell.run("history", "--prune", "--keep", "0", "--dry-run", "--json"))
+    done = object_of(shell.run("history", "--prune", "--keep", "0", "--json"))
+    assert (ahead["runs"], len(done["runs"]), done["kept_for_rollback"]) == (done["runs"], 1, 1)
+    kept = object_of(shell.run("history", "--json"))["runs"]
+    assert [one["execution_id"] for one in kept] == [run]
+    everything = object_of(shell.run("history", "--prune", "--keep", "0", "--changes", "--json"))
+    assert everything["runs"] == [run]
+    assert shell.run("rollback", "--yes", run).returncode == 2
+
+
+def test_the_configuration_says_what_is_kept(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("hello", "hi")
+    shell.run("run", "ask", "hello")
+    assert object_of(shell.run("history", "--prune", "--json"))["runs"] == [], "the newest 1000 are kept"
+    config = shell.home / "config" / "tideate" / "config.toml"
+    config.write_text(config.read_text() + "[history]\nkeep_runs = 0\n")
+    assert len(object_of(shell.run("history", "--prune", "--json"))["runs"]) == 1
+
+
+@pytest.mark.parametrize(
+    "options", [["--keep", "3"], ["--dry-run"], ["--days", "3"], ["--prune", "--metrics"], ["--limit", "-1"]]
+)
+def test_options_that_do_not_go_together_are_wrong_usage(shell: Shell, options: list[str]) -> None:
+    done = shell.run("history", *options)
+    assert done.returncode in (1, 2)
+    assert done.stdout == ""
+    assert options[-1 if "--prune" in options else 0] in done.stderr

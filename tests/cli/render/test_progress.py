@@ -1,0 +1,200 @@
+"""What is shown of a task while it runs, on a terminal of 80 columns and in a log."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
+from tideate_core.cli.render.progress import Progress
+from tideate_core.cli.render.words import CORRECTIONS
+from tideate_core.engine import Event, EventName
+from tideate_core.gates.correction import MAX_ATTEMPTS
+
+RUN = "a" * 32
+FAILURE = {"filename": "tests/test_a.py", "lnum": 7, "col": 0, "text": "AssertionError:\n 1 != 2"}
+
+
+class Told:
+    """A run's events, and what was printed of them."""
+
+    def __init__(self, *, live: bool = False) -> None:
+        self.file = io.StringIO()
+        self.console = Console(file=self.file, width=80, height=40, force_terminal=live, highlight=False)
+        self.progress = Progress(self.console, live=live)
+        self.event("WORKFLOW_STARTED", name="task", adapter="fake", steps=[], demonstration=False)
+
+    def event(self, name: str, /, **data: Any) -> None:
+        self.progress.emit(Event(EventName[name], RUN, data))
+
+    def step(self, step: str) -> None:
+        self.event("STEP_STARTED", step=step, index=1, total=0)
+
+    def gate(self, step: str, number: int, gate: str, *issues: str, **more: Any) -> None:
+        name = "GATE_FAILED" if issues else "GATE_PASSED"
+        told = {"number": number, "duration_ms": 12, "auto_fixed": False, "entries": [], **more}
+        self.event(name, step=step, gate=gate, issues=list(issues), **told)
+
+    def check(self, status: str, *failures: dict[str, Any], **more: Any) -> None:
+        self.event("CHECK_STARTED", step="verifying", check="tests", command="python -m pytest -q")
+        told = {"reason": "", "duration_ms": 1500, "exit_code": 0, **more}
+        self.event("CHECK_ENDED", step="verifying", check="tests", status=status, failures=failures, **told)
+
+    @property
+    def text(self) -> str:
+        return self.file.getvalue()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+
+def test_a_log_has_the_stages_the_gates_and_the_checks_in_their_order() -> None:
+    told = Told()
+    told.step("awaiting_plan_gate")
+    told.gate("awaiting_plan_gate", 1, "plan")
+    told.step("verifying")
+    told.check("passed")
+    told.gate("verifying", 5, "verification", duration_ms=1600)
+    assert told.lines == [
+        "awaiting_plan_gate …",
+        "✓ gate 1, plan  passed, 12 ms",
+        "verifying …",
+        "tests: python -m pytest -q …",
+        "✓ tests  passed after 1.5 s",
+        "✓ gate 5, verification  passed, 1.6 s",
+    ]
+
+
+def test_a_failed_gate_says_what_and_where() -> None:
+    told = Told()
+    told.step("awaiting_plan_gate")
+    told.gate("awaiting_plan_gate", 1, "plan", "rollback_strategy: is missing")
+    assert told.lines[1:] == ["✗ gate 1, plan  failed, 12 ms", "plan: rollback_strategy: is missing"]
+
+
+def test_a_plan_that_the_audit_mended_says_so() -> None:
+    told = Told()
+    told.step("awaiting_audit_gate")
+    told.gate("awaiting_audit_gate", 2, "audit", auto_fixed=True)
+    assert told.lines[-1] == "✓ gate 2, audit  passed, after the audit's own fixes, 12 ms"
+
+
+def test_a_failed_check_shows_its_first_failures_and_how_many_more() -> None:
+    told = Told()
+    told.step("verifying")
+    told.check("failed", *(FAILURE | {"lnum": line} for line in range(1, 8)), exit_code=1)
+    told.gate("verifying", 5, "verification", "tests: tests/test_a.py:1: AssertionError")
+    assert told.lines[2] == "✗ tests  failed after 1.5 s with exit status 1 (7 failures)"
+    assert told.lines[3] == "tests: tests/test_a.py:1: AssertionError: 1 != 2"
+    assert told.lines[7:9] == ["tests: tests/test_a.py:5: AssertionError: 1 != 2", "tests: … and 2 more"]
+    assert told.lines[9:] == ["✗ gate 5, verification  failed, 12 ms"], "its issues were told as they came"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "line"),
+    [
+        ("not_trusted", "`tideate trust` lets it run", "! tests  not trusted: `tideate trust` lets it run"),
+        ("timed_out", "took longer than 60 s", "✗ tests  timed out after 1.5 s: took longer than 60 s"),
+        ("cancelled", "", "■ tests  cancelled after 1.5 s"),
+    ],
+)
+def test_a_check_that_said_nothing_says_why(status: str, reason: str, line: str) -> None:
+    told = Told()
+    told.check(status, reason=reason)
+    assert told.lines[-1] == line
+
+
+def test_corrections_are_counted() -> None:
+    told = Told()
+    told.step("self_correcting")
+    told.step("self_correcting#2")
+    assert told.lines == [
+        "self_correcting (attempt 1 of 3) …",
+        "self_correcting#2 (attempt 2 of 3) …",
+    ]
+
+
+def rolled_back(**data: Any) -> list[str]:
+    told = Told()
+    whole = {"restored": [], "merged": [], "left": [], "snapshot": "9bbfc8d1", "error": None, **data}
+    told.event("ROLLED_BACK", **whole)
+    return told.lines
+
+
+def test_a_rollback_is_said_plainly() -> None:
+    assert rolled_back(restored=["b.py", "a.py"], merged=["c.py"], left=["d.py"]) == [
+        "rolled back what the task wrote",
+        "  restored: a.py, b.py",
+        "  restored, your own edits kept: c.py",
+        "  left as it is, you changed it where the task wrote: d.py",
+        "  as it was before: snapshot 9bbfc8d1; `tideate snapshot diff 9bbfc8d1 --changes` shows it",
+    ]
+
+
+def test_a_rollback_of_nothing_and_one_that_failed_are_told_apart() -> None:
+    assert rolled_back()[0] == "nothing to roll back: no file had been changed"
+    assert rolled_back(error="disk full")[0] == "not everything was rolled back: disk full"
+
+
+def test_names_cannot_steer_the_terminal() -> None:
+    assert "\x1b" not in "".join(rolled_back(restored=["a\x1b[2J.py"]))
+
+
+def test_on_a_terminal_gates_and_checks_are_rows_below_their_step() -> None:
+    told = Told(live=True)
+    told.step("verifying")
+    told.check("failed", FAILURE, exit_code=1)
+    told.gate("verifying", 5, "verification", "tests: failed")
+    told.event("STEP_EXECUTED", step="verifying", success=True, duration_ms=2000)
+    told.event("WORKFLOW_FAILED", error="it failed")
+    last = Console(width=80).render_str(told.text.rpartition("task · fake")[2]).plain
+    rows = [line.rstrip() for line in last.splitlines()]
+    assert any(" ✓ " in row and "verifying" in row and "2.0 s" in row for row in rows), rows
+    at = next(index for index, row in enumerate(rows) if "verifying" in row)
+    assert "✗" in rows[at + 1], rows
+    assert "tests" in rows[at + 1], rows
+    assert "gate 5, verification" in rows[at + 2], rows
+    assert "tests: tests/test_a.py:7: AssertionError: 1 != 2" in told.text
+
+
+def test_the_running_check_shows_its_command_and_its_last_line_in_one_row_each() -> None:
+    told = Told(live=True)
+    told.step("verifying")
+    told.event("CHECK_STARTED", step="verifying", check="tests", command=f"python -m pytest {'x' * 99}")
+    told.event("CHECK_OUTPUT", step="verifying", check="tests", lines=["first", "collected\x1b[2J 3", " "])
+    told.progress.close()  # nothing draws beside what is asked for
+    with told.console.capture() as captured:
+        told.console.print(told.progress._view.latest())
+    title, step, check, output = [
+        Console().render_str(line).plain for line in captured.get().splitlines() if line.strip()
+    ]
+    assert "task · fake" in title
+    assert "verifying" in step
+    assert "python -m pytest xxx" in check
+    assert r"│ collected\x1b[2J 3" in output
+    assert max(map(len, (check, output))) < 200, "a row is a line"
+
+
+def test_a_row_is_never_wider_than_the_terminal() -> None:
+    view = RunView(Console(width=80, height=20))
+    check = RunningCheck("tests", "x" * 200, 0.0, "y" * 200)
+    view.steps["verifying"] = StepState("running", check=check)
+    view.move = "z" * 200
+    widths = [row.cell_len for row in view.whole().renderables]  # type: ignore[union-attr]
+    assert max(widths) == 80
+
+
+def test_output_of_a_check_is_no_line_of_a_log() -> None:
+    told = Told()
+    told.event("CHECK_STARTED", step="verifying", check="tests", command="pytest")
+    before = told.text
+    told.event("CHECK_OUTPUT", step="verifying", check="tests", lines=["collected 3"])
+    assert told.text == before
+
+
+def test_the_number_of_corrections_that_is_told_is_the_one_that_counts() -> None:
+    assert CORRECTIONS == MAX_ATTEMPTS

@@ -1,0 +1,77 @@
+"""A directory to serve, with others beside it that nobody may see, and a client of the server for it."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from mcp import Client
+
+from tests.mcp.servers.git.conftest import Caller
+from tideate_core.mcp.servers.filesystem.server import filesystem_server
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+SECRET = "nobody may see this"
+
+
+class Field:
+    """A served directory and what is around it."""
+
+    def __init__(self, around: Path) -> None:
+        self.root = around / "ws"
+        self.outside = around / "outside"
+        self.root.mkdir()
+        for place in (self.outside, around / "ws-evil"):
+            place.mkdir()
+            (place / "secret.txt").write_text(SECRET)
+
+    def write(self, name: str, text: str = "") -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        return path
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_bytes().decode()
+
+    def link(self, name: str, target: str | Path) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.symlink_to(target)
+
+    def all(self) -> dict[str, str]:
+        """Return what stands below the root, but for what is private; directories, too."""
+        found = {}
+        for path in sorted(self.root.rglob("*")):
+            name = path.relative_to(self.root)
+            if ".tideate" not in name.parts:
+                found[str(name)] = "" if path.is_dir() else path.read_bytes().decode("latin-1")
+        return found
+
+    def unharmed(self) -> None:
+        """Nothing around the root is another than it was."""
+        around = {
+            str(path.relative_to(self.root.parent)): path.read_text()
+            for folder in (self.outside, self.root.parent / "ws-evil")
+            for path in folder.rglob("*")
+        }
+        assert around == {"outside/secret.txt": SECRET, "ws-evil/secret.txt": SECRET}
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[Caller]:
+        async with Client(filesystem_server(self.root)) as client:
+            yield Caller(client)
+
+
+@pytest.fixture
+def field(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Field:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    around = Path(os.path.realpath(tmp_path)) / "place"
+    around.mkdir()
+    return Field(around)

@@ -1,0 +1,186 @@
+"""Heartbeats, control requests and takeovers of the runs that a process owns."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.store.conftest import line
+from tests.store.making import DAY, new_run, outcome, query, until
+from tideate_core.errors import (
+    RunLost,
+    RunNotActive,
+    StoreError,
+)
+from tideate_core.store import Store, owned_runs, writer
+from tideate_core.store.database import FILE
+from tideate_core.store.owned_runs import LeaseMonitor
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Child = Callable[..., subprocess.Popen[str]]
+    from collections.abc import Callable
+
+pytestmark = pytest.mark.concurrency
+
+RUN = "a" * 32
+
+
+async def test_a_living_process_shows_that_it_lives(private: Path, child: Child) -> None:
+    process = child("hold", RUN)
+    assert line(process) == "begun"
+    (first,) = query(private, "SELECT heartbeat_at FROM workflow_leases")[0]
+    await until(lambda: query(private, "SELECT heartbeat_at FROM workflow_leases") != [(first,)])
+    assert query(private, "SELECT heartbeat_at FROM workflow_leases")[0][0] - first < 4000
+
+
+async def test_another_process_is_asked_and_hears(private: Path, child: Child, store: Store) -> None:
+    process = child("hold", RUN)
+    assert line(process) == "begun"
+    for wish in ("pause", "resume", "cancel"):
+        await store.send_control_request(RUN, wish)
+        assert await asyncio.wait_for(asyncio.to_thread(line, process), 5) == wish
+    process.kill()
+    process.wait()
+    with pytest.raises(RunNotActive):
+        await store.send_control_request(RUN, "cancel")
+
+
+async def test_a_run_that_was_taken_is_lost_with_its_next_commit(
+    open_store: Callable[[], Store], private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeaseMonitor, "look", lambda self: None)  # it was not seen before the commit
+    first, second = open_store(), open_store()
+    log = await first.begin(new_run(RUN))
+    lost = asyncio.Event()
+    log.on_lost = lost.set
+    taken = await second.adopt(RUN, takeover_after=-1)
+    log.event("E", DAY, {})
+    with pytest.raises(RunLost, match="taken over"):
+        await log.finish(outcome("a")).future
+    async with asyncio.timeout(5):
+        await lost.wait()
+    log.event("E", DAY, {})  # has no effect any more, and harms nobody
+    await taken.flush()
+    assert query(private, "SELECT count(*) FROM workflow_events") == [(0,)]
+    assert query(private, "SELECT count(*) FROM workflow_steps") == [(0,)]
+
+
+async def test_a_run_that_was_taken_stops_before_it_writes_anything(open_store: Callable[[], Store]) -> None:
+    first, second = open_store(), open_store()
+    log = await first.begin(new_run(RUN))
+    await second.adopt(RUN, takeover_after=-1)
+    lost = asyncio.Event()
+    log.on_lost = lost.set
+    async with asyncio.timeout(5):
+        await lost.wait()
+    with pytest.raises(RunLost, match="taken over"):
+        await log.flush()
+
+
+async def test_a_run_that_does_nothing_hears_that_its_database_was_replaced(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owned_runs, "HEARTBEAT", 0.05)
+    log = await store.begin(new_run())
+    lost = asyncio.Event()
+    log.on_lost = lost.set
+    shutil.move(private, private.with_name("moved"))
+    Store.open(private).close()
+    async with asyncio.timeout(5):
+        await lost.wait()
+    assert "replaced" in str(log.failure)
+    assert query(private, "SELECT count(*) FROM workflow_executions") == [(0,)]
+
+
+async def test_what_is_asked_within_the_process_is_heard(store: Store) -> None:
+    run = new_run()
+    log = await store.begin(run)
+    await store.send_control_request(run.id, "pause")
+    await log.flush()  # by now it was told
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    log.on_control_request = heard.put_nowait  # set late: it was not lost
+    await store.send_control_request(run.id, "cancel")
+    async with asyncio.timeout(5):
+        assert [await heard.get(), await heard.get()] == ["pause", "cancel"]
+
+
+async def test_what_another_process_asks_for_is_heard_before_a_step_is_told_to_have_ended(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = await store.begin(new_run())
+    await asyncio.sleep(2 * owned_runs.TICK)  # it looked, and does not again by itself
+    monkeypatch.setattr(owned_runs, "TICK", 3600)
+    await log.flush()
+    await asyncio.sleep(0.1)
+    heard: list[str] = []
+    log.on_control_request = heard.append
+    another = Store.open(private)
+    await another.send_control_request(log.run_id, "pause")
+    assert heard == []
+    await log.finish(outcome("a")).future
+    assert heard == ["pause"]
+    another.close()
+
+
+async def test_only_runs_that_are_held_show_that_they_live(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad, good = await store.begin(new_run()), await store.begin(new_run())
+    await store._writer.do(lambda transaction: store._writer._give_up(bad, StoreError("no more")))
+    monkeypatch.setattr(owned_runs, "HEARTBEAT", 0.02)
+    store._writer.owned_runs.beat_later(0)
+    beats = "SELECT heartbeat_at FROM workflow_leases WHERE execution_id = ?"
+    first = [query(private, beats, (log.run_id,)) for log in (bad, good)]
+    await until(lambda: query(private, beats, (good.run_id,)) != first[1])
+    assert query(private, beats, (bad.run_id,)) == first[0]
+
+
+def locked(private: Path) -> sqlite3.Connection:
+    other = sqlite3.connect(private / FILE, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    return other
+
+
+@pytest.mark.slow
+async def test_a_wish_is_heard_while_another_process_keeps_the_database_locked(
+    store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "LOCKED", 60)
+    log, heard = await store.begin(new_run()), asyncio.Event()
+    log.on_control_request = lambda wish: heard.set() if wish == "cancel" else None
+    with closing(locked(private)) as other:
+        log.event("E", DAY, {})
+        ended = asyncio.ensure_future(log.finish(outcome("a")).future)
+        await until(lambda: store.is_stuck)
+        other.execute(
+            "INSERT INTO workflow_wishes (execution_id, wish, at) VALUES (?, 'cancel', 0)", (log.run_id,)
+        )
+        other.execute("COMMIT")
+        other.execute("BEGIN IMMEDIATE")
+        await asyncio.wait_for(heard.wait(), 10)
+        other.execute("ROLLBACK")
+        await ended
+    assert not store.is_stuck
+
+
+@pytest.mark.slow
+async def test_a_run_that_was_taken_meanwhile_is_given_up_once_the_lock_is_there(
+    store: Store, private: Path
+) -> None:
+    log, lost = await store.begin(new_run()), asyncio.Event()
+    log.on_lost = lost.set
+    with closing(locked(private)) as other:
+        other.execute("UPDATE workflow_leases SET owner = 'another'")
+        log.event("E", DAY, {})
+        await until(lambda: store.is_stuck)
+        other.execute("COMMIT")
+        await asyncio.wait_for(lost.wait(), 10)

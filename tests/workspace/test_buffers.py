@@ -1,0 +1,253 @@
+"""Buffers of an editor: written instead of files, rebased, rolled back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import Editor, tree
+from tests.workspace.test_transaction import ONE
+from tideate_core.errors import EditConflict, FrontEndGone, RollbackConflict, WorkspaceError
+from tideate_core.workspace import FileChange, Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WANTED = "a = 1\nb = 20\nc = 3"
+LATE_FAILURE = FileChange("run.sh/x", "create", None, "x")
+
+
+def change(number: int | None = 1) -> FileChange:
+    return FileChange("src/one.py", "modify", ONE, WANTED, buffer=number, tick=None if number is None else 1)
+
+
+@pytest.mark.parametrize("number", [1, None], ids=["known", "opened since"])
+async def test_a_loaded_file_is_changed_in_its_buffer_only(
+    root: Path, edited: Workspace, editor: Editor, number: int | None
+) -> None:
+    before = tree(root)
+    editor.load(root / "src" / "one.py", ONE)
+    applied = await edited.apply([change(number)], execution_id="run")
+    assert editor.text(1) == WANTED
+    assert applied.paths == ("src/one.py",)
+    assert applied.rebased == ()
+    assert tree(root) == before
+
+
+async def test_what_is_typed_elsewhere_at_any_time_stays(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    editor.types(1, "typed\n" + ONE)
+    times = iter(range(3))
+
+    def type_more() -> None:
+        if next(times, None) is not None:
+            editor.types(1, editor.text(1) + "\nmore")
+
+    editor.before_replace = type_more
+    applied = await edited.apply([change()], execution_id="run")
+    assert editor.text(1) == f"typed\n{WANTED}\nmore\nmore\nmore"
+    assert applied.rebased == ("src/one.py",)
+    assert await edited.rollback("run") == ["src/one.py"]
+    assert editor.text(1) == f"typed\n{ONE}\nmore\nmore\nmore"
+
+
+async def test_what_is_typed_where_the_edit_goes_stops_everything(
+    root: Path, private: Path, edited: Workspace, editor: Editor
+) -> None:
+    before = tree(root)
+    editor.load(root / "src" / "one.py", ONE)
+    editor.before_replace = lambda: editor.types(1, "a = 1\nb = 99\nc = 3")
+    with pytest.raises(EditConflict, match=r"src/one.py was changed where the edit goes"):
+        await edited.apply([FileChange("new", "create", None, "x"), change()], execution_id="run")
+    assert editor.text(1) == "a = 1\nb = 99\nc = 3"
+    assert tree(root) == before
+    assert "journal/run/0001" not in tree(private)
+
+
+async def test_a_buffer_that_never_rests_is_given_up(root: Path, edited: Workspace, editor: Editor) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    editor.before_replace = lambda: editor.types(1, editor.text(1) + "!")
+    with pytest.raises(EditConflict):
+        await edited.apply([change()], execution_id="run")
+    assert "b = 2\n" in editor.text(1)
+
+
+async def test_a_closed_buffer_stops_everything(edited: Workspace) -> None:
+    with pytest.raises(EditConflict, match="was closed"):
+        await edited.apply([change(7)], execution_id="run")
+
+
+async def test_one_buffer_in_two_changes_is_refused(root: Path, edited: Workspace, editor: Editor) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    with pytest.raises(WorkspaceError, match="named by two changes"):
+        await edited.apply([change(), change(None)], execution_id="run")
+    assert editor.text(1) == ONE
+
+
+async def test_an_error_on_disk_puts_the_buffers_back_and_keeps_what_was_typed(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    before = tree(root)
+    editor.load(root / "src" / "one.py", ONE)
+    editor.before_disk_check = lambda: (_ for _ in ()).throw(FrontEndGone("gone"))
+    replaced = 0
+
+    def type_after_the_edit() -> None:
+        nonlocal replaced
+        replaced += 1
+        if replaced == 2:
+            editor.types(1, "typed\n" + editor.text(1))
+
+    editor.before_replace = type_after_the_edit
+    with pytest.raises(WorkspaceError, match=r"run.sh/x cannot be written"):
+        await edited.apply([change(), LATE_FAILURE], execution_id="run")
+    assert editor.text(1) == f"typed\n{ONE}"
+    assert tree(root) == before
+
+
+async def test_a_created_file_goes_into_the_empty_buffer_that_waits_for_it(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "new.py", "")
+    await edited.apply([FileChange("new.py", "create", None, "a\nb")], execution_id="run")
+    assert editor.text(1) == "a\nb"
+    assert not (root / "new.py").exists()
+
+
+async def test_a_file_with_unsaved_changes_is_not_deleted(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE, modified=True)
+    with pytest.raises(EditConflict, match="unsaved"):
+        await edited.apply([FileChange("src/one.py", "delete", ONE, None)], execution_id="run")
+    assert (root / "src" / "one.py").exists()
+
+
+async def test_a_moved_file_takes_its_buffer_with_what_is_unsaved_in_it(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    before = tree(root)
+    old, new = root / "src" / "one.py", root / "lib" / "two.py"
+    editor.load(old, "typed\n" + ONE, modified=True)
+    move = FileChange("src/one.py", "move", ONE, WANTED, move_to="lib/two.py")
+    await edited.apply([move], execution_id="run")
+    assert editor.buffers[1].path == str(new)
+    assert editor.text(1) == f"typed\n{WANTED}"
+    assert new.read_text() == ONE + "\n"
+    await edited.rollback("run")
+    assert editor.buffers[1].path == str(old)
+    assert editor.text(1) == f"typed\n{ONE}"
+    assert tree(root) == before
+
+
+async def test_a_moved_and_saved_file_is_rolled_back_with_its_buffer(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    before = tree(root)
+    editor.load(root / "src" / "one.py", ONE)
+    move = FileChange("src/one.py", "move", ONE, ONE, move_to="lib/two.py")
+    await edited.apply([move], execution_id="run")
+    await edited.rollback("run")
+    assert tree(root) == before
+    assert editor.buffers[1].path == str(root / "src" / "one.py")
+
+
+async def test_the_editor_is_told_which_files_to_look_at(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    await edited.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
+    assert editor.disk_checks == [root / "logo.png"]
+    await edited.rollback("run")
+    assert editor.disk_checks == [root / "logo.png"] * 2
+
+
+async def test_buffers_without_a_name_and_outside_the_project_can_be_changed(
+    tmp_path: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(None, "a\nb")
+    editor.load(tmp_path / "elsewhere.txt", "x")
+    changes = [
+        FileChange("", "modify", "a\nb", "a\nc", buffer=1, tick=1),
+        FileChange(str(tmp_path / "elsewhere.txt"), "modify", "x", "y", buffer=2, tick=1),
+    ]
+    await edited.apply(changes, execution_id="run")
+    assert (editor.text(1), editor.text(2)) == ("a\nc", "y")
+    await edited.rollback("run")
+    assert (editor.text(1), editor.text(2)) == ("a\nb", "x")
+
+
+async def test_a_buffer_changed_since_stops_the_rollback(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    await edited.apply([change(), FileChange("new", "create", None, "x")], execution_id="run")
+    editor.types(1, "mine")
+    with pytest.raises(RollbackConflict, match=r"src/one.py \(changed where the run wrote\)$"):
+        await edited.rollback("run")
+    assert editor.text(1) == "mine"
+    assert (root / "new").exists()
+
+
+async def test_unsaved_changes_of_a_file_that_was_written_on_disk_stay_in_its_buffer_and_are_saved(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    """Or the buffer would bring the run's text back to the file with the next `:write`."""
+    await edited.apply([change(None)], execution_id="run")
+    editor.load(root / "src" / "one.py", WANTED + "\nd = 4", modified=True)
+    assert await edited.rollback("run") == ["src/one.py"]
+    assert editor.text(1) == ONE + "\nd = 4"
+    assert (root / "src" / "one.py").read_text() == ONE + "\nd = 4\n"
+
+
+async def test_unsaved_changes_where_the_run_wrote_on_disk_stop_the_rollback(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    await edited.apply([change(None)], execution_id="run")
+    editor.load(root / "src" / "one.py", "mine", modified=True)
+    with pytest.raises(RollbackConflict, match=r"src/one.py \(changed where the run wrote\)$"):
+        await edited.rollback("run")
+    assert (editor.text(1), (root / "src" / "one.py").read_text()) == ("mine", WANTED + "\n")
+
+
+@pytest.mark.parametrize("saved", [True, False])
+async def test_a_closed_buffer_is_rolled_back_on_disk_if_it_was_saved(
+    root: Path, private: Path, edited: Workspace, editor: Editor, saved: bool
+) -> None:
+    before = tree(root)
+    editor.load(root / "src" / "one.py", ONE)
+    await edited.apply([change()], execution_id="run")
+    if saved:
+        (root / "src" / "one.py").write_text(WANTED + "\n")
+    restored = await Workspace(root, private=private).rollback("run")
+    assert restored == (["src/one.py"] if saved else [])
+    assert tree(root) == before
+
+
+async def test_revert_keeps_what_was_typed_elsewhere_and_skips_a_deleted_buffer(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    editor.load(root / "src" / "one.py", ONE)
+    editor.load(root / "run.sh", "echo")
+    other = FileChange("run.sh", "modify", "echo", "echo bye", buffer=2, tick=1)
+    applied = await edited.apply([change(), other], execution_id="run")
+    editor.types(1, f"{WANTED}\ntyped")
+    del editor.buffers[2]
+    await edited.revert(applied)
+    assert editor.text(1) == f"{ONE}\ntyped"
+
+
+async def test_an_editor_that_is_gone_leaves_no_file_changed(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    before = tree(root)
+
+    def gone() -> None:
+        raise FrontEndGone("the editor is gone")
+
+    editor.before_disk_check = gone
+    with pytest.raises(WorkspaceError, match="the editor is gone"):
+        await edited.apply([FileChange("logo.png", "delete", None, None)], execution_id="run")
+    assert tree(root) == before

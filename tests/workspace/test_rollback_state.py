@@ -1,0 +1,207 @@
+"""Buffers that a run changed and that were saved since: the buffer and its file go back together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import TextFile, tree
+from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, edit
+from tideate_core.errors import RollbackConflict, WorkspaceError
+from tideate_core.workspace import FileChange, RollbackResult, Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.workspace.project import Editor
+
+TYPED = ("line 10", "mine")
+
+
+@pytest.fixture
+def long(root: Path) -> TextFile:
+    """A file without a last line end, which an editor adds when it saves."""
+    file = TextFile(root / NAME)
+    file.write(LONG)
+    return file
+
+
+@pytest.fixture
+def number(long: TextFile, editor: Editor) -> int:
+    return editor.load(long.path, LONG)
+
+
+def types(editor: Editor, number: int, old: str, new: str) -> None:
+    assert old in editor.text(number)
+    editor.types(number, editor.text(number).replace(old, new))
+
+
+async def run(edited: Workspace, number: int | None = None) -> None:
+    change = FileChange(NAME, "modify", LONG, WANTED, buffer=number)
+    await edited.apply([change], execution_id="run")
+
+
+@pytest.mark.parametrize("loaded", [True, False], ids=["loaded", "closed"])
+async def test_a_saved_buffer_goes_back_with_its_file_byte_for_byte(
+    root: Path, edited: Workspace, editor: Editor, number: int, loaded: bool
+) -> None:
+    before = tree(root)
+    await run(edited, number)
+    await edited.save([NAME])
+    if not loaded:
+        del editor.buffers[number]
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
+    assert tree(root) == before
+    if loaded:
+        assert (editor.text(number), editor.buffers[number].modified) == (LONG, False)
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
+    assert tree(root) == before
+
+
+async def test_a_buffer_that_was_not_saved_leaves_its_file_alone(
+    root: Path, edited: Workspace, editor: Editor, number: int
+) -> None:
+    before = tree(root)
+    types(editor, number, *TYPED)
+    await run(edited, number)
+    await edited.rollback("run")
+    assert tree(root) == before
+    assert (editor.text(number), editor.buffers[number].modified) == (LONG.replace(*TYPED), True)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+async def test_what_is_typed_after_the_save_stays(
+    edited: Workspace, editor: Editor, number: int, long: TextFile, saved: bool
+) -> None:
+    await run(edited, number)
+    await edited.save([NAME])
+    types(editor, number, *TYPED)
+    types(editor, number, "line 20", "line 20\nmine, too")
+    if saved:
+        editor.saves(number)
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
+    assert editor.text(number) == BY_HAND[:-1]
+    assert long.text == BY_HAND
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
+    assert (editor.text(number), long.text) == (BY_HAND[:-1], BY_HAND)
+
+
+async def test_what_was_typed_before_the_run_and_saved_with_it_stays_saved(
+    edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    types(editor, number, *TYPED)
+    await run(edited, number)
+    await edited.save([NAME])
+    assert (await edited.rollback_best_effort("run")).left == []
+    assert (editor.text(number), long.text) == (LONG.replace(*TYPED), LONG.replace(*TYPED) + "\n")
+
+
+@pytest.mark.parametrize("saved", [True, False])
+async def test_what_is_typed_where_the_run_wrote_leaves_buffer_and_file(
+    root: Path, edited: Workspace, editor: Editor, number: int, saved: bool
+) -> None:
+    await run(edited, number)
+    await edited.save([NAME])
+    types(editor, number, "five", "5")
+    if saved:
+        editor.saves(number)
+    before = tree(root)
+    with pytest.raises(RollbackConflict, match=r"src/long\.py \(changed where the run wrote\)"):
+        await edited.rollback("run")
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [], [NAME])
+    assert (tree(root), editor.text(number)) == (before, WANTED.replace("five", "5"))
+
+
+async def test_a_file_made_through_a_buffer_goes_when_it_was_saved(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    before = tree(root)
+    number = editor.load(root / "new.py", "")
+    await edited.apply([FileChange("new.py", "create", None, "a\nb")], execution_id="run")
+    await edited.save(["new.py"])
+    assert (root / "new.py").exists()
+    await edited.rollback_best_effort("run")
+    assert (tree(root), editor.text(number)) == (before, "")
+
+
+async def test_a_moved_edited_and_saved_buffer_goes_back_whole(
+    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    before = tree(root)
+    move = FileChange(NAME, "move", LONG, WANTED, move_to="lib/long.py")
+    await edited.apply([move], execution_id="run")
+    await edited.save(["lib/long.py"])
+    assert (root / "lib/long.py").read_text() == WANTED + "\n"
+    assert (await edited.rollback_best_effort("run")).left == []
+    assert tree(root) == before
+    assert (editor.buffers[number].path, editor.text(number)) == (str(long.path), LONG)
+
+
+@pytest.mark.parametrize("saved", [True, False])
+async def test_a_file_written_on_disk_and_then_in_its_buffer_goes_back_through_both(
+    root: Path, edited: Workspace, editor: Editor, long: TextFile, saved: bool
+) -> None:
+    before = tree(root)
+    await run(edited)
+    number = editor.load(long.path, WANTED)
+    again = WANTED.replace("line 18", "eighteen")
+    await edited.apply([edit(NAME, WANTED, again)], execution_id="run")
+    assert editor.text(number) == again
+    if saved:
+        await edited.save([NAME])
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
+    assert (tree(root), editor.text(number)) == (before, LONG)
+
+
+async def test_a_buffer_that_was_closed_after_it_was_typed_in_is_merged_on_disk(
+    edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    await run(edited, number)
+    types(editor, number, *TYPED)
+    await edited.save([NAME])
+    del editor.buffers[number]
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
+    assert long.text == LONG.replace(*TYPED) + "\n"
+
+
+async def test_a_buffer_that_cannot_be_saved_is_said_and_the_next_try_goes_on(
+    root: Path, edited: Workspace, editor: Editor, number: int
+) -> None:
+    before = tree(root)
+    await run(edited, number)
+    await edited.save([NAME])
+    editor.unwritable.add(number)
+    with pytest.raises(WorkspaceError, match="cannot be saved"):
+        await edited.rollback_best_effort("run")
+    editor.unwritable.clear()
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
+    assert tree(root) == before
+
+
+async def test_a_file_that_got_the_runs_text_behind_an_unmodified_buffer_goes_back(
+    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    before = tree(root)
+    await run(edited, number)
+    editor.types(number, LONG)
+    editor.saves(number)
+    long.write(WANTED + "\n")
+    assert await edited.rollback_best_effort("run") == RollbackResult([NAME], [], [])
+    assert (tree(root), editor.text(number)) == (before, LONG)
+
+
+async def test_a_person_who_types_while_it_is_restored_loses_nothing(
+    edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    await run(edited, number)
+    await edited.save([NAME])
+    times = iter(range(2))
+
+    def type_on() -> None:
+        if next(times, None) is not None:
+            editor.types(number, editor.text(number) + "\nmore")
+
+    editor.before_replace = type_on
+    assert await edited.rollback_best_effort("run") == RollbackResult([], [NAME], [])
+    assert (editor.text(number), long.text) == (LONG + "\nmore\nmore", LONG + "\nmore\nmore\n")

@@ -1,0 +1,307 @@
+"""Writing files on disk: all of it or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import tree
+from tideate_core.errors import EditConflict, RollbackConflict, WorkspaceError
+from tideate_core.project import project_state
+from tideate_core.workspace import FileChange, Workspace, files, transaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tideate_core.workspace.staging import FileOperation
+
+ONE = "a = 1\nb = 2\nc = 3"
+GOOD = FileChange("src/one.py", "modify", ONE, "a = 1\nb = 20\nc = 3")
+EVERYTHING = (
+    GOOD,
+    FileChange("deep/er/new.py", "create", None, "x = 1\ny = 2"),
+    FileChange("logo.png", "delete", None, None),
+    FileChange("run.sh", "move", "#!/bin/sh\necho hello", "#!/bin/sh\necho bye", move_to="bin/run"),
+)
+
+
+async def test_one_apply_creates_modifies_deletes_and_moves(root: Path, workspace: Workspace) -> None:
+    applied = await workspace.apply(EVERYTHING, execution_id="run")
+    assert applied.paths == ("src/one.py", "deep/er/new.py", "logo.png", "bin/run")
+    found = {name: content for name, (kind, _, content) in tree(root).items() if kind == "file"}
+    assert found == {
+        "src/one.py": b"a = 1\nb = 20\nc = 3\n",
+        "src/dos.txt": b"\xef\xbb\xbfone\r\ntwo\r\nthree",
+        "deep/er/new.py": b"x = 1\ny = 2\n",
+        "bin/run": b"#!/bin/sh\necho bye\n",
+    }
+
+
+async def test_what_is_read_can_be_written_back_in_the_files_own_style(
+    root: Path, workspace: Workspace
+) -> None:
+    source = await workspace.read("src/dos.txt")
+    assert source.text == "one\ntwo\nthree"
+    change = FileChange(source.path, "modify", source.text, "one\nnew\nthree")
+    await workspace.apply([change], execution_id="run")
+    assert (root / "src" / "dos.txt").read_bytes() == b"\xef\xbb\xbfone\r\nnew\r\nthree"
+
+
+async def test_a_files_mode_is_kept_and_a_new_one_gets_the_usual(root: Path, workspace: Workspace) -> None:
+    (root / "usual").write_text("")
+    await workspace.apply(EVERYTHING, execution_id="run")
+    assert tree(root)["bin/run"][1] == 0o751
+    assert tree(root)["deep/er/new.py"][1] == tree(root)["usual"][1]
+
+
+async def test_a_link_inside_the_project_stays_and_its_file_is_written(
+    root: Path, workspace: Workspace
+) -> None:
+    (root / "alias.py").symlink_to("src/one.py")
+    change = FileChange("alias.py", "modify", ONE, "z = 1")
+    await workspace.apply([change], execution_id="run")
+    assert (root / "alias.py").is_symlink()
+    assert (root / "src" / "one.py").read_text() == "z = 1\n"
+
+
+async def test_deleting_a_link_leaves_what_it_points_to(root: Path, workspace: Workspace) -> None:
+    (root / "alias.py").symlink_to("src/one.py")
+    await workspace.apply([FileChange("alias.py", "delete", ONE, None)], execution_id="run")
+    assert "alias.py" not in tree(root)
+    assert (root / "src" / "one.py").exists()
+
+
+async def test_a_file_is_moved_byte_for_byte(root: Path, workspace: Workspace) -> None:
+    logo = (root / "logo.png").read_bytes()
+    await workspace.apply([FileChange("logo.png", "move", None, None, move_to="img/l.png")], execution_id="r")
+    assert (root / "img" / "l.png").read_bytes() == logo
+    assert not (root / "logo.png").exists()
+
+
+async def test_a_change_of_nothing_writes_nothing(root: Path, private: Path, workspace: Workspace) -> None:
+    stat = (root / "src" / "one.py").stat()
+    applied = await workspace.apply([FileChange("src/one.py", "modify", ONE, ONE)], execution_id="run")
+    assert applied.paths == ()
+    assert (root / "src" / "one.py").stat() == stat
+    assert tree(private) == {}
+
+
+def make_directory(root: Path) -> None:
+    (root / "src" / "one.py").unlink()
+    (root / "src" / "one.py").mkdir()
+
+
+BAD: dict[str, tuple[FileChange, Callable[[Path], object], str]] = {
+    "changed since": (GOOD, lambda root: (root / "src/one.py").write_text("typed"), "changed on disk"),
+    "gone": (GOOD, lambda root: (root / "src/one.py").unlink(), "does not exist any more"),
+    "a directory": (GOOD, make_directory, "is a directory"),
+    "a pipe": (FileChange("p", "modify", "a", "b"), lambda root: os.mkfifo(root / "p"), "no regular file"),
+    "read-only": (GOOD, lambda root: (root / "src/one.py").chmod(0o444), "is read-only"),
+    "binary": (FileChange("logo.png", "modify", "a", "b"), lambda _: None, "is binary"),
+    "exists": (FileChange("logo.png", "create", None, "x"), lambda _: None, "exists already"),
+    "target exists": (
+        FileChange("run.sh", "move", None, None, move_to="logo.png"),
+        lambda _: None,
+        "logo.png exists already",
+    ),
+    "a link moved": (
+        FileChange("l", "move", None, None, move_to="m"),
+        lambda root: (root / "l").symlink_to("run.sh"),
+        "symbolic link",
+    ),
+    "deleted while changed": (
+        FileChange("src/one.py", "delete", "other", None),
+        lambda _: None,
+        "changed on disk",
+    ),
+    "named twice": (FileChange("extra", "create", None, "again"), lambda _: None, "named by two changes"),
+    "unwritable text": (FileChange("s", "create", None, "\ud800"), lambda _: None, "surrogate"),
+}
+
+
+@pytest.mark.parametrize(("change", "spoil", "message"), BAD.values(), ids=BAD.keys())
+async def test_one_impossible_change_stops_all_before_the_first_write(
+    root: Path,
+    private: Path,
+    workspace: Workspace,
+    change: FileChange,
+    spoil: Callable[[Path], object],
+    message: str,
+) -> None:
+    spoil(root)
+    before = tree(root)
+    first = FileChange("extra", "create", None, "x")
+    with pytest.raises(WorkspaceError, match=message):
+        await workspace.apply([first, change], execution_id="run")
+    assert tree(root) == before
+    assert tree(private) == {}
+
+
+async def test_an_error_in_the_middle_puts_everything_back(
+    root: Path, private: Path, workspace: Workspace
+) -> None:
+    before = tree(root)
+    under_a_file = FileChange("deep/er/new.py/x", "create", None, "x")
+    with pytest.raises(WorkspaceError, match=r"new.py/x cannot be written: .*everything was rolled back"):
+        await workspace.apply([*EVERYTHING, under_a_file], execution_id="run")
+    assert tree(root) == before
+    assert "journal/run/0001" not in tree(private)
+
+
+async def test_a_file_saved_in_the_last_moment_is_not_overwritten(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = transaction._write_files
+
+    def saved_meanwhile(operations: Sequence[FileOperation], begun: set[Path]) -> None:
+        (root / "src" / "one.py").write_text("saved")
+        real(operations, begun)
+
+    monkeypatch.setattr(transaction, "_write_files", saved_meanwhile)
+    before = tree(root)
+    with pytest.raises(EditConflict, match=r"src/one.py: it changed on disk"):
+        await workspace.apply([EVERYTHING[1], GOOD], execution_id="run")
+    assert tree(root) == before | {"src/one.py": ("file", 0o644, b"saved")}
+
+
+@pytest.mark.parametrize("call", ["fsync", "fchmod", "unlink", "replace", "mkdir", "open"])
+async def test_any_failing_system_call_leaves_all_or_nothing(
+    root: Path, private: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    before = tree(root)
+    real = getattr(os, call)
+    failing = 0
+    while True:
+        failing += 1
+        left = failing
+
+        def sometimes(*args: object, **named: object) -> object:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise OSError(28, "No space left on device")
+            return real(*args, **named)
+
+        workspace = Workspace(root, private=private)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, call, sometimes)
+            try:
+                await workspace.apply(EVERYTHING, execution_id="run")
+            except WorkspaceError as error:
+                assert "No space left" in str(error)
+                failed = True
+            else:
+                failed = False
+        if not failed:
+            assert tree(root) != before
+            await workspace.rollback("run")
+        assert tree(root) == before
+        if left > 0:
+            break
+    assert failing > 1
+
+
+async def test_a_cancelled_write_is_put_back_before_the_cancellation_goes_on(
+    root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = tree(root)
+    loop = asyncio.get_running_loop()
+    real = files.write_image
+    task: asyncio.Task[object]
+
+    def cancel_while_writing(*args: object, **named: object) -> None:
+        loop.call_soon_threadsafe(task.cancel)
+        real(*args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(transaction, "write_image", cancel_while_writing)
+    task = asyncio.ensure_future(workspace.apply(EVERYTHING, execution_id="run"))
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert tree(root) == before
+    assert await workspace.rollback("run") == []
+
+
+async def test_revert_undoes_exactly_one_apply(root: Path, workspace: Workspace) -> None:
+    await workspace.apply([EVERYTHING[1]], execution_id="run")
+    between = tree(root)
+    applied = await workspace.apply([GOOD, EVERYTHING[2], EVERYTHING[3]], execution_id="run")
+    await workspace.revert(applied)
+    assert tree(root) == between
+
+
+async def test_revert_leaves_what_was_changed_since_and_undoes_the_rest(
+    root: Path, workspace: Workspace
+) -> None:
+    applied = await workspace.apply(EVERYTHING, execution_id="run")
+    (root / "src" / "one.py").write_text("mine")
+    with pytest.raises(RollbackConflict, match=r"src/one.py"):
+        await workspace.revert(applied)
+    assert (root / "src" / "one.py").read_text() == "mine"
+    assert (root / "run.sh").exists()
+    assert not (root / "deep").exists()
+
+
+@pytest.mark.parametrize("run", ["", "../x", "a/b", ".", "-x", "x" * 200])
+async def test_a_run_id_that_is_no_name_writes_nowhere(root: Path, workspace: Workspace, run: str) -> None:
+    before = tree(root.parent)
+    with pytest.raises(WorkspaceError, match="not the id of a run"):
+        await workspace.apply([GOOD], execution_id=run)
+    assert tree(root.parent) == before
+
+
+async def test_the_journal_is_durable_before_the_first_write_and_each_write_after_it(
+    root: Path, private: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log: list[str] = []
+    fsync, put = os.fsync, files.write_image
+
+    def logged_fsync(handle: int) -> None:
+        fsync(handle)
+        log.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+
+    def logged_put(path: Path, *args: object, **named: object) -> None:
+        log.append("write")
+        put(path, *args, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "fsync", logged_fsync)
+    monkeypatch.setattr(transaction, "write_image", logged_put)
+    await workspace.apply([GOOD], execution_id="run")
+    apply = private / "journal" / "run" / "0001"
+    made = [apply / "before", apply / "manifest.json.new", apply, *list(apply.parents)[:3]]
+    first = log.index("write")
+    assert set(map(str, made)) <= set(log[:first])
+    assert [name.startswith(f"{root}/src/.tideate-") for name in log[first + 1 :]] == [True, False]
+    assert log[-1] == f"{root}/src"
+
+
+async def test_without_a_journal_nothing_is_written(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    before = tree(root)
+    with pytest.raises(WorkspaceError, match="nothing was changed"):
+        await Workspace(root, private=tmp_path / "file").apply([GOOD], execution_id="run")
+    assert tree(root) == before
+
+
+async def test_the_journal_is_the_persons_alone(private: Path, workspace: Workspace) -> None:
+    await workspace.apply([GOOD], execution_id="run")
+    assert tree(private)["journal"][1] == 0o700
+
+
+async def test_by_default_the_journal_is_in_the_projects_private_directory(root: Path) -> None:
+    await Workspace(root).apply([GOOD], execution_id="run")
+    assert (project_state(root) / "journal" / "run").is_dir()
+    assert await Workspace(root).rollback("run") == ["src/one.py"]
+
+
+async def test_files_that_would_make_a_repository_are_not_written(root: Path, workspace: Workspace) -> None:
+    names = ("b/HEAD", "b/objects/x", "b/refs/x", "b/config")
+    changes = [FileChange(name, "create", None, "x") for name in names]
+    with pytest.raises(EditConflict, match="b would be a git repository"):
+        await workspace.apply(changes, execution_id="run")
+    assert not (root / "b").exists()
+    await workspace.apply(changes[1:], execution_id="run")
+    assert (root / "b" / "config").exists()

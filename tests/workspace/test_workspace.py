@@ -1,0 +1,90 @@
+"""What a workspace reads, from files and from buffers, and saves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, edit
+from tests.workspace.test_rollback_state import long, number, run
+from tideate_core.errors import NotText, OutsideRoot, WorkspaceError
+from tideate_core.workspace import FileChange, Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.workspace.project import Editor, TextFile
+
+__all__ = ["long", "number"]
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("missing.py", WorkspaceError, "missing.py does not exist"),
+        ("src", WorkspaceError, "src is a directory"),
+        ("src/one.py/x", WorkspaceError, "cannot be read"),
+        ("logo.png", NotText, "logo.png is binary"),
+        ("x" * 300, WorkspaceError, "too long for a path"),
+    ],
+)
+async def test_what_cannot_be_read_is_said_by_name(
+    workspace: Workspace, path: str, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        await workspace.read(path)
+
+
+async def test_a_file_over_the_limit_is_not_read(root: Path, private: Path) -> None:
+    (root / "big.txt").write_bytes(b"x" * 3000)
+    with pytest.raises(WorkspaceError, match=r"big.txt has 2 KiB"):
+        await Workspace(root, private=private, max_bytes=2048).read("big.txt")
+
+
+async def test_an_unsaved_buffer_is_read_instead_of_its_file(
+    root: Path, edited: Workspace, editor: Editor
+) -> None:
+    number = editor.load(root / "src" / "one.py", "typed", modified=True)
+    source = await edited.read("src/one.py")
+    assert (source.text, source.buffer, source.tick, source.modified) == ("typed", number, 1, True)
+
+
+async def test_only_the_named_buffers_that_have_changes_are_saved(
+    root: Path, edited: Workspace, editor: Editor, number: int, long: TextFile
+) -> None:
+    other = editor.load(root / "run.sh", "typed", modified=True)
+    editor.load(root / "src/one.py", "not this one", modified=False)
+    await run(edited, number)
+    assert await edited.unsaved_files() == ["run.sh", NAME]
+    assert await edited.save([NAME, "src/one.py", "nowhere.txt"]) == [NAME]
+    assert long.text == WANTED + "\n"
+    assert (editor.buffers[other].modified, await edited.unsaved_files()) == (True, ["run.sh"])
+
+
+async def test_without_an_editor_nothing_is_unsaved(workspace: Workspace) -> None:
+    assert await workspace.save(["src/one.py"]) == []
+    assert await workspace.unsaved_files() == []
+
+
+async def test_what_cannot_be_saved_is_said(edited: Workspace, editor: Editor, number: int) -> None:
+    await run(edited, number)
+    editor.unwritable.add(number)
+    with pytest.raises(WorkspaceError, match="cannot be saved"):
+        await edited.save([NAME])
+    with pytest.raises(OutsideRoot):
+        await edited.save(["../other"])
+
+
+async def test_changes_get_the_buffers_that_have_their_files(
+    edited: Workspace, workspace: Workspace, editor: Editor, number: int
+) -> None:
+    changes = [
+        edit(NAME, LONG, WANTED),
+        FileChange("run.sh", "delete", "x", None),
+        FileChange(NAME, "create", None, "x"),
+        FileChange("", "modify", "a", "b", buffer=9),
+    ]
+    assert [change.buffer for change in await edited.attach(changes)] == [number, None, None, 9]
+    assert (await edited.attach(changes))[0].tick == editor.buffers[number].tick
+    assert await workspace.attach(changes) == changes

@@ -1,0 +1,41 @@
+"""Become a program that ends with its parent: ``python -I end_with_parent.py PARENT PROGRAM [ARGUMENT…]``.
+
+Run as a program, it imports nothing of this package. Between fork and exec of a host with threads no
+Python is safe to run, so what must happen there happens here.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1
+NOT_RUN = 127
+"""The status of a program that cannot be run, as in a shell."""
+
+
+def end_with_parent(parent: int) -> None:
+    """Ask Linux to kill this process when its parent ends, even if the parent was killed itself."""
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(0)  # the parent was gone before the kernel knew
+
+
+def main() -> None:
+    """Become the program of the arguments, tied to the life of the process named first."""
+    end_with_parent(int(sys.argv[1]))
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the program would inherit that
+    try:
+        os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - the person's own command, or our own file
+    except OSError as error:
+        sys.stderr.write(f"cannot be run: {error.strerror}\n")
+        sys.exit(NOT_RUN)
+
+
+if __name__ == "__main__":
+    main()

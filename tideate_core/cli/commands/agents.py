@@ -1,0 +1,114 @@
+"""`tideate agents`: list and show the roles of a task, copy a built-in one to the project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Root
+from tideate_core.cli.location import locate
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
+from tideate_core.cli.render.tables import facts, lasted, page, table
+from tideate_core.cli.views.roles import eject_role, role_json, role_names, role_origin
+from tideate_core.errors import ConfigError
+from tideate_core.util.escaping import label, visible
+
+if TYPE_CHECKING:
+    from cyclopts.completion import CompletionContext
+
+    from tideate_core.agents import Role
+
+__all__ = ["app"]
+
+app = App(name="agents")
+
+
+def _complete(context: CompletionContext) -> list[str]:
+    """Complete the names of the roles."""
+    return role_names()
+
+
+Name = Annotated[str, Parameter(help="A role, see `tideate agents`.", completer=_complete)]
+
+
+@app.default
+@report_errors
+def list_roles(*, json: Json = False, root: Root = None) -> int:
+    """List the roles: their origin, model adapter and budgets."""
+    from tideate_core.agents import Roles
+
+    found = locate(root)
+    known = [Roles(found).get(name) for name in role_names()]
+    if json:
+        print_json({"ok": True, "agents": [role_json(role, found) for role in known]})
+        return DONE
+    numbers = ("tokens", "timeout")
+    rows = table("agent", "from", "adapter", *numbers, "description", right=numbers)
+    for role in known:
+        rows.add_row(
+            role.name,
+            Text(", ".join(role_origin(role, found))),
+            Text(visible(role.adapter or "the run's adapter"), style="" if role.adapter else "dim"),
+            f"{role.tokens:,}" if role.tokens else "any",
+            lasted(role.timeout) or "any",
+            Text(visible(role.description)),
+        )
+    page().print(rows)
+    for role in known:
+        _print_notices(role)
+    return DONE
+
+
+@app.command
+@report_errors
+def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
+    """Show a role: its settings and its instructions."""
+    from tideate_core.agents import Roles
+
+    found = locate(root)
+    role = Roles(found).get(name)
+    if json:
+        print_json({"ok": True, **role_json(role, found), "instructions": role.instructions})
+        return DONE
+    facts(
+        {
+            "agent": role.name,
+            "from": ", ".join(role_origin(role, found)),
+            "file": label(role.path) if role.path else "",
+            "adapter": role.adapter or "the run's adapter",
+            "tools": ", ".join(role.tools),
+            "tokens": f"{role.tokens:,} a stage" if role.tokens else "",
+            "timeout": f"{lasted(role.timeout)} a stage" if role.timeout else "",
+        }
+    )
+    _print_notices(role)
+    print_text(f"\n{role.instructions}")
+    return DONE
+
+
+@app.command
+@report_errors
+def eject(name: Name, /, *, root: Root = None) -> int:
+    """Copy a built-in role to .tideate/agents/NAME.md, to change it there.
+
+    An existing file is never overwritten.
+    """
+    found = locate(root)
+    if found is None:
+        raise ConfigError("no project here; name one with --root")
+    path = eject_role(found, name)
+    print_text(str(path))
+    words = (
+        "its instructions apply from now on; settings above them that send code elsewhere, use tools or "
+        "spend more apply after `tideate trust`"
+    )
+    tell(messages(), Text(words, style="dim"))
+    return DONE
+
+
+def _print_notices(role: Role) -> None:
+    for notice in role.notices:
+        note(notice)

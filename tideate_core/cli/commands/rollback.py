@@ -1,0 +1,111 @@
+"""`tideate rollback`: roll back what a run wrote, or list the runs that changed files."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Root, Yes, run_ids
+from tideate_core.cli.keyboard import confirmed_at_terminal, declined
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
+from tideate_core.cli.render.tables import page, state_text, table, when
+from tideate_core.cli.views.project import Project, open_project
+from tideate_core.cli.views.rollback import RunChanges, choose_run, list_changes, look_ahead, roll_back
+from tideate_core.cli.views.runs import short_id
+from tideate_core.util.escaping import label, visible
+
+if TYPE_CHECKING:
+    from tideate_core.engine import RollbackOutcome
+
+__all__ = ["rollback"]
+
+
+@report_errors
+def rollback(
+    run: Annotated[
+        str | None,
+        Parameter(
+            help="ID of the run, or a prefix of it. Default: list the runs that changed files.",
+            completer=run_ids,
+        ),
+    ] = None,
+    /,
+    *,
+    yes: Yes = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Roll back a run's writes, or list the runs that changed files; return the exit status."""
+    from tideate_core.app import prepare_state
+
+    project = open_project(root)
+    if run is None:
+        _print_list(list_changes(project, note), as_json=json)
+        return DONE
+    prepare_state(project.root, note)
+    chosen, members = choose_run(project, run, note)
+    if not asyncio.run(_confirmed(project, chosen, members, yes)):
+        return declined("nothing was changed", "rolls back", yes, as_json=json)
+    done = asyncio.run(roll_back(project, chosen, members, note))
+    if done.cancelled:
+        tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
+    if json:
+        shape = {"restored": done.restored, "merged": done.merged}
+        print_json({"ok": True, "execution_id": chosen, **shape})
+    else:
+        _print_restored(done)
+    return DONE
+
+
+async def _confirmed(project: Project, run_id: str, members: list[str], policy: bool | None) -> bool:
+    """Show what would be restored, and ask; True if there is nothing to ask about."""
+    from tideate_core.app import interrupted_restore, recovery_words
+
+    if policy is not None:
+        return policy
+    pending = await interrupted_restore(project.root)
+    ahead = await asyncio.to_thread(look_ahead, project, members)
+    if not pending and (not ahead.names or ahead.conflicts):
+        return True  # nothing would be written; what is in the way is said by who tries
+    if pending:
+        note(recovery_words(pending))
+    for path in ahead.names:
+        kept = ", your edits kept" if path in ahead.merged else ""
+        messages().print(f"would be restored{kept}: {label(path)}", markup=False, soft_wrap=True)
+    return await confirmed_at_terminal("rollback", f"Roll back what run {short_id(run_id)} wrote?", run_id)
+
+
+def _print_restored(done: RollbackOutcome) -> None:
+    for path in done.restored:
+        kept = ", your edits kept" if path in done.merged else ""
+        messages().print(f"restored{kept}: {label(path)}", markup=False, soft_wrap=True)
+    if not done.restored:
+        messages().print("nothing to restore: all files are as they were before the run")
+
+
+def _print_list(found: list[RunChanges], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"ok": True, "runs": [one.as_json() for one in found]})
+        return
+    if not found:
+        tell(messages(), Text("no run has changes to roll back"))
+        return
+    rows = table("run", "by", "status", "when", "what would be restored")
+    for one in found:
+        status = state_text(one.row) if one.row else ""
+        rows.add_row(short_id(one.run), Text(visible(one.by)), status, when(one.at), _words(one.outlook))
+    page().print(rows)
+
+
+def _words(outlook: dict[str, Any]) -> Text:
+    if outlook["error"]:
+        return Text(visible(outlook["error"]), style="red")
+    if outlook["changed_since"]:
+        reasons = ", ".join(f"{path}: {why}" for path, why in outlook["reasons"].items())
+        return Text(visible(f"nothing: {reasons}"), style="yellow")
+    kept = dict.fromkeys(outlook["merged"], " (your edits kept)")
+    return Text(", ".join(label(path) + kept.get(path, "") for path in outlook["files"]))

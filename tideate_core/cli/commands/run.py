@@ -1,0 +1,207 @@
+"""`tideate run` and `tideate resume`: run a workflow at the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
+from tideate_core.cli.commands.control import report_run
+from tideate_core.cli.location import log_to_file
+from tideate_core.cli.process import DECLINED, STDIN, USAGE
+from tideate_core.cli.render.output import fail, messages, note, report_errors, report_usage_errors, tell
+from tideate_core.cli.render.tables import steps_words, when
+from tideate_core.cli.views.control import continue_paused
+from tideate_core.cli.views.project import Project, build_catalog, open_project, read_file_context
+from tideate_core.cli.views.runs import short_id
+from tideate_core.errors import InvalidInput, RunEnded
+from tideate_core.store import Reader, resumable_runs, state_of
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from tideate_core.cli.terminal import Interaction
+    from tideate_core.engine import Changed, RunRequest
+    from tideate_core.store import RunRow
+    from tideate_core.workflows import Catalog
+
+__all__ = ["resume", "run"]
+
+
+@report_usage_errors
+def run(
+    name: Annotated[
+        str,
+        Parameter(help="A workflow, see `tideate list`, or a workflow file.", completer=workflow_names),
+    ],
+    /,
+    *prompt: Annotated[str, Parameter(help="The prompt; `-` reads it from stdin.")],
+    inputs: Annotated[
+        tuple[str, ...],
+        Parameter(name=["--input", "-i"], metavar="KEY=VALUE", help="Input of the workflow; repeatable."),
+    ] = (),
+    file: Annotated[
+        str | None,
+        Parameter(
+            name="--file", metavar="PATH[:FIRST-LAST]", help="File to work on, or a range of its lines."
+        ),
+    ] = None,
+    adapter: Annotated[str | None, Parameter(name="--adapter", help="Model adapter.")] = None,
+    yes: Yes = None,
+    obfuscate: Obfuscate = False,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Run a workflow and print its result; return the exit status."""
+    from tideate_core.cli.terminal import Interaction
+    from tideate_core.engine import RunRequest
+
+    if name == STDIN:
+        fail(InvalidInput("a workflow cannot be read from stdin; write it to a .workflow file and name that"))
+        return USAGE
+    log_to_file()
+    project = open_project(root)
+    catalog = build_catalog(project.root)
+    catalog.get(name, obfuscate=obfuscate)
+    request = RunRequest(
+        name=name,
+        inputs=parse_inputs(inputs),
+        prompt=sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt),
+        adapter=adapter,
+        obfuscate=obfuscate,
+    )
+    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json)))
+
+
+def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
+    """Read `KEY=VALUE` arguments; the values are strings.
+
+    :raises InvalidInput: one has no key, or a key comes twice.
+    """
+    inputs: dict[str, JsonValue] = {}
+    for pair in pairs:
+        key, found, value = pair.partition("=")
+        if not found or not key:
+            raise InvalidInput(f"-i {pair}: an input is given as KEY=VALUE")
+        if key in inputs:
+            raise InvalidInput(f"-i {pair}: the input {key!r} is given twice")
+        inputs[key] = value
+    return inputs
+
+
+async def _run(
+    request: RunRequest, file: str | None, project: Project, catalog: Catalog, interaction: Interaction
+) -> int:
+    from tideate_core.cli.terminal import run_to_end
+
+    request = request.model_copy(update={"context": await read_file_context(file, project)})
+    return await run_to_end(
+        project, catalog, interaction, lambda runner: runner.run(request), catalog.notices_of(request.name)
+    )
+
+
+WITHIN = 10.0
+"""Seconds that the process of a paused run has to continue it."""
+
+
+@report_errors
+def resume(
+    run: Annotated[
+        str | None,
+        Parameter(
+            help="ID of the run, or a prefix of it. Default: the newest that can be resumed.",
+            completer=run_ids,
+        ),
+    ] = None,
+    /,
+    *,
+    takeover_after: Annotated[
+        float,
+        Parameter(
+            name="--takeover-after",
+            metavar="SECONDS",
+            help="Take over the run of a process without a heartbeat for so long.",
+            validator=Positive,
+        ),
+    ] = 10.0,
+    definition: Annotated[
+        Literal["ask", "stored", "file"],
+        Parameter(
+            name="--definition",
+            help="If the workflow was changed since: use the definition stored with the run, or the file.",
+        ),
+    ] = "ask",
+    yes: Yes = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Resume a run and print its result; return the exit status."""
+    from tideate_core.cli.terminal import Interaction
+
+    interaction = Interaction(yes, json)
+    log_to_file()
+    return asyncio.run(_resume(run, open_project(root), interaction, takeover_after, definition))
+
+
+async def _resume(
+    wanted: str | None, project: Project, interaction: Interaction, takeover_after: float, changed: Changed
+) -> int:
+    from tideate_core.app import prepare_state
+    from tideate_core.cli.terminal import run_to_end
+
+    await asyncio.to_thread(prepare_state, project.root, note)
+    reader = Reader(project.private)
+    run = await _choose_run(wanted, reader, interaction)
+    if run is None:
+        return DECLINED
+    if run.parent is not None:
+        raise InvalidInput(
+            f"run {short_id(run.id)} is a step of the run {short_id(run.parent)} and is resumed with it: "
+            f"`tideate resume {short_id(run.parent)}`"
+        )
+    if run.ended:
+        raise RunEnded(
+            f"run {short_id(run.id)} is {run.status}; only a run that has not ended can be resumed"
+        )
+    if run.status == "paused" and run.lease is not None and run.lease.alive:
+        now = await continue_paused(project.root, reader, run, WITHIN)
+        words = f"{run.name} ({short_id(run.id)}) continues in process {run.lease.pid}"
+        return report_run(now, words, as_json=interaction.json)
+    return await run_to_end(
+        project,
+        build_catalog(project.root),
+        interaction,
+        lambda runner: runner.resume_run(run.id, takeover_after=takeover_after, changed=changed),
+    )
+
+
+async def _choose_run(wanted: str | None, reader: Reader, interaction: Interaction) -> RunRow | None:
+    """Return the run to resume; None if the person declines the newest."""
+    from tideate_core.cli.keyboard import Keyboard
+
+    if wanted is not None:
+        return await asyncio.to_thread(reader.run, wanted)
+    runs = await asyncio.to_thread(resumable_runs, reader)
+    if not runs:
+        raise InvalidInput("no run can be resumed; `tideate history` lists all of them")
+    newest = runs[0]
+    words = (
+        f"{newest.name} ({short_id(newest.id)}) of {when(newest.started_at)}, {state_of(newest)}, "
+        f"steps done: {steps_words(newest)}"
+    )
+    if not interaction.asks and interaction.policy is None:
+        raise InvalidInput(
+            f"there is no terminal to ask on whether to resume {words}; "
+            f"`tideate resume {short_id(newest.id)}` does"
+        )
+    console = messages()
+    tell(console, Text(visible(words)))
+    if interaction.policy is not None:
+        return newest if interaction.policy else None
+    answer = await Keyboard(console).line(Text.assemble(("Resume it?", "bold"), (" [Y/n]", "cyan")))
+    return newest if answer is not None and answer.lower() in ("", "y", "yes") else None

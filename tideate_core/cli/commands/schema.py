@@ -1,0 +1,35 @@
+"""`tideate schema`: print the JSON Schemas of files that other programs write and read."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tideate_core.cli.arguments import Out, SchemaName
+from tideate_core.cli.files import write_output
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import report_usage_errors
+
+__all__ = ["schema"]
+
+
+@report_usage_errors
+def schema(
+    name: Annotated[SchemaName, Parameter(help="`workflow`, or a file of the handoff.")] = "workflow",
+    /,
+    *,
+    out: Out = None,
+) -> int:
+    """Print a schema or write it to a file; return the exit status."""
+    if name == "workflow":
+        from tideate_core.workflows import definition_schema
+
+        found = definition_schema()
+    else:
+        from tideate_core.builtin import FILES
+
+        found = FILES[name].schema()
+    write_output(out, json.dumps(found, indent=2, ensure_ascii=False) + "\n", None)
+    return DONE

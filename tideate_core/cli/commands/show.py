@@ -1,0 +1,214 @@
+"""`tideate show`: show one run, its steps and its events."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Root, RunId
+from tideate_core.cli.process import DONE
+from tideate_core.cli.render.output import path_line, print_json, report_errors, results
+from tideate_core.cli.render.steps import items_table, items_words, show_calls, show_task
+from tideate_core.cli.render.tables import (
+    cost_words,
+    facts,
+    lasted,
+    page,
+    state_text,
+    steps_words,
+    table,
+    token_words,
+    when,
+)
+from tideate_core.cli.views.run_details import (
+    Item,
+    RunDetails,
+    details_json,
+    moves,
+    read_details,
+    step_json,
+    step_named,
+)
+from tideate_core.cli.views.runs import reader_of, short_id
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
+
+__all__ = ["show"]
+
+PREFIX: Final = "SD_EVENT_"
+LONGEST: Final = 70
+"""Characters of a result in a list of steps."""
+LONGEST_DATA: Final = 160
+"""Characters of what an event says."""
+STEP_STYLES: Final[Mapping[str, tuple[str, str]]] = {
+    "completed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "pending": ("·", "dim"),
+    "running": ("▸", "cyan"),
+    "skipped": ("⊘", "dim"),
+}
+
+
+@report_errors
+def show(
+    run: RunId,
+    /,
+    *,
+    events: Annotated[bool, Parameter(name="--events", help="Also list all events.")] = False,
+    step: Annotated[str | None, Parameter(name="--step", help="Show one step with its whole result.")] = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Print a run, or one of its steps; return the exit status."""
+    details = read_details(reader_of(root), run)
+    if step is not None:
+        row = step_named(details.steps, step)
+        _show_step(row, details.items.get(step, []), as_json=json)
+    elif json:
+        print_json({"ok": True, **details_json(details, events=events)})
+    else:
+        _show(details)
+        if events:
+            _show_events(details.events)
+    return DONE
+
+
+def _show(details: RunDetails) -> None:
+    steps = details.steps
+    facts(_run_facts(details))
+    if steps:
+        page().print(_steps_table(steps))
+    items = details.items
+    facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
+    show_calls(details.events)
+    for step, child in details.children:
+        line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short_id(child.id)} {child.name} "))
+        results().print(line.append_text(state_text(child)), soft_wrap=True)
+    if path := moves(details.events):
+        states = [path[0].data["from"], *(move.data["to"] for move in path)]
+        results().print(path_line(states), soft_wrap=True)
+    if details.is_task:
+        show_task(steps, details.events)
+    if details.checkpoints:
+        facts({"checkpoints": _checkpoints_words(details.checkpoints)})
+
+
+def _run_facts(details: RunDetails) -> dict[str, str | Text]:
+    run = details.run
+    place = f"{run.path} " if run.path else ""
+    definition = short_id(run.definition_hash)
+    models = " tokens read/written".join((token_words(run.tokens), ""))
+    usage = ", ".join(filter(None, (models if token_words(run.tokens) else "", cost_words(run.tokens))))
+    ended = f", ended {when(run.completed_at, seconds=True)}" if run.completed_at else ""
+    return {
+        "run": run.id,
+        "workflow": f"{run.name} ({run.kind}, {place}{run.source}, definition {definition})",
+        "status": state_text(run),
+        "began": f"{when(run.started_at, seconds=True)}{ended}",
+        "took": lasted(run.duration_ms),
+        "prompt": run.prompt,
+        "steps": steps_words(run),
+        "models": usage,
+        "changed": ", ".join(run.files),
+        "undo": f"tideate rollback {short_id(run.id)}" if run.files else "",
+        "part of": f"the run {short_id(run.parent)}" if run.parent else "",
+        "restored": details.restored,
+        "error": Text(visible(run.error or ""), style="red"),
+        "owner": _owner_words(run),
+        "events": str(len(details.events) or ""),
+    }
+
+
+def _owner_words(run: RunRow) -> str:
+    if run.ended:
+        return ""
+    continues = f"`tideate resume {short_id(run.parent or run.id)}` resumes it"
+    if run.lease is None:
+        return f"nobody; {continues}"
+    who = f"process {run.lease.pid} on {run.lease.host.split()[0]}"
+    return who if run.lease.alive else f"{who}, which is gone; {continues}"
+
+
+def _checkpoints_words(points: list[CheckpointRow]) -> str:
+    last = points[0]
+    manual = [short_id(row.id) for row in points if row.manual]
+    by_hand = f"; made by hand: {', '.join(manual)}" if manual else ""
+    return f"{len(points)}, the last {short_id(last.id)} after {last.step or 'nothing'}{by_hand}"
+
+
+def _steps_table(steps: list[StepRow]) -> Table:
+    rows = table("", "step", "by", "tries", "began", "took", "tokens", "result", right=("took", "tokens"))
+    for row in steps:
+        mark, style = STEP_STYLES[row.status]
+        rows.add_row(
+            Text(mark, style=style),
+            Text(visible(row.step)),
+            Text(visible(row.agent), style="dim"),
+            str(row.attempts or ""),
+            when(row.started_at, seconds=True).partition(" ")[2] if row.started_at else "",
+            lasted(row.duration_ms),
+            token_words(row.tokens),
+            _outcome(row),
+        )
+    return rows
+
+
+def _outcome(row: StepRow) -> Text:
+    if row.error:
+        return Text(_line(row.error, LONGEST), style="red")
+    return Text(_line(row.result, LONGEST)) if row.status == "completed" else Text(row.status, style="dim")
+
+
+def _line(value: Any, longest: int) -> str:
+    """Return a value in one line, as much of it as there is room for."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = visible(" ".join(text[: 4 * longest].split()))
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def _show_step(row: StepRow, items: list[Item], *, as_json: bool) -> None:
+    """Print a step with its whole result."""
+    if as_json:
+        print_json({"ok": True, **step_json(row, items)})
+        return
+    facts(
+        {
+            "step": row.step if row.name == row.step else f"{row.step} ({row.name})",
+            "by": row.agent,
+            "after": ", ".join(row.dependencies),
+            "status": Text(row.status, style=STEP_STYLES[row.status][1]),
+            "tries": str(row.attempts or ""),
+            "began": when(row.started_at, seconds=True) if row.started_at else "",
+            "took": lasted(row.duration_ms),
+            "tokens": ", ".join(filter(None, (token_words(row.tokens), cost_words(row.tokens)))),
+            "changed": ", ".join(row.files),
+            "task": row.task,
+            "error": Text(visible(row.error or ""), style="red"),
+        }
+    )
+    if items:
+        page().print(items_table(items))
+    if row.status == "completed":
+        text = (
+            row.result
+            if isinstance(row.result, str)
+            else json.dumps(row.result, indent=2, ensure_ascii=False)
+        )
+        results().print(Text(f"\n{visible(text)}"), soft_wrap=True)
+
+
+def _show_events(happened: list[EventRow]) -> None:
+    rows = table("no", "when", "event", "", right=("no",))
+    for row in happened:
+        at = f"{when(row.at, seconds=True).partition(' ')[2]}.{row.at % 1000:03}"
+        rows.add_row(str(row.sequence), at, row.name.removeprefix(PREFIX), _line(row.data, LONGEST_DATA))
+    page().print(rows)

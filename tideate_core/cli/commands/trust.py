@@ -1,0 +1,144 @@
+"""`tideate trust`: show what a project would be able to run, ask, and trust exactly that."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from tideate_core.cli.arguments import Json, Root, Yes
+from tideate_core.cli.keyboard import ask_yes_no, has_person
+from tideate_core.cli.location import locate
+from tideate_core.cli.process import DECLINED, DONE
+from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
+from tideate_core.cli.render.tables import hint_of_state
+from tideate_core.cli.views.project import build_catalog
+from tideate_core.errors import ConfigError
+from tideate_core.project import expanded, find_root
+from tideate_core.util.escaping import label, one_line
+
+if TYPE_CHECKING:
+    from tideate_core.app import TrustItem, TrustPlan
+
+__all__ = ["trust"]
+
+MOST_LINES: Final = 200
+"""Changed lines of one file that are shown."""
+
+
+@report_usage_errors
+def trust(
+    file: Annotated[
+        str | None, Parameter(help="File to trust. Default: all files of the project that need it.")
+    ] = None,
+    /,
+    *,
+    revoke: Annotated[bool, Parameter(name="--revoke", help="Revoke trust.")] = False,
+    yes: Yes = None,
+    json: Json = False,
+    root: Root = None,
+) -> int:
+    """Show what would be trusted, and trust it if confirmed, or revoke trust; return the exit status."""
+    from tideate_core.app import apply_trust
+
+    if revoke:
+        return _revoke(file, root, as_json=json)
+    plan = _plan(file, root)
+    waiting = plan.waiting
+    asks = yes is None and has_person()
+    # with --json, too, where a person is asked: nobody says yes to what they did not see
+    if not json or (waiting and asks):
+        _print_plan(plan)
+    trusted = not waiting or (ask_yes_no("Trust this, as it is now?") if asks else bool(yes))
+    if waiting and trusted:
+        apply_trust(plan)
+    if json:
+        declined = {} if trusted else {"error": "declined; nothing was trusted", "error_code": "Declined"}
+        print_json({"ok": trusted, "trusted": trusted, **declined, **plan.as_json()})
+    elif waiting:
+        _print_result(waiting, trusted=trusted)
+    return DONE if trusted else DECLINED
+
+
+def _revoke(file: str | None, root: str | None, *, as_json: bool) -> int:
+    from tideate_core.app import revoke_trust
+
+    path = None if file is None else expanded(file)
+    revoked = revoke_trust(_root(path, root), path)
+    if as_json:
+        print_json({"ok": True, "revoked": revoked})
+        return DONE
+    for words in revoked:
+        messages().print(f"no longer trusted: {one_line(words)}", markup=False, soft_wrap=True)
+    if not revoked:
+        what = "nothing of this project was trusted" if file is None else f"was not trusted: {file}"
+        tell(messages(), Text(one_line(what)))
+    return DONE
+
+
+def _plan(file: str | None, root: str | None) -> TrustPlan:
+    from tideate_core.app import plan_trust
+
+    path = None if file is None else expanded(file)
+    found = _root(path, root)
+    return plan_trust(found, build_catalog(found), path)
+
+
+def _root(path: Path | None, root: str | None) -> Path:
+    if root is None and path is not None:
+        # of the path as it was named: what a link leads to is another project's
+        found = find_root(Path(*path.absolute().parts[:-1]))
+    else:
+        found = locate(root)
+    if found is None:
+        raise ConfigError("there is no project here; name a file in one, or the project with --root")
+    return found
+
+
+def _print_plan(plan: TrustPlan) -> None:
+    console = messages()
+    hint_of_state(plan.root)
+    known = sum(item.trusted for item in plan.items)
+    for item in plan.waiting:
+        console.print(_heading(item), soft_wrap=True)
+        for effect in item.effects:
+            tell(console, Text(f"  - {one_line(effect)}"), indent=4)
+        if item.changes:
+            _print_changes(item)
+    for item in plan.mistaken:
+        words = f"{label(item.name)} cannot be trusted while it has mistakes: {one_line(item.mistake)}"
+        tell(console, Text(words, style="yellow"))
+    for item in plan.items:
+        if not item.effects and not item.mistake:
+            tell(console, Text(f"{label(item.name)} has nothing that needs trust", style="dim"))
+    if known:
+        tell(console, Text(f"trusted already, as it is now: {known} of {len(plan.items)}", style="dim"))
+
+
+def _heading(item: TrustItem) -> Text:
+    first = "--- /dev/null" in item.changes
+    note = " (changed since you trusted it)" if item.changes and not first else ""
+    return Text.assemble((label(item.name), "bold"), note, " would be able to")
+
+
+def _print_changes(item: TrustItem) -> None:
+    # here, because diffs bring the workspace
+    from tideate_core.cli.render.diffs import patch_text
+
+    lines = item.changes.splitlines(keepends=True)
+    messages().print(patch_text("".join(lines[:MOST_LINES])), soft_wrap=True)
+    if len(lines) > MOST_LINES:
+        words = f"… {len(lines) - MOST_LINES} more lines: read {label(item.name)} before you trust it"
+        tell(messages(), Text(words, style="bold yellow"))
+
+
+def _print_result(waiting: list[TrustItem], *, trusted: bool) -> None:
+    if not trusted:
+        hint = "" if sys.stdin.isatty() else "; without a terminal, --yes trusts it"
+        tell(messages(), Text(f"not trusted{hint}", style="yellow"))
+        return
+    for item in waiting:
+        messages().print(f"trusted as it is now: {label(item.name)}", markup=False, soft_wrap=True)

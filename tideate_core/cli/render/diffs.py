@@ -1,0 +1,82 @@
+"""Reviewed files as coloured patches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.text import Text
+
+from tideate_core.util.escaping import label, visible
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, unified_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ReviewedFile", "patch_text"]
+
+STYLES = (
+    ("diff --git", "bold"),
+    ("new file", "bold"),
+    ("deleted file", "bold"),
+    ("rename ", "bold"),
+    ("---", "bold"),
+    ("+++", "bold"),
+    ("@@", "cyan"),
+    ("-", "red"),
+    ("+", "green"),
+)
+"""By how a patch's line begins; the first that fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedFile:
+    """One file of a review's payload."""
+
+    change: FileChange
+    hunks: tuple[Hunk, ...]
+
+    @classmethod
+    def of(cls, shape: Mapping[str, Any]) -> Self:
+        """Read what the engine shows of a file."""
+        hunks = tuple(Hunk(h["start"], tuple(h["old"]), tuple(h["new"])) for h in shape["hunks"])
+        action, before = shape["action"], shape["before"]
+        lines = [] if action == "create" else before.split("\n")
+        after = None if action == "delete" else "\n".join(apply_hunks(lines, hunks))
+        start = None if action == "create" else before
+        change = FileChange(shape["path"], action, start, after, move_to=shape.get("move_to"))
+        return cls(change, hunks)
+
+    @property
+    def pickable(self) -> bool:
+        """Single hunks can be taken; otherwise it is all or nothing."""
+        return self.change.action == "modify"
+
+    @property
+    def everything(self) -> list[int]:
+        """The indexes that accept the file whole."""
+        return list(range(len(self.hunks))) if self.pickable else [0]
+
+    def patch(self) -> Text:
+        """Render the whole change."""
+        target = None if self.change.move_to is None else label(self.change.move_to)
+        return patch_text(unified_diff(replace(self.change, path=label(self.change.path), move_to=target)))
+
+    def hunk_patch(self, index: int) -> Text:
+        """Render one hunk, with its surroundings."""
+        before = self.change.before or ""
+        after = "\n".join(apply_hunks(before.split("\n"), self.hunks, {index}))
+        # under no name: one with `@@` in it would stand before the hunk
+        patch = unified_diff(FileChange("", "modify", before, after))
+        return patch_text(patch[patch.index("@@") :])
+
+
+def patch_text(patch: str) -> Text:
+    """Render a patch."""
+    # not splitlines(): other line separators belong to the lines they stand in
+    lines = [Text(visible(line), style=_style(line)) for line in patch.removesuffix("\n").split("\n")]
+    return Text("\n").join(lines)
+
+
+def _style(line: str) -> str:
+    return next((style for start, style in STYLES if line.startswith(start)), "")

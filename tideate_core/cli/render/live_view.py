@@ -1,0 +1,199 @@
+"""Rows of the live view: steps, their checks and gates, and the text that streams."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from rich.console import Group
+from rich.text import Text
+
+from tideate_core.adapters import MODULES
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["RunView", "RunningCheck", "StepState"]
+
+FRAMES: Final = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+MARKS: Final = {
+    "done": ("✓", "green"),
+    "earlier": ("✓", "dim green"),
+    "failed": ("✗", "red"),
+    "skipped": ("⊘", "dim"),
+    "stopped": ("■", "yellow"),
+    "waiting": ("·", "dim"),
+}
+UNTIMED: Final = frozenset({"earlier", "skipped", "waiting"})
+
+
+@dataclass(slots=True)
+class RunningCheck:
+    """A command that verifies the project, while it runs."""
+
+    name: str
+    command: str
+    begun: float
+    line: str = ""
+    """The last one that it printed."""
+
+
+@dataclass(slots=True)
+class StepState:
+    """State of a step; `earlier` is one completed before this process had the run."""
+
+    state: str = "waiting"
+    begun: float = 0.0
+    seconds: float = 0.0
+    characters: int = 0
+    """Characters streamed so far."""
+    items: int = 0
+    """Items of a list that are done."""
+    move: str = ""
+    """The machine's move to this state."""
+    remark: str = ""
+    """Remark at the end of its row."""
+    notes: list[Text] = field(default_factory=list)
+    """Rows below it: the gate that decided, the checks that ended."""
+    check: RunningCheck | None = None
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.begun if self.state == "running" else self.seconds
+
+
+def step_row(name: str, step: StepState) -> Text:
+    """Return a step's row."""
+    mark, style = MARKS.get(step.state, (_frame(), "cyan"))
+    untimed = step.state in UNTIMED
+    row = Text.assemble((f" {mark} ", style), (visible(name), "dim" if untimed else ""))
+    if not untimed:
+        row.append(f"  {step.elapsed:.1f} s", "dim")
+    if step.remark:
+        row.append(f"  {visible(step.remark)}", "dim")
+    if step.items:
+        row.append(f"  {step.items} item{'' if step.items == 1 else 's'} done", "dim")
+    if step.state == "running" and step.characters:
+        row.append(f"  {step.characters} characters", "dim")
+    elif step.state == "running" and _is_loading():
+        row.append("  loading the model library", "dim")
+    return row
+
+
+def check_rows(check: RunningCheck) -> list[Text]:
+    """Return a running check with its command, and the last line that it printed."""
+    row = Text.assemble((f"   {_frame()} ", "cyan"), visible(check.name))
+    row.append(f"  {time.monotonic() - check.begun:.1f} s  ", "dim").append(visible(check.command), "dim")
+    line = " ".join(check.line.split())
+    return [row, Text(f"     │ {visible(line)}", style="dim")] if line else [row]
+
+
+def _frame() -> str:
+    return FRAMES[int(time.monotonic() * 12) % len(FRAMES)]
+
+
+def _is_loading() -> bool:
+    """Return whether the first request still waits for its imports."""
+    return MODULES[0] in sys.modules and MODULES[-1] not in sys.modules
+
+
+STREAM_LINES: Final = 10
+STREAM_CHARACTERS: Final = 4000
+"""Streamed text that is kept: more than the lines of it that are shown."""
+
+
+class RunView:
+    """Content of the live view of a run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self.title = ""
+        self.begun: float | None = None
+        """On the monotonic clock; None: not yet, or it has ended."""
+        self.steps: dict[str, StepState] = {}
+        """By name; of runs within the run with the names of the steps that they are."""
+        self.move = ""
+        """A machine's move whose target has not begun."""
+        self._stream = ""
+        self._streams: str | None = None
+        """Of the steps that are answered at once, the one whose text is shown."""
+
+    def step_of(self, label: str) -> StepState:
+        """Return a step; an item of a list has none of its own."""
+        found = self.steps.get(label) or self.steps.get(label.rpartition("[")[0])
+        # a machine's steps are known when they come
+        return found or self.steps.setdefault(label, StepState())
+
+    def entered(self, state: str) -> StepState | None:
+        """Return the step that runs, if it is a visit of this state."""
+        name, step = next(reversed(self.steps.items()), ("", StepState()))
+        return step if step.state == "running" and name.partition("#")[0] == state else None
+
+    def streams(self, label: str, text: str) -> None:
+        """Add to a step's answer."""
+        self.step_of(label).characters += len(text)
+        if self._streams is None:
+            self._streams, self._stream = label, ""
+        if self._streams == label:
+            self._stream = (self._stream + visible(text))[-STREAM_CHARACTERS:]
+
+    def streamed(self, label: str) -> None:
+        """A step's answer has ended."""
+        if self._streams == label:
+            self._streams, self._stream = None, ""
+
+    def end(self, unfinished: str) -> None:
+        """Nothing runs any more; what did is left in this state."""
+        self.begun = None  # how long it took is said by who says that it has ended
+        for step in self.steps.values():
+            step.check = None
+            if step.state == "running":
+                step.seconds, step.state = step.elapsed, unfinished
+
+    def whole(self) -> Group:
+        """Return all rows."""
+        return Group(*self._rows())
+
+    def latest(self) -> Group:
+        """Return as much as the terminal has room for."""
+        tail = self._tail()
+        # a machine may run for ever: what is done scrolls out at the top
+        title, *rows = self._rows()
+        room = max(1, self._console.height - len(tail) - 2)
+        return Group(title, *rows[-room:], *tail)
+
+    def _rows(self) -> list[Text]:
+        rows = []
+        for name, step in self.steps.items():
+            if step.move:
+                rows.append(self._move_row(step.move))
+            rows += [step_row(name, step), *(note.copy() for note in step.notes)]
+            if step.check:
+                rows += check_rows(step.check)
+        if self.move:
+            rows.append(self._move_row(self.move))
+        title = Text(visible(self.title), style="bold")
+        if self.begun is not None:
+            title.append(f"  {time.monotonic() - self.begun:.0f} s", "not bold dim")
+        return [self._fitted(title), *map(self._fitted, rows)]
+
+    def _move_row(self, move: str) -> Text:
+        return Text(f"   {visible(move)}", style="dim")
+
+    def _fitted(self, row: Text) -> Text:
+        # a row is a line: the view erases as many as it has
+        row = Text(" ").join(row.split("\n")) if "\n" in row.plain else row
+        row.truncate(self._console.width, overflow="ellipsis")
+        return row
+
+    def _tail(self) -> list[Text]:
+        # a typed answer streams as JSON, which is no reading matter
+        if not self._stream.strip() or self._stream.lstrip().startswith("{"):
+            return []
+        room = max(3, min(STREAM_LINES, self._console.height - len(self._rows()) - 2))
+        width = max(10, self._console.width - 4)
+        lines = Text(self._stream.strip("\n"), style="dim").wrap(self._console, width)[-room:]
+        return [Text("  │ ", style="dim").append_text(line) for line in lines]

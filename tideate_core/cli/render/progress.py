@@ -1,0 +1,299 @@
+"""Progress of a run from its events: a live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+from rich.text import Text
+
+from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
+from tideate_core.cli.render.output import tell
+from tideate_core.cli.render.words import (
+    check_text,
+    correction_words,
+    first_failures,
+    gate_issues,
+    gate_text,
+    rolled_back_lines,
+    tool_running,
+    tool_text,
+)
+from tideate_core.engine import EventName
+from tideate_core.util.escaping import label, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from rich.console import Console
+
+    from tideate_core.engine import Event
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Takes a run's events.
+
+    :param live: redraw in place; otherwise every change of a step is one line.
+    """
+
+    def __init__(self, console: Console, *, live: bool) -> None:
+        self._console = console
+        self._view = RunView(console)
+        self._within: dict[str, str] = {}
+        """Prefix of the names of a run's steps, by its id."""
+        self.began = False
+        """The run was accepted and has started."""
+        self._live: Live | None = None
+        self._draws = live
+        self._gone = False
+
+    def emit(self, event: Event) -> None:
+        """Show an event; does nothing more once the terminal is gone."""
+        handler = _HANDLERS.get(event.name)
+        if handler is None or self._gone:
+            return
+        try:
+            handler(self, event)
+        except OSError:
+            # the terminal was closed; the run continues to its orderly end
+            self._gone = True
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to a question."""
+        drawing = self._stop_drawing()
+        try:
+            yield
+        finally:
+            if drawing:
+                self._start_drawing()
+
+    def close(self) -> None:
+        """Give the terminal back."""
+        self._stop_drawing()
+
+    def _start_drawing(self) -> None:
+        # a new one each time: it would erase, above itself, as many lines as it had when it was stopped
+        self._live = Live(
+            get_renderable=self._view.latest, console=self._console, transient=True, refresh_per_second=12
+        )
+        self._live.start()
+
+    def _stop_drawing(self) -> bool:
+        live, self._live = self._live, None
+        if live:
+            live.stop()
+        return live is not None
+
+    def _started(self, event: Event) -> None:
+        data = event.data
+        parent = data.get("parent")
+        if parent in self._within:
+            self._within[event.execution_id] = f"{self._within[parent]}{data['parent_step']} → "
+            return
+        self.began = True
+        self._within = {event.execution_id: ""}
+        self._view.title, self._view.begun = f"{data['name']} · {data['adapter']}", time.monotonic()
+        earlier = data.get("completed", [])
+        steps = dict.fromkeys(data["steps"]) or dict.fromkeys(earlier)
+        self._view.steps = {step: StepState("earlier" if step in earlier else "waiting") for step in steps}
+        if data["demonstration"]:
+            self._print(
+                "the bundled model is only a demonstration, its answers are often wrong; "
+                "`tideate doctor` says where to configure a real one",
+                "yellow",
+            )
+        if event.name is EventName.WORKFLOW_RESTORED:
+            ended = f"{len(earlier)} step{'' if len(earlier) == 1 else 's'}"
+            self._print(f"resumed after {ended} completed before" if earlier else "restarted", "dim")
+        if self._draws:
+            self._start_drawing()
+
+    def _label(self, event: Event) -> str:
+        return self._within.get(event.execution_id, "") + str(event.data["step"])
+
+    def _step_started(self, event: Event) -> None:
+        label, data = self._label(event), event.data
+        step = self._view.steps.setdefault(label, StepState())
+        step.state, step.begun = "running", time.monotonic()
+        step.move, self._view.move = self._view.move, ""
+        step.remark = correction_words(label)
+        place = f"[{data['index']}/{data['total']}] " if data["total"] else ""
+        self._line(f"{place}{label}{f' ({step.remark})' if step.remark else ''} …")
+
+    def _moved(self, event: Event) -> None:
+        data = event.data
+        why = " ".join(data["when"].split())
+        move = f"→ {data['to']}" + (f"  ({why})" if why else "")
+        target = self._view.entered(self._within.get(event.execution_id, "") + data["to"])
+        if target is None:
+            self._view.move = move
+        else:
+            target.move = move
+        self._line(move)
+
+    def _token(self, event: Event) -> None:
+        self._view.streams(self._label(event), event.data["text"])
+
+    def _step_executed(self, event: Event) -> None:
+        label, data = self._label(event), event.data
+        step, seconds = self._view.step_of(label), data["duration_ms"] / 1000
+        how = "done" if data["success"] else "stopped" if data.get("declined") else "failed"
+        if label in self._view.steps:
+            step.state, step.seconds = how, seconds
+        elif data["success"]:
+            step.items += 1
+        self._view.streamed(label)
+        self._line(f"{label} {how} after {seconds:.1f} s")
+
+    def _step_skipped(self, event: Event) -> None:
+        label = self._label(event)
+        self._view.steps.setdefault(label, StepState()).state = "skipped"
+        self._line(f"{label} skipped: {event.data['reason']}")
+
+    def _step_retries(self, event: Event) -> None:
+        data = event.data
+        again = f"again in {data['wait_ms'] / 1000:.1f} s"
+        words = f"{self._label(event)}: attempt {data['attempt']} failed, {again}: {data['error']}"
+        self._print(words, "yellow")
+
+    def _paused(self, event: Event) -> None:
+        if event.data.get("reason"):  # its process leaves it
+            self._finish("stopped")
+        where = f"tideate resume {event.execution_id[:8]}"
+        self._print(f"paused before {event.data['step']}; `{where}` resumes it", "cyan")
+
+    def _resumed(self, event: Event) -> None:
+        self._print("resumed", "cyan")
+
+    def _notice(self, event: Event) -> None:
+        self._print(event.data["message"], "yellow" if event.data["level"] == "warn" else "dim")
+
+    def _gate_passed(self, event: Event) -> None:
+        if "number" in event.data:  # the others are shown only when they fail
+            self._note(event, gate_text(event.data, passed=True))
+
+    def _gate_failed(self, event: Event) -> None:
+        if "number" in event.data:
+            self._note(event, gate_text(event.data, passed=False))
+        for issue in gate_issues(event.data):
+            self._print(f"{event.data['gate']}: {issue}", "red")
+
+    def _check_started(self, event: Event) -> None:
+        data = event.data
+        check = RunningCheck(data["check"], data["command"], time.monotonic())
+        self._view.step_of(self._label(event)).check = check
+        self._line(f"{check.name}: {check.command} …")
+
+    def _check_printed(self, event: Event) -> None:
+        check = self._view.step_of(self._label(event)).check
+        lines = [line for line in event.data["lines"] if line.strip()]
+        if check is not None and lines:
+            check.line = lines[-1]
+
+    def _check_ended(self, event: Event) -> None:
+        data = event.data
+        self._view.step_of(self._label(event)).check = None
+        self._note(event, check_text(data))
+        for line in first_failures(data["failures"]):
+            self._print(f"{data['check']}: {line}", "red")
+
+    def _connected(self, event: Event) -> None:
+        data = event.data
+        self._line(f"connected to the MCP server {data['server']} ({data['transport']}, {data['protocol']})")
+
+    def _tool_runs(self, event: Event) -> None:
+        self._view.step_of(self._label(event)).remark = words = tool_running(event.data)
+        if event.name is EventName.TOOL_CALLED:
+            self._line(f"{words} …")
+
+    def _tool_completed(self, event: Event) -> None:
+        self._view.step_of(self._label(event)).remark = ""
+        self._note(event, tool_text(event.data))
+
+    def _rolled_back(self, event: Event) -> None:
+        for line in rolled_back_lines(event.data):
+            tell(self._console, line)
+
+    def _note(self, event: Event, text: Text) -> None:
+        """Put a row below a step, or where nothing is drawn, tell it."""
+        if self._draws:
+            self._view.step_of(self._label(event)).notes.append(Text("   ").append_text(text))
+        else:
+            tell(self._console, text)
+
+    def _is_within(self, event: Event) -> bool:
+        """Return whether the run is a step of another."""
+        return bool(self._within.get(event.execution_id))
+
+    def _completed(self, event: Event) -> None:
+        if self._is_within(event):
+            return
+        self._finish("stopped")
+        data, usage = event.data, event.data["usage"]
+        cost = f", ${usage['cost']:.4f}" if "cost" in usage else ""
+        tokens = f"{usage['input_tokens']} tokens read, {usage['output_tokens']} written{cost}"
+        self._print(f"{data['duration_ms'] / 1000:.1f} s, {tokens}", "dim")
+        if data["files"]:
+            self._print(f"changed: {', '.join(map(label, data['files']))}", "green")
+
+    def _failed(self, event: Event) -> None:
+        if self._is_within(event):
+            return
+        self._finish("failed")
+        tell(self._console, Text.assemble(("error: ", "bold red"), visible(event.data["error"])))
+
+    def _cancelled(self, event: Event) -> None:
+        if self._is_within(event):
+            return
+        self._finish("stopped")
+        data = event.data
+        words = [data["reason"]]
+        if data["reason"] == "declined" and data["message"] not in ("", "declined"):
+            words.append(data["message"])
+        self._print(": ".join(words), "yellow")
+
+    def _finish(self, unfinished: str) -> None:
+        """Leave the steps as they ended on the screen."""
+        self._view.end(unfinished)
+        if self._stop_drawing():
+            self._console.print(self._view.whole())
+
+    def _line(self, text: str) -> None:
+        if not self._draws:
+            self._print(text.replace("\n", r"\n"), "dim")
+
+    def _print(self, text: str, style: str) -> None:
+        tell(self._console, Text(visible(text), style=style))
+
+
+_HANDLERS: Mapping[EventName, Callable[[Progress, Event], None]] = {
+    EventName.WORKFLOW_STARTED: Progress._started,
+    EventName.WORKFLOW_COMPLETED: Progress._completed,
+    EventName.WORKFLOW_FAILED: Progress._failed,
+    EventName.WORKFLOW_CANCELLED: Progress._cancelled,
+    EventName.WORKFLOW_PAUSED: Progress._paused,
+    EventName.WORKFLOW_RESTORED: Progress._started,
+    EventName.WORKFLOW_RESUMED: Progress._resumed,
+    EventName.STEP_STARTED: Progress._step_started,
+    EventName.STEP_SKIPPED: Progress._step_skipped,
+    EventName.STEP_RETRYING: Progress._step_retries,
+    EventName.STEP_EXECUTED: Progress._step_executed,
+    EventName.TRANSITION: Progress._moved,
+    EventName.TOKEN: Progress._token,
+    EventName.NOTICE: Progress._notice,
+    EventName.GATE_PASSED: Progress._gate_passed,
+    EventName.GATE_FAILED: Progress._gate_failed,
+    EventName.CHECK_STARTED: Progress._check_started,
+    EventName.CHECK_OUTPUT: Progress._check_printed,
+    EventName.CHECK_ENDED: Progress._check_ended,
+    EventName.ROLLED_BACK: Progress._rolled_back,
+    EventName.MCP_CONNECTED: Progress._connected,
+    EventName.TOOL_CALLED: Progress._tool_runs,
+    EventName.TOOL_PROGRESS: Progress._tool_runs,
+    EventName.TOOL_COMPLETED: Progress._tool_completed,
+}

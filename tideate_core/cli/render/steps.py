@@ -1,0 +1,158 @@
+"""Reports of steps: items of a `for_each`, tool calls, and the stages of a gated task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from tideate_core.cli.render.output import markdown_source, results
+from tideate_core.cli.render.tables import lasted, table, when
+from tideate_core.cli.render.words import (
+    check_text,
+    failure_words,
+    gate_issues,
+    gate_text,
+    rolled_back_lines,
+    tool_text,
+)
+from tideate_core.cli.views.run_details import (
+    CHECK_ENDED,
+    GATE_EVENTS,
+    TOOL_COMPLETED,
+    Item,
+    corrections,
+    gate_number,
+    rollback_of,
+)
+from tideate_core.store import last_result_value
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+    from tideate_core.store import EventRow, StepRow
+
+__all__ = ["items_table", "items_words", "show_calls", "show_task"]
+
+NAMED: Final = 3
+"""Failures that the line of a step names."""
+LONGEST: Final = 70
+"""Characters of an error on a line."""
+STYLES: Final[Mapping[str, str]] = {"done": "green", "failed": "red", "declined": "yellow", "stopped": "dim"}
+
+
+def items_words(items: list[Item], result: Any) -> str:
+    """Return how many items a step had, and which failed.
+
+    :param result: of the step, which has one for each item; None while it has not ended.
+    """
+    counted = Counter[str](item.state for item in items)
+    total = f" of {len(result)}" if isinstance(result, list) else ""
+    counts = [
+        f"{counted[state]}{total if state == 'done' else ''} {state}" for state in STYLES if counted[state]
+    ]
+    longest = max(items, key=lambda item: item.duration_ms)
+    words = f"{', '.join(counts)}; the longest [{longest.index}] took {lasted(longest.duration_ms)}"
+    failed = [item for item in items if item.state == "failed"]
+    named = "".join(f"; [{item.index}] {_short(item.error)}" for item in failed[:NAMED])
+    more = f"; and {len(failed) - NAMED} more" if len(failed) > NAMED else ""
+    return f"{words}{named}{more}"
+
+
+def items_table(items: list[Item]) -> Table:
+    """Return a row for every item."""
+    rows = table("item", "", "tries", "ended", "took", "error", right=("item", "tries", "took"))
+    for item in items:
+        rows.add_row(
+            str(item.index),
+            Text(item.state, style=STYLES[item.state]),
+            str(item.tries),
+            when(item.at, seconds=True).partition(" ")[2],
+            lasted(item.duration_ms),
+            Text(visible(item.error or ""), style="red"),
+        )
+    return rows
+
+
+def _short(error: str | None) -> str:
+    words = " ".join((error or "").split())
+    return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
+
+
+def show_task(steps: list[StepRow], events: list[EventRow]) -> None:
+    """Print plan and audit, then gates and checks in the order in which they decided."""
+    plan = last_result_value(steps, "plan")
+    if plan is not None:
+        _show_plan(plan, last_result_value(steps, "audit"))
+    if any(gate_number(row) or row.name == CHECK_ENDED for row in events):
+        results().print(Text("\nGates and checks", style="bold"))
+    visit = ""
+    for row in events:
+        if row.name == CHECK_ENDED or gate_number(row):
+            if row.data["step"] != visit:
+                visit = row.data["step"]
+                results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
+            _show_decision(row)
+    _show_corrections(steps)
+    done = rollback_of(events)
+    if done is not None:
+        results().print()
+        for line in rolled_back_lines(done):
+            results().print(line, soft_wrap=True)
+
+
+def show_calls(events: list[EventRow]) -> None:
+    """Print a run's calls, those of each step together."""
+    visit = ""
+    for row in events:
+        if row.name != TOOL_COMPLETED:
+            continue
+        if not visit:
+            results().print(Text("\nTools", style="bold"))
+        if row.data["step"] != visit:
+            visit = row.data["step"]
+            results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
+        results().print(Text("   ").append_text(tool_text(row.data)), soft_wrap=True)
+
+
+def _show_plan(plan: dict[str, Any], audit: dict[str, Any] | None) -> None:
+    # here, because few runs are tasks
+    from tideate_core.agents import plan_as_markdown
+    from tideate_core.gates import AuditReport, ExecutionPlan
+
+    text = plan_as_markdown(
+        ExecutionPlan.model_validate(plan), None if audit is None else AuditReport.model_validate(audit)
+    )
+    console = results()
+    console.print()
+    if console.is_terminal:
+        console.print(markdown_source(text))
+    else:
+        console.print(Text(visible(text.rstrip("\n"))), soft_wrap=True)
+
+
+def _show_decision(row: EventRow) -> None:
+    indent = Text("   ")
+    if row.name == CHECK_ENDED:
+        line, issues = check_text(row.data), [failure_words(one) for one in row.data["failures"]]
+    else:
+        line, issues = gate_text(row.data, passed=GATE_EVENTS[row.name]), gate_issues(row.data)
+    results().print(indent.append_text(line), soft_wrap=True)
+    for words in issues:
+        results().print(Text(f"     {visible(words)}", style="red"), soft_wrap=True)
+
+
+def _show_corrections(steps: list[StepRow]) -> None:
+    found = corrections(steps)
+    if found:
+        results().print(Text("\nCorrections", style="bold"))
+    for number, row in enumerate(found, start=1):
+        value = row.result if isinstance(row.result, dict) else {}
+        files = ", ".join(row.files)
+        words = value.get("summary") or value.get("end") or row.error or row.status
+        changed = f"  ({files})" if files else ""
+        results().print(Text(visible(f"   {number}. {words}{changed}")), soft_wrap=True)

@@ -1,0 +1,167 @@
+"""Tables, the wording of runs in them, and hints to print below them."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tideate_core.cli.render.output import messages, note, results, tell
+from tideate_core.cli.views.runs import short_id
+from tideate_core.errors import StoreError
+from tideate_core.project import project_state
+from tideate_core.store import Reader, resumable_runs, state_of
+from tideate_core.util.escaping import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from rich.console import JustifyMethod, RenderableType
+
+    from tideate_core.store import RunRow, State, Tokens
+
+__all__ = [
+    "cost_words",
+    "facts",
+    "hint_of_state",
+    "hint_resumable",
+    "lasted",
+    "page",
+    "state_text",
+    "steps_words",
+    "table",
+    "token_words",
+    "when",
+]
+
+STYLES: Final[Mapping[State, str]] = {
+    "cancelled": "yellow",
+    "completed": "green",
+    "failed": "red",
+    "interrupted": "magenta",
+    "paused": "cyan",
+    "running": "bold blue",
+}
+_NARROW: Final = frozenset({"run", "status", "when", "began", "took", "steps", "tokens", "cost", "tries"})
+"""Columns of short words that are whole in every row."""
+
+
+def page() -> Console:
+    """Return the console of tables; without a terminal it is wide."""
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+
+
+def table(*columns: str, right: Iterable[str] = ()) -> Table:
+    """Return a table with these columns; the last one takes the remaining width.
+
+    :param right: columns of numbers.
+    """
+    made = _Listing(box=None, header_style="dim", padding=(0, 2, 0, 0))
+    for column in columns[:-1]:
+        justify: JustifyMethod = "right" if column in right else "left"
+        made.add_column(column, justify=justify, no_wrap=column in _NARROW)
+    made.add_column(columns[-1])
+    return made
+
+
+def facts(known: Mapping[str, str | Text]) -> None:
+    """Print names and values, one per line, without empty ones."""
+    for name, value in known.items():
+        text = value if isinstance(value, Text) else Text(visible(value))
+        if text.plain:
+            results().print(Text.assemble((f"{name:<12}", "dim"), text), soft_wrap=True)
+
+
+def when(at: int, *, seconds: bool = False) -> str:
+    """Return a local time.
+
+    :param at: milliseconds since the epoch.
+    """
+    return time.strftime(f"%Y-%m-%d %H:%M{':%S' if seconds else ''}", time.localtime(at / 1000))
+
+
+def lasted(duration_ms: float | None) -> str:
+    """Return a duration in words; empty for None."""
+    if duration_ms is None:
+        return ""
+    if duration_ms < 1000:
+        return f"{duration_ms:.0f} ms"
+    if duration_ms < 60_000:
+        return f"{duration_ms / 1000:.1f} s"
+    minutes, seconds = divmod(round(duration_ms / 1000), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def state_text(run: RunRow) -> Text:
+    """Return the state of a run, coloured."""
+    state = state_of(run)
+    return Text(state, style=STYLES[state])
+
+
+def steps_words(run: RunRow) -> str:
+    """Return the number of steps done and, if known, of all."""
+    done = f"{run.completed_steps}/{run.total_steps}" if run.total_steps else str(run.completed_steps)
+    return f"{done}, {run.failed_steps} failed" if run.failed_steps else done
+
+
+def token_words(tokens: Tokens) -> str:
+    """Return tokens read and written; empty if none."""
+    return f"{tokens.input}/{tokens.output}" if tokens.input or tokens.output else ""
+
+
+def cost_words(tokens: Tokens) -> str:
+    """Return the cost; empty if unknown."""
+    return "" if tokens.cost is None else f"${tokens.cost:.4f}"
+
+
+class _Listing(Table):
+    """A table that truncates the last cell of a row; a column that may not wrap would narrow the others."""
+
+    def add_row(self, *cells: RenderableType | None, **rest: Any) -> None:
+        *others, last = cells
+        line = last.copy() if isinstance(last, Text) else Text(str(last or ""))
+        line.no_wrap, line.overflow = True, "ellipsis"
+        super().add_row(*others, line, **rest)
+
+
+def hint_resumable(root: Path | None) -> None:
+    """Print a hint on stderr: runs to resume, or state that may be this project's."""
+    try:
+        runs = resumable_runs(Reader(project_state(root)))
+    except StoreError as error:
+        note(str(error))
+        return
+    if not runs:
+        if root is not None:
+            hint_of_state(root)
+        return
+    newest = runs[0]
+    if len(runs) == 1:
+        what = f"a run of {newest.name} is {state_of(newest)}"
+        words = f"{what}: `tideate resume {short_id(newest.id)}` resumes it"
+    else:
+        words = (
+            f"{len(runs)} runs have not ended: `tideate resume` resumes the newest "
+            f"({newest.name}, {short_id(newest.id)}), `tideate history --status interrupted` lists them"
+        )
+    tell(messages(), Text(visible(words), style="yellow"))
+
+
+def hint_of_state(root: Path) -> None:
+    """Print a hint on stderr: state that may be this project's."""
+    # here, because most projects have state, or never had any
+    from tideate_core.app import earlier_state, moved_words
+
+    for words in moved_words(root):
+        note(words)
+    if not project_state(root).exists() and (left := earlier_state(root)):
+        note(
+            f".tideate/ has {', '.join(left)} of an earlier version: the next run, resume or rollback moves "
+            "what your tideate made"
+        )

@@ -1,0 +1,154 @@
+"""Wording of gates, checks, corrections, rollbacks and tool calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from tideate_core.util.escaping import label, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+__all__ = [
+    "check_text",
+    "correction_words",
+    "failure_words",
+    "first_failures",
+    "gate_issues",
+    "gate_text",
+    "rolled_back_lines",
+    "tool_running",
+    "tool_text",
+]
+
+VERIFICATION: Final = 5
+"""The gate whose issues are the failures of its checks, which are shown as those end."""
+MOST_FAILURES: Final = 5
+"""Failures of a check that are shown as it ends; `tideate show` has them all."""
+CORRECTIONS: Final = 3
+"""As many as a task makes; `gates.correction` holds it, which a list of words need not load."""
+CORRECTING: Final = "self_correcting"
+_STYLES: Final[Mapping[str, tuple[str, str]]] = {
+    "passed": ("✓", "green"),
+    "failed": ("✗", "red"),
+    "timed_out": ("✗", "red"),
+    "not_configured": ("!", "yellow"),
+    "not_trusted": ("!", "yellow"),
+    "cancelled": ("■", "yellow"),
+}
+
+
+def lasted_words(duration_ms: float) -> str:
+    """Return how long something took."""
+    return f"{duration_ms:.0f} ms" if duration_ms < 1000 else f"{duration_ms / 1000:.1f} s"
+
+
+def gate_text(data: Mapping[str, Any], *, passed: bool) -> Text:
+    """Return a gate's decision as one line; one of the five has a number."""
+    mark, style = ("✓", "green") if passed else ("✗", "red")
+    name = f"gate {data['number']}, {data['gate']}" if "number" in data else str(data["gate"])
+    words = ["passed" if passed else "failed"]
+    if data.get("auto_fixed"):
+        words.append("after the audit's own fixes")
+    if data.get("duration_ms") is not None:
+        words.append(lasted_words(data["duration_ms"]))
+    return Text.assemble((f"{mark} ", style), visible(name), (f"  {', '.join(words)}", "dim"))
+
+
+def gate_issues(data: Mapping[str, Any]) -> list[str]:
+    """Return what a gate has to say of its own."""
+    return [] if data.get("number") == VERIFICATION else list(data["issues"])
+
+
+def check_text(data: Mapping[str, Any]) -> Text:
+    """Return how a check ended as one line."""
+    mark, style = _STYLES.get(data["status"], ("?", "yellow"))
+    words = [str(data["status"]).replace("_", " ")]
+    if data["status"] not in ("not_configured", "not_trusted"):
+        words.append(f"after {lasted_words(data['duration_ms'])}")
+    if data["status"] == "failed" and data.get("exit_code"):
+        words.append(f"with exit status {data['exit_code']}")
+    failures = len(data.get("failures", ()))
+    if failures:
+        words.append(f"({failures} failure{'' if failures == 1 else 's'})")
+    line = Text.assemble((f"{mark} ", style), visible(str(data["check"])), (f"  {' '.join(words)}", "dim"))
+    # with failures they say it; where the command comes from is said by doctor
+    if data["status"] != "passed" and not failures and data.get("reason"):
+        line.append(f": {visible(data['reason'])}", "dim")
+    return line
+
+
+def first_failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the first failures of a check, a line each, and how many more there are."""
+    lines = [failure_words(one) for one in failures[:MOST_FAILURES]]
+    more = len(failures) - len(lines)
+    return [*lines, f"… and {more} more"] if more else lines
+
+
+def failure_words(entry: Mapping[str, Any]) -> str:
+    """Return an entry of a quickfix list as `file:line: message`."""
+    place = label(entry.get("filename") or "")
+    if place and entry.get("lnum"):
+        place += f":{entry['lnum']}"
+    message = " ".join(str(entry.get("text", "")).split())
+    return f"{place}: {message}" if place else message
+
+
+def correction_words(step: str) -> str:
+    """Return which attempt a step is of how many; empty for a step that corrects nothing."""
+    state, _, visit = step.partition("#")
+    return f"attempt {visit or 1} of {CORRECTIONS}" if state == CORRECTING else ""
+
+
+def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
+    """Return the result of a task's rollback, line by line."""
+    lines = []
+    if data["error"]:
+        lines.append(Text(f"not everything was rolled back: {visible(data['error'])}", style="bold red"))
+    elif not any((data["restored"], data["merged"], data["left"])):
+        lines.append(Text("nothing to roll back: no file had been changed", style="yellow"))
+    else:
+        lines.append(Text("rolled back what the task wrote", style="yellow"))
+    for words, names in (
+        ("restored", data["restored"]),
+        ("restored, your own edits kept", data["merged"]),
+        ("left as it is, you changed it where the task wrote", data["left"]),
+    ):
+        if names:
+            lines.append(Text(f"  {words}: {', '.join(map(label, sorted(names)))}", style="yellow"))
+    if data["snapshot"] and (data["left"] or data["error"]):
+        shown = f"tideate snapshot diff {data['snapshot']} --changes"
+        lines.append(
+            Text(f"  as it was before: snapshot {data['snapshot']}; `{shown}` shows it", style="dim")
+        )
+    elif data["snapshot"]:
+        lines.append(Text(f"  snapshot from before: {data['snapshot']}", style="dim"))
+    return lines
+
+
+LONGEST_ERROR = 200
+"""Characters of an error on a line."""
+
+
+def tool_running(data: Mapping[str, Any]) -> str:
+    """Return what is called, and how far that is, if it said so."""
+    of = f"/{data['total']:g}" if data.get("total") else ""
+    far = f"{data['progress']:g}{of}" if "progress" in data else ""
+    return " ".join(filter(None, (_name(data), far, data.get("message"))))
+
+
+def tool_text(data: Mapping[str, Any]) -> Text:
+    """Return how a call ended."""
+    took = f"{data['duration_ms'] / 1000:.1f} s"
+    if data["ok"]:
+        return Text.assemble(("✓ ", "green"), visible(_name(data)), (f"  {took}", "dim"))
+    why = " ".join(str(data.get("error") or "stopped").split())
+    why = why if len(why) <= LONGEST_ERROR else f"{why[: LONGEST_ERROR - 1]}…"
+    return Text.assemble(("✗ ", "red"), visible(_name(data)), (f"  {took}  ", "dim"), (visible(why), "red"))
+
+
+def _name(data: Mapping[str, Any]) -> str:
+    return f"{data['server']}/{data['tool']}"

@@ -1,0 +1,165 @@
+"""Control requests to the process that has a run: pause, cancel, continue; wait until it did."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.cli.views.runs import short_id
+from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
+from tideate_core.project import project_state
+from tideate_core.store import Reader
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Iterator
+    from pathlib import Path
+
+    from tideate_core.store import RunRow, Store
+
+__all__ = ["cancel_run", "continue_paused", "opened_store", "pause_run"]
+
+NOTIFY_AFTER: Final = 1.0
+"""Seconds of waiting after which the person is notified."""
+POLL: Final = 0.05
+"""Seconds between two reads of the store: its owner reads requests as often."""
+
+
+Notify = Callable[[str], object]
+"""Notifies the person during a wait."""
+
+
+@asynccontextmanager
+async def opened_store(root: Path | None) -> AsyncIterator[Store]:
+    """Give the store of a project, and close it afterwards.
+
+    :param root: of the project, None outside of any.
+    :raises ConfigError: the private state cannot be used.
+    :raises StoreError: the store cannot be used.
+    """
+    from tideate_core.app import open_store
+
+    store = await asyncio.to_thread(open_store, root)
+    try:
+        yield store
+    finally:
+        await asyncio.to_thread(store.close)
+
+
+async def wait_for_run(
+    reader: Reader, run_id: str, reached: Callable[[RunRow], bool], within: float
+) -> RunRow:
+    """Return a run as soon as it stands where it is wanted, or as it stands when the time is over.
+
+    :param within: seconds.
+    :raises RunNotFound: it was pruned meanwhile.
+    """
+    end = time.monotonic() + within
+    while True:
+        run = await asyncio.to_thread(reader.run, run_id)
+        if reached(run) or time.monotonic() >= end:
+            return run
+        await asyncio.sleep(POLL)
+
+
+async def pause_run(wanted: str, root: Path | None, within: float, notify: Notify) -> RunRow:
+    """Ask the process that has a run to pause it before its next step; return the run as it is then.
+
+    :param wanted: its id, or the beginning of it.
+    :param within: seconds to wait; the run may still be running afterwards.
+    :raises RunEnded: it has ended, or did before it could pause.
+    """
+    reader = Reader(project_state(root))
+    run = await asyncio.to_thread(reader.run, wanted)
+    if run.ended:
+        raise RunEnded(f"run {short_id(run.id)} is {run.status}; there is nothing left to pause")
+    if run.status != "paused":
+        async with opened_store(root) as store:
+            with _notify_if_slow(notify, store):
+                await store.send_control_request(run.id, "pause")
+        run = await wait_for_run(reader, run.id, lambda now: now.ended or now.status == "paused", within)
+    if run.ended:
+        raise RunEnded(f"run {short_id(run.id)} was {run.status} before it could pause")
+    return run
+
+
+async def continue_paused(root: Path | None, reader: Reader, run: RunRow, within: float) -> RunRow:
+    """Ask the living process that paused a run to continue it.
+
+    :param within: seconds to wait.
+    :raises RunNotActive: it did not.
+    """
+    assert run.lease is not None  # noqa: S101 the caller looked
+    async with opened_store(root) as store:
+        await store.send_control_request(run.id, "resume")
+    now = await wait_for_run(reader, run.id, lambda now: now.status != "paused", within)
+    if now.status == "paused":
+        raise RunNotActive(
+            f"process {run.lease.pid} did not continue the run {short_id(run.id)} within {within:.0f} s; "
+            "end it and resume again"
+        )
+    return now
+
+
+async def cancel_run(
+    wanted: str,
+    root: Path | None,
+    within: float,
+    notify: Notify,
+    roll_back: Callable[[Store, RunRow], Awaitable[None]],
+) -> RunRow:
+    """Cancel a run, whether a process has it or not; return it as it is then.
+
+    :param wanted: its id, or the beginning of it.
+    :param within: seconds to wait for its owner.
+    :param roll_back: called for a run that no process has, to undo what its unfinished step wrote.
+    :raises RunEnded: it has ended, or did before it could be cancelled.
+    :raises RunIsOwned: its process did not end it in time.
+    """
+    reader = Reader(project_state(root))
+    run = await asyncio.to_thread(reader.run, wanted)
+    if run.ended:
+        raise RunEnded(f"run {short_id(run.id)} is {run.status}; there is nothing left to cancel")
+    async with opened_store(root) as store:
+        try:
+            with _notify_if_slow(notify, store):
+                await store.send_control_request(run.id, "cancel")
+        except RunNotActive:
+            await roll_back(store, run)
+            within = 0
+    with _notify_if_slow(notify, None, run):
+        run = await wait_for_run(reader, run.id, lambda now: now.ended, within)
+    if not run.ended:
+        who = f"process {run.lease.pid}" if run.lease else "its process"
+        raise RunIsOwned(
+            f"run {short_id(run.id)} did not end within {within:.0f} s, though {who} was asked; "
+            "end that process and cancel again"
+        )
+    if run.status != "cancelled":
+        raise RunEnded(f"{run.name} ({short_id(run.id)}) was {run.status} before it could be cancelled")
+    return run
+
+
+@contextmanager
+def _notify_if_slow(notify: Notify, store: Store | None, run: RunRow | None = None) -> Iterator[None]:
+    """Notify the person of a wait that takes longer than a moment.
+
+    :param store: into which something is written.
+    :param run: whose owner is waited for.
+    """
+    if run is not None and run.lease is not None:
+        words = f"waiting for process {run.lease.pid} to end the run"
+    else:
+        words = "waiting for the database, which another process keeps locked"
+
+    def notify_if_stuck() -> None:
+        if store is None or store.is_stuck:
+            notify(words)
+
+    due = asyncio.get_running_loop().call_later(NOTIFY_AFTER, notify_if_stuck)
+    try:
+        yield
+    finally:
+        due.cancel()

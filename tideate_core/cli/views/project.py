@@ -1,0 +1,166 @@
+"""Wiring of one project: configuration, workspace, workflows, and the runner."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tideate_core.cli.location import locate
+from tideate_core.errors import InvalidInput, OutsideRoot
+from tideate_core.project import config_dir, project_state, state_dir
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tideate_core.config import LoadedConfig
+    from tideate_core.engine import FrontEnd, WorkflowRunner
+    from tideate_core.workflows import Catalog, RunContext, Selection
+    from tideate_core.workspace import Workspace
+
+__all__ = ["Project", "build_catalog", "open_project", "open_runner", "read_file_context"]
+
+RANGE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project with its workspace and configuration."""
+
+    root: Path | None
+    """The project's, None outside of any."""
+    workspace: Workspace
+    directory: Path
+    """Base of shown paths: the root, else the working directory."""
+    loaded: LoadedConfig
+
+    @property
+    def private(self) -> Path:
+        """Directory of the store and the journal; it may not exist yet."""
+        return project_state(self.root)
+
+
+def build_catalog(root: Path | None) -> Catalog:
+    """Return every workflow there is outside of an editor, the `.workflow` files of a project included.
+
+    :param root: the project's, None outside of any.
+    """
+    from tideate_core.builtin import register_builtin
+    from tideate_core.workflows import Catalog, WorkflowRegistry
+
+    registry = WorkflowRegistry()
+    register_builtin(registry)
+    registry.load_packages()
+    return Catalog(registry, root)
+
+
+def open_project(root: str | None) -> Project:
+    """Find the project and read its configuration.
+
+    :param root: the directory that `--root` names, None to search upwards from the working directory.
+    :raises ConfigError: the directory does not exist, or a configuration file is wrong.
+    """
+    from tideate_core import config
+
+    found = locate(root)
+    loaded = config.load(found)
+    workspace = _open_workspace(found, loaded.config.limits.max_file_kib * 1024)
+    return Project(found, workspace, found or Path.cwd().resolve(), loaded)
+
+
+@asynccontextmanager
+async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
+    """Give a runner, and free its adapters, MCP servers and store afterwards."""
+    from tideate_core.adapters import AdapterPool
+    from tideate_core.app import open_store
+    from tideate_core.engine import WorkflowRunner
+    from tideate_core.mcp.client import MCPClient
+    from tideate_core.workflows import PromptLibrary
+
+    pool = AdapterPool(project.loaded.config)
+    servers = MCPClient.of_project(project.directory, project.loaded, project=project.root is not None)
+    runner = WorkflowRunner(
+        catalog,
+        pool,
+        project.loaded.config,
+        front,
+        lambda _request: project.workspace,
+        PromptLibrary([config_dir() / "prompts"], project=project.root),
+        lambda: open_store(project.root),
+        tools=servers,
+    )
+    try:
+        yield runner
+    finally:
+        await runner.aclose()
+        await servers.aclose()
+        await pool.aclose()
+
+
+async def read_file_context(argument: str | None, project: Project) -> RunContext:
+    """Return what a run is about. A file that is named without a range is selected as a whole.
+
+    :raises OutsideRoot: the file is not in the project.
+    :raises NotText: it is binary or not UTF-8.
+    :raises WorkspaceError: it cannot be read.
+    """
+    from tideate_core.workflows import BufferContext, RunContext, Selection
+    from tideate_core.workspace import language_of
+
+    cwd = str(project.directory)
+    if argument is None:
+        return RunContext(cwd=cwd)
+    name, selection = split_range(argument)
+    path = _resolve(name, project.workspace)
+    source = await project.workspace.read(path)
+    if selection is None and source.text:
+        selection = Selection(start=1, end=source.text.count("\n") + 1)
+    buffer = BufferContext(
+        path=str(path),
+        text=source.text,
+        filetype=language_of(str(path)),
+        modifiable=os.access(path, os.W_OK),
+    )
+    return RunContext(cwd=cwd, buffer=buffer, selection=selection)
+
+
+def split_range(argument: str) -> tuple[str, Selection | None]:
+    """Split `PATH:FIRST-LAST` or `PATH:LINE`; a file of exactly that name is taken whole.
+
+    :raises InvalidInput: the range runs backwards.
+    """
+    from tideate_core.workflows import Selection
+
+    match = RANGE.fullmatch(argument)
+    if match is None or Path(argument).exists():
+        return argument, None
+    first = int(match["first"])
+    last = int(match["last"] or first)
+    if last < first:
+        raise InvalidInput(f"--file {argument}: the range ends before it begins")
+    return match["path"], Selection(start=first, end=last)
+
+
+def _open_workspace(root: Path | None, max_bytes: int) -> Workspace:
+    """Return the workspace of a root; outside of a project, of the working directory.
+
+    The home directory and `/` are none unless they are a project: that would be all that a person owns.
+    """
+    from tideate_core.workspace import Workspace
+
+    if root is not None:
+        return Workspace(root, max_bytes=max_bytes)
+    here = Path.cwd().resolve()
+    everything = here in (Path.home().resolve(), Path(here.anchor))
+    return Workspace(None if everything else here, private=state_dir(), max_bytes=max_bytes)
+
+
+def _resolve(name: str, workspace: Workspace) -> Path:
+    """Return a file that is named from the working directory."""
+    try:
+        return workspace.resolve(Path.cwd() / Path(name).expanduser())
+    except OutsideRoot as error:
+        raise OutsideRoot(f"--file {name}: {error}; --root names the project that it belongs to") from error

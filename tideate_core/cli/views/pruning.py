@@ -1,0 +1,67 @@
+"""Pruning of old runs, with the journals of their changes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tideate_core.cli.views.control import opened_store
+from tideate_core.engine import forget_changes, runs_with_changes
+from tideate_core.project import project_state
+from tideate_core.store import Pruned, Retention
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.config import History
+
+__all__ = ["prune_runs", "retention_of"]
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Runs that were pruned, or would be."""
+
+    ids: tuple[str, ...]
+    spared: int
+    """More runs that would have gone, but can be rolled back."""
+    left: str | None
+    """Files that could not be removed, in words; None if none."""
+
+
+def prune_runs(root: Path | None, retention: Retention, *, changes: bool, dry_run: bool) -> Forgotten:
+    """Remove old runs from the store, and the journals of their changes.
+
+    :param changes: also runs that can be rolled back.
+    :raises TideateError: the store or the journal cannot be read or written.
+    """
+    private = project_state(root)
+    changed = runs_with_changes(private)
+    spare = frozenset() if changes else frozenset(changed)
+    pruned, spared = asyncio.run(_prune(root, replace(retention, spare=spare), dry_run=dry_run))
+    if not dry_run:
+        for run in pruned.ids:
+            if run in changed:
+                forget_changes(private, run)
+    return Forgotten(pruned.ids, spared, pruned.left)
+
+
+def retention_of(keep: int | None, days: int | None, configured: History) -> Retention:
+    """Return what is kept: as the command says, else as the configuration does."""
+    if keep is not None or days is not None:
+        return Retention(keep, days)
+    size = None if configured.max_mib is None else configured.max_mib * MIB
+    return Retention(configured.keep_runs, configured.max_age_days, size)
+
+
+async def _prune(root: Path | None, policy: Retention, *, dry_run: bool) -> tuple[Pruned, int]:
+    """Return what was forgotten, and how many runs only their changes kept."""
+    now = time.time_ns() // 1_000_000
+    async with opened_store(root) as store:
+        unspared = await store.prune(replace(policy, spare=frozenset()), at=now, dry_run=True)
+        pruned = await store.prune(policy, at=now, dry_run=dry_run)
+    return pruned, unspared.runs - pruned.runs

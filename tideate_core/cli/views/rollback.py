@@ -1,0 +1,148 @@
+"""Rollback of a run: find the runs with changes, look ahead, undo their writes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.cli.views.control import opened_store
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError, WorkspaceError
+from tideate_core.store import Reader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.cli.views.project import Project
+    from tideate_core.engine import RollbackOutcome, RunRollback
+    from tideate_core.store import RunRow
+    from tideate_core.workspace import RollbackPlan
+
+__all__ = ["RunChanges", "choose_run", "list_changes", "look_ahead", "roll_back"]
+
+SERVER = "filesystem server"
+FORGOTTEN = "(forgotten)"
+RUN_ID = re.compile(r"[0-9a-f]{1,32}")
+
+Note = Callable[[str], None]
+"""Tells the person something beside the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunChanges:
+    """A run that changed files, and what a rollback of it would do."""
+
+    run: str
+    row: RunRow | None
+    """None: of the filesystem server, of a run that was pruned, or the store cannot be read."""
+    by: str
+    at: int
+    """Milliseconds since the epoch."""
+    outlook: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        row = self.row
+        known = {"workflow": row.name, "status": row.status} if row else {}
+        return {"execution_id": self.run, "by": self.by, **known, "started_at": self.at, **self.outlook}
+
+
+def list_changes(project: Project, note: Note) -> list[RunChanges]:
+    """Return the runs that changed files, the newest first."""
+    from tideate_core.engine import run_families
+    from tideate_core.mcp.servers import recorded_changes
+
+    served = recorded_changes(project.private)
+    runs = _of_the_store(project, run_families, note).items()
+    found = [_change_of(project, run, members, served) for run, members in runs]
+    found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]
+    return sorted(found, key=lambda one: one.at, reverse=True)
+
+
+def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str]]:
+    """Return the run that is meant, and those whose changes belong to it.
+
+    :raises RunNotFound: no run that wrote to files has this id.
+    :raises InvalidInput: it is no id, or several begin so.
+    """
+    from tideate_core.engine import family_members, nothing_changed_error
+
+    if not RUN_ID.fullmatch(wanted):
+        raise InvalidInput(
+            f"{wanted!r} is not a run id; `tideate rollback` lists the runs that changed files"
+        )
+    members = _of_the_store(project, family_members, note)
+    found = [wanted] if wanted in members else sorted(run for run in members if run.startswith(wanted))
+    if len(found) > 1:
+        raise InvalidInput(f"several runs begin with {wanted!r}: {', '.join(found[:5])}; give more digits")
+    if found:
+        return found[0], members[found[0]]
+    raise nothing_changed_error(Reader(project.private), wanted)
+
+
+def look_ahead(project: Project, members: list[str]) -> RollbackPlan:
+    """Return what a rollback would restore, and what is in its way."""
+    return _run_rollback(project).preview(members)
+
+
+async def roll_back(project: Project, run_id: str, members: list[str], note: Note) -> RollbackOutcome:
+    """Undo what a run wrote; a run that has not ended is cancelled.
+
+    :raises RollbackConflict: the same lines were changed since.
+    """
+    from tideate_core.app import recover_before
+
+    await recover_before(project.root, note)
+    return await _run_rollback(project).roll_back(run_id, members, lambda: opened_store(project.root))
+
+
+def _of_the_store(
+    project: Project, read: Callable[[Path, Reader], dict[str, list[str]]], note: Note
+) -> dict[str, list[str]]:
+    from tideate_core.engine import runs_with_changes
+
+    try:
+        return read(project.private, Reader(project.private))
+    except StoreError as error:
+        # what a run wrote is in the journal: it can be rolled back without the store
+        note(str(error))
+        return {run: [run] for run in runs_with_changes(project.private)}
+
+
+def _run_rollback(project: Project) -> RunRollback:
+    from tideate_core.engine import RunRollback
+
+    return RunRollback(project.workspace.root, project.private)
+
+
+def _change_of(project: Project, run: str, members: list[str], served: frozenset[str]) -> RunChanges:
+    from tideate_core.workspace import journal_directory
+
+    outlook = _outlook(project, members)
+    try:
+        row = Reader(project.private).run(run)
+    except (RunNotFound, StoreError):
+        at = max(_written_at(journal_directory(project.private, member)) for member in members)
+        return RunChanges(run, None, SERVER if run in served else FORGOTTEN, at, outlook)
+    return RunChanges(run, row, row.name, row.started_at, outlook)
+
+
+def _written_at(journal: Path) -> int:
+    try:
+        return journal.stat().st_mtime_ns // 1_000_000
+    except OSError:
+        return 0  # rolled back meanwhile
+
+
+def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
+    try:
+        ahead = _run_rollback(project).preview(members)
+    except (StoreError, WorkspaceError) as error:
+        return {"files": [], "merged": [], "changed_since": [], "reasons": {}, "error": str(error)}
+    return {
+        "files": ahead.names,
+        "merged": ahead.merged,
+        "changed_since": ahead.conflicts,
+        "reasons": ahead.reasons,
+        "error": None,
+    }

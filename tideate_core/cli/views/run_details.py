@@ -1,0 +1,261 @@
+"""Details of one run, folded from its steps and events: items, moves, gates, checks, tool calls."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tideate_core.cli.views.runs import run_json, short_id, tokens_json
+from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound, did_you_mean
+from tideate_core.store import Reader, last_result_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
+
+__all__ = [
+    "CHECK_ENDED",
+    "GATE_EVENTS",
+    "TOOL_COMPLETED",
+    "Item",
+    "RunDetails",
+    "corrections",
+    "details_json",
+    "gate_number",
+    "moves",
+    "read_details",
+    "rollback_of",
+    "step_json",
+    "step_named",
+]
+
+TRANSITION: Final = "SD_EVENT_TRANSITION"
+EXECUTED: Final = "SD_EVENT_STEP_EXECUTED"
+ITEM: Final = re.compile(r"(.+)\[(\d+)\]")
+TASK: Final = "task"
+GATE_EVENTS: Final = {"SD_EVENT_GATE_PASSED": True, "SD_EVENT_GATE_FAILED": False}
+CHECK_ENDED: Final = "SD_EVENT_CHECK_ENDED"
+ROLLED_BACK: Final = "SD_EVENT_ROLLED_BACK"
+CORRECTING: Final = "self_correcting"
+TOOL_COMPLETED: Final = "SD_EVENT_TOOL_COMPLETED"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The last end of an item of a `for_each`."""
+
+    index: int
+    state: Literal["done", "failed", "declined", "stopped"]
+    """`stopped` is one that was cut off because another failed, or the run was cancelled."""
+    tries: int
+    at: int
+    """When it ended, milliseconds since the epoch."""
+    duration_ms: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """A run with all that is stored of it."""
+
+    run: RunRow
+    steps: list[StepRow]
+    events: list[EventRow]
+    checkpoints: list[CheckpointRow]
+    children: list[tuple[str, RunRow]]
+    """Runs that are steps of it, each with the step."""
+    response: Any
+    restored: str
+    """The checkpoint that it was restored from, in words; empty if none."""
+
+    @property
+    def items(self) -> dict[str, list[Item]]:
+        """The items that ended, by their step."""
+        return items_of(self.events)
+
+    @property
+    def is_task(self) -> bool:
+        """It is a gated task: a project may have a workflow of this name, too."""
+        return self.run.name == TASK and any(gate_number(row) for row in self.events)
+
+
+def read_details(reader: Reader, wanted: str) -> RunDetails:
+    """Read a run, its steps, events, checkpoints and child runs.
+
+    :param wanted: its id, or the beginning of it.
+    :raises RunNotFound: no run has this id.
+    :raises StoreError: the store cannot be read.
+    """
+    run = reader.run(wanted)
+    steps = reader.steps(run.id)
+    return RunDetails(
+        run,
+        steps,
+        reader.events(run.id),
+        reader.checkpoints(run.id),
+        child_runs(reader, run, steps),
+        reader.response(run.id),
+        restored_words(reader, run),
+    )
+
+
+def details_json(details: RunDetails, *, events: bool) -> dict[str, Any]:
+    """Return the JSON form of a run with its details.
+
+    :param events: include every event.
+    """
+    run, happened, items = details.run, details.events, details.items
+    shape: dict[str, Any] = {
+        **run_json(run),
+        "response": details.response,
+        "tool_calls": calls_json(happened),
+    }
+    shape["steps"] = [step_json(row, items.get(row.step, [])) for row in details.steps]
+    shape["runs"] = [{**run_json(child), "parent_step": step} for step, child in details.children]
+    if run.kind == "machine":
+        shape["path"] = [
+            {key: row.data.get(key) for key in ("from", "to", "when")} for row in moves(happened)
+        ]
+    shape["checkpoints"] = [
+        {"checkpoint_id": row.id, "step": row.step, "manual": row.manual} for row in details.checkpoints
+    ]
+    if details.is_task:
+        shape["gated"] = task_json(details.steps, happened)
+    if events:
+        shape["events"] = [
+            {"sequence": row.sequence, "name": row.name, "at": row.at, "data": row.data} for row in happened
+        ]
+    return shape
+
+
+def step_named(steps: list[StepRow], name: str) -> StepRow:
+    """Return a step by name.
+
+    :raises InvalidInput: the run has no such step.
+    """
+    known = {row.step: row for row in steps}
+    if name not in known:
+        raise InvalidInput(f"the run has no step {name!r}{did_you_mean(name, known)}")
+    return known[name]
+
+
+def items_of(events: Iterable[EventRow]) -> dict[str, list[Item]]:
+    """Return the items that ended, by their step and in the order of the list."""
+    found: dict[str, dict[int, Item]] = {}
+    for row in events:
+        named = ITEM.fullmatch(str(row.data.get("step"))) if row.name == EXECUTED else None
+        if named is not None:
+            items, index = found.setdefault(named[1], {}), int(named[2])
+            before = items.get(index)
+            items[index] = _item(row, index, 1 + (before.tries if before else 0))
+    return {step: [items[index] for index in sorted(items)] for step, items in found.items()}
+
+
+def item_json(item: Item) -> dict[str, Any]:
+    """Return an item as tools get it. Times are milliseconds."""
+    shape: dict[str, Any] = {"index": item.index, "state": item.state, "tries": item.tries}
+    return {**shape, "ended_at": item.at, "duration_ms": item.duration_ms, "error": item.error}
+
+
+def step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
+    """Return a step as tools get it."""
+    shape = {"items": [item_json(item) for item in items]} if items else {}
+    return {
+        **shape,
+        "step": row.step,
+        "name": row.name,
+        "agent": row.agent,
+        "task": row.task,
+        "status": row.status,
+        "attempts": row.attempts,
+        "dependencies": list(row.dependencies),
+        "result": row.result,
+        "error": row.error,
+        "error_code": row.error_code,
+        "started_at": row.started_at,
+        "completed_at": row.completed_at,
+        "duration_ms": row.duration_ms,
+        "usage": tokens_json(row.tokens),
+        "files": list(row.files),
+    }
+
+
+def moves(events: list[EventRow]) -> list[EventRow]:
+    """Return the transitions of a machine, in order."""
+    return [row for row in events if row.name == TRANSITION]
+
+
+def child_runs(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[str, RunRow]]:
+    """Return the runs that are this one's steps."""
+    # here, because few runs have any
+    from tideate_core.engine import child_id
+
+    found = []
+    for row in steps:
+        for attempt in range(1, row.attempts + 1) if row.agent in ("machine", "workflow") else ():
+            try:
+                found.append((row.step, reader.run(child_id(run.id, row.step, attempt))))
+            except RunNotFound:
+                continue  # that attempt failed before its run began
+    return found
+
+
+def calls_json(events: list[EventRow]) -> list[dict[str, Any]]:
+    """Return a run's calls as tools get them, in the order in which they ended."""
+    return [{**row.data, "at": row.at} for row in events if row.name == TOOL_COMPLETED]
+
+
+def task_json(steps: list[StepRow], events: list[EventRow]) -> dict[str, Any]:
+    """Return what tools get of a task beyond what they get of each run."""
+    return {
+        "plan": last_result_value(steps, "plan"),
+        "audit": last_result_value(steps, "audit"),
+        "gates": [_gate_json(row) for row in events if gate_number(row)],
+        "checks": [{**row.data, "at": row.at} for row in events if row.name == CHECK_ENDED],
+        "corrections": [row.result for row in corrections(steps)],
+        "rolled_back": rollback_of(events),
+    }
+
+
+def corrections(steps: list[StepRow]) -> list[StepRow]:
+    """Return the steps of a task that corrected something."""
+    return [row for row in steps if row.step.partition("#")[0] == CORRECTING and row.status != "pending"]
+
+
+def rollback_of(events: list[EventRow]) -> dict[str, Any] | None:
+    """Return the data of a task's last rollback; None if there was none."""
+    return next((row.data for row in reversed(events) if row.name == ROLLED_BACK), None)
+
+
+def gate_number(row: EventRow) -> int | None:
+    """Return the number of the gate whose decision an event is; None for other events."""
+    number: int | None = row.data.get("number") if row.name in GATE_EVENTS else None
+    return number
+
+
+def restored_words(reader: Reader, run: RunRow) -> str:
+    """Return the checkpoint that a run was restored from, in words; empty if none."""
+    if run.restored_from is None:
+        return ""
+    words = f"from the checkpoint {short_id(run.restored_from)}"
+    try:
+        reader.checkpoint(run.restored_from)
+    except CheckpointNotFound:
+        return f"{words}, which is not kept any more"
+    return words
+
+
+def _gate_json(row: EventRow) -> dict[str, Any]:
+    return {**row.data, "passed": GATE_EVENTS[row.name], "at": row.at}
+
+
+def _item(row: EventRow, index: int, tries: int) -> Item:
+    data = row.data
+    duration, error = int(data.get("duration_ms") or 0), data.get("error")
+    if data.get("success"):
+        return Item(index, "done", tries, row.at, duration)
+    if data.get("declined"):
+        return Item(index, "declined", tries, row.at, duration)
+    return Item(index, "failed" if error else "stopped", tries, row.at, duration, error)

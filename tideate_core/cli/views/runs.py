@@ -1,0 +1,167 @@
+"""Runs of a project: find and count them; their JSON form."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.cli.location import locate
+from tideate_core.project import project_state
+from tideate_core.store import MOST_UNFINISHED, Reader, state_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tideate_core.store import CheckpointRow, GateCount, Lease, MetricsRow, RunRow, State, Tokens
+
+__all__ = [
+    "GATES",
+    "average_ms",
+    "checkpoint_json",
+    "find_runs",
+    "gates_json",
+    "metrics_json",
+    "private_of",
+    "reader_of",
+    "run_json",
+    "short_id",
+    "tokens_json",
+]
+
+SHORT: Final = 8
+"""Digits of an id that lists show."""
+GATES: Final = ("plan", "audit", "execution", "documentation", "verification")
+
+
+def private_of(root: str | None) -> Path:
+    """Return where the runs of a project are kept; it may not exist yet.
+
+    :param root: the directory that `--root` names.
+    :raises ConfigError: it does not exist.
+    """
+    return project_state(locate(root))
+
+
+def reader_of(root: str | None) -> Reader:
+    """Return what reads the runs of a project.
+
+    :param root: the directory that `--root` names.
+    :raises ConfigError: it does not exist.
+    """
+    return Reader(private_of(root))
+
+
+def short_id(identity: str) -> str:
+    """Return the beginning of a run's or a checkpoint's id, as lists show it and commands take it."""
+    beginning, point, ordinal = identity.partition(".")
+    return beginning[:SHORT] + point + ordinal
+
+
+def find_runs(
+    reader: Reader, *, limit: int, name: str | None = None, status: State | None = None
+) -> list[RunRow]:
+    """Return the newest runs of a name and a state.
+
+    :raises StoreError: the store cannot be read.
+    """
+    if status in ("interrupted", "running", "paused"):
+        unfinished = reader.runs(limit=MOST_UNFINISHED, name=name, unfinished=True)
+        return [run for run in unfinished if state_of(run) == status][:limit]
+    return reader.runs(limit=limit, name=name, status=status)
+
+
+def run_json(run: RunRow) -> dict[str, Any]:
+    """Return a run as tools get it. Times are milliseconds since the epoch."""
+    return {
+        "execution_id": run.id,
+        "workflow": run.name,
+        "kind": run.kind,
+        "state": state_of(run),
+        "status": run.status,
+        "resumable": run.resumable,
+        "started_at": run.started_at,
+        "completed_at": run.completed_at,
+        "duration_ms": run.duration_ms,
+        "completed_steps": run.completed_steps,
+        "failed_steps": run.failed_steps,
+        "total_steps": run.total_steps,
+        "step": run.current_step,
+        "prompt": run.prompt,
+        "error": run.error,
+        "error_code": run.error_code,
+        "reason": run.reason,
+        "usage": tokens_json(run.tokens),
+        "files": list(run.files),
+        "parent": run.parent,
+        "owner": lease_json(run.lease),
+        "definition": {"hash": run.definition_hash, "path": run.path, "source": run.source},
+        "restored_from": run.restored_from,
+    }
+
+
+def lease_json(lease: Lease | None) -> dict[str, Any] | None:
+    """Return who has a run; None where nobody has it."""
+    if lease is None:
+        return None
+    host = lease.host.split()[0]
+    return {"pid": lease.pid, "host": host, "alive": lease.alive, "heartbeat_at": lease.heartbeat_at}
+
+
+def tokens_json(tokens: Tokens) -> dict[str, Any]:
+    """Return the keys under which results have them, too."""
+    shape: dict[str, Any] = {"input_tokens": tokens.input, "output_tokens": tokens.output}
+    return shape if tokens.cost is None else {**shape, "cost": tokens.cost}
+
+
+def metrics_json(row: MetricsRow) -> dict[str, Any]:
+    """Return the JSON form of the metrics of one workflow and day."""
+    return {
+        "workflow_id": row.workflow_id,
+        "workflow": row.name,
+        "date": row.date,
+        "total": row.total,
+        "successful": row.successful,
+        "failed": row.failed,
+        "avg_duration_ms": row.avg_duration_ms,
+        "avg_steps_completed": row.avg_steps_completed,
+        "checkpoints": row.checkpoints,
+        "last_executed_at": row.last_executed_at,
+    }
+
+
+def checkpoint_json(row: CheckpointRow) -> dict[str, Any]:
+    """Return the JSON form of a checkpoint."""
+    return {
+        "checkpoint_id": row.id,
+        "execution_id": row.run,
+        "step": row.step,
+        "cursor": row.cursor,
+        "created_at": row.created_at,
+        "manual": row.manual,
+    }
+
+
+def gates_json(counts: Mapping[int, GateCount]) -> list[dict[str, Any]]:
+    """Return the statistics of all five gates."""
+    return [_gate_json(number, name, counts.get(number)) for number, name in enumerate(GATES, start=1)]
+
+
+def average_ms(count: GateCount) -> float:
+    """Return how long a gate took on average, in milliseconds."""
+    # a row is counted with its first decision
+    return count.total_ms / (count.passed + count.failed)
+
+
+def _gate_json(number: int, name: str, count: GateCount | None) -> dict[str, Any]:
+    if count is None:
+        return {"gate": number, "name": name, "passed": 0, "failed": 0, "auto_fixed": 0}
+    return {
+        "gate": number,
+        "name": name,
+        "passed": count.passed,
+        "failed": count.failed,
+        "auto_fixed": count.auto_fixed,
+        "average_ms": average_ms(count),
+        "longest_ms": count.longest_ms,
+        "last_at": count.last_at,
+    }

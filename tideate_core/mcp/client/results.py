@@ -1,0 +1,193 @@
+"""Translate a server's tools, results and failures into our types and errors."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import httpx2
+import mcp_types as types
+from jsonschema.exceptions import ValidationError as SchemaMismatch
+from mcp.client._input_required import InputRequiredRoundsExceededError
+from mcp.client.streamable_http import StreamableHTTPError
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from tideate_core.errors import (
+    InvalidAnswer,
+    InvalidArguments,
+    ServerUnavailable,
+    TideateError,
+    ToolError,
+    ToolFailed,
+    ToolInterrupted,
+    ToolTimedOut,
+)
+from tideate_core.mcp.client.server_text import quoted, short, short_line
+from tideate_core.mcp.client.tools import Tool, ToolResult, check_result
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tideate_core.mcp.client.specs import ServerSpec
+
+__all__ = ["BY_CODE", "BY_KIND", "result_of", "tool_of", "translate"]
+
+LARGEST: Final = 4 * 1024 * 1024
+"""Bytes of a result's JSON."""
+LARGEST_SCHEMAS: Final = 256 * 1024
+"""Characters of a tool's schemas."""
+LONGEST_DESCRIPTION: Final = 10_000
+LONGEST_TITLE: Final = 200
+BY_CODE: Final[Mapping[int, type[ToolError]]] = {
+    types.CONNECTION_CLOSED: ToolInterrupted,
+    types.HEADER_MISMATCH: InvalidAnswer,
+    types.INTERNAL_ERROR: ToolFailed,
+    types.INVALID_PARAMS: InvalidArguments,
+    types.INVALID_REQUEST: InvalidAnswer,
+    types.METHOD_NOT_FOUND: InvalidAnswer,
+    types.MISSING_REQUIRED_CLIENT_CAPABILITY: ToolFailed,
+    types.PARSE_ERROR: InvalidAnswer,
+    types.REQUEST_TIMEOUT: ToolTimedOut,
+    types.UNSUPPORTED_PROTOCOL_VERSION: ServerUnavailable,
+    types.URL_ELICITATION_REQUIRED: ToolFailed,
+}
+"""Of an error that the server answered, or that the SDK made of a connection's end."""
+BY_KIND: Final[Mapping[type[Exception], type[ToolError]]] = {
+    anyio.BrokenResourceError: ToolInterrupted,
+    anyio.ClosedResourceError: ToolInterrupted,
+    anyio.EndOfStream: ToolInterrupted,
+    SchemaMismatch: InvalidAnswer,
+    ValidationError: InvalidAnswer,
+    InputRequiredRoundsExceededError: ToolFailed,
+    ListenNotSupportedError: InvalidAnswer,
+    SubscriptionLost: ToolInterrupted,
+    StreamableHTTPError: ServerUnavailable,
+    httpx2.HTTPError: ServerUnavailable,
+    httpx2.InvalidURL: ServerUnavailable,
+    TimeoutError: ToolTimedOut,
+    OSError: ServerUnavailable,
+    RuntimeError: InvalidAnswer,  # the SDK's, of a result that does not fit the tool's own schema
+    ValueError: InvalidAnswer,
+}
+"""Of everything else; the first that fits counts."""
+PLAIN: Final[Mapping[type[ToolError], str]] = {
+    ToolInterrupted: "the connection ended before the answer came",
+    ToolTimedOut: "no answer came in time",
+}
+"""Messages for errors that have none for a person."""
+
+
+def tool_of(spec: ServerSpec, tool: types.Tool) -> Tool:
+    """Return a tool as a server listed it; what a person would not see of its words is named in them.
+
+    :raises InvalidAnswer: its schemas cannot be used.
+    """
+    hints = tool.annotations or types.ToolAnnotations()
+    _check_size(spec, tool)
+    return Tool(
+        spec.name,
+        tool.name,
+        short(tool.description or "", LONGEST_DESCRIPTION),
+        short_line(tool.title or hints.title or "", LONGEST_TITLE),
+        tool.input_schema,
+        tool.output_schema,
+        read_only=bool(hints.read_only_hint),
+        destructive=hints.destructive_hint is not False,
+        idempotent=bool(hints.idempotent_hint),
+        open_world=hints.open_world_hint is not False,
+        own=spec.own,
+        identity=spec.identity,
+    )
+
+
+def _check_size(spec: ServerSpec, tool: types.Tool) -> None:
+    """:raises InvalidAnswer: a schema is too large, or has numbers that are none."""
+    try:
+        size = sum(
+            len(json.dumps(schema, allow_nan=False)) for schema in (tool.input_schema, tool.output_schema)
+        )
+    except (ValueError, RecursionError) as error:
+        raise InvalidAnswer(
+            f"MCP server {spec.name!r}: a schema of {tool.name!r} is no JSON ({short_line(str(error), 100)})"
+        ) from error
+    if size > LARGEST_SCHEMAS:
+        raise InvalidAnswer(
+            f"MCP server {spec.name!r}: the schemas of {tool.name!r} have {size // 1024} KiB, and at most "
+            f"{LARGEST_SCHEMAS // 1024} KiB are taken"
+        )
+
+
+def result_of(tool: Tool, answer: types.CallToolResult) -> ToolResult:
+    """Return what a call gave.
+
+    :raises ToolFailed: the tool reported an error.
+    :raises InvalidAnswer: it is too large, no JSON, or not what the tool says of itself.
+    """
+    parts = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in answer.content]
+    text = "\n".join(part["text"] for part in parts if part["type"] == "text")
+    if answer.is_error:
+        raise ToolFailed(f"{tool.name!r} of the MCP server {tool.server!r}: {quoted(text) or 'failed'}")
+    value: Any = answer.structured_content
+    if value is None:
+        value = text if all(part["type"] == "text" for part in parts) else parts
+    size = _size_of(tool, value)
+    if size > LARGEST:
+        raise InvalidAnswer(
+            f"{tool.name!r} of the MCP server {tool.server!r} gave {size // 1024} KiB, and at most "
+            f"{LARGEST // 1024} KiB are taken; ask it for less"
+        )
+    if tool.output_schema is not None and answer.structured_content is None:
+        raise InvalidAnswer(
+            f"{tool.name!r} of the MCP server {tool.server!r} gave no structured content, "
+            "and says that it does"
+        )
+    check_result(tool, value)
+    return ToolResult(value, text)
+
+
+def _size_of(tool: Tool, value: Any) -> int:
+    """:raises InvalidAnswer: it cannot be written as JSON."""
+    try:
+        return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (ValueError, RecursionError) as error:
+        raise InvalidAnswer(
+            f"{tool.name!r} of the MCP server {tool.server!r} gave what is no JSON "
+            f"({short_line(str(error), 100)})"
+        ) from error
+
+
+def translate(error: BaseException, server: str) -> TideateError:
+    """Return an error of ours for one that came on the way to a server.
+
+    :raises BaseException: it is none of the SDK's or of a transport's: a mistake of ours, or a cancellation.
+    """
+    for one in _parts(error):
+        if isinstance(one, TideateError):
+            return one
+    one = next(_parts(error))
+    if isinstance(one, MCPError):
+        kind = BY_CODE.get(one.code, ToolFailed)
+        return _made(kind, server, one.message)
+    for known, kind in BY_KIND.items():
+        if isinstance(one, known):
+            return _made(kind, server, str(one))
+    raise error
+
+
+def _made(kind: type[ToolError], server: str, message: str) -> ToolError:
+    said: Any = PLAIN.get(kind) or quoted(message) or "it said nothing more"
+    return kind(f"MCP server {server!r}: {said}")
+
+
+def _parts(error: BaseException) -> Iterator[BaseException]:
+    """Look into groups: anyio wraps what a task of a transport raised, and what it cancelled for it."""
+    if isinstance(error, BaseExceptionGroup):
+        kept = [one for one in error.exceptions if not isinstance(one, asyncio.CancelledError)]
+        for one in kept or error.exceptions:
+            yield from _parts(one)
+    else:
+        yield error

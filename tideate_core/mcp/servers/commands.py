@@ -1,0 +1,231 @@
+"""Run a project's own command for a tool call: choice, trust, one at a time, progress, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from anyio import CancelScope
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from tideate_core.errors import CommandError, ConfigError
+from tideate_core.mcp.servers.locking import ended_before_cancelled, locked_root
+from tideate_core.mcp.servers.schemas import NEXT, ResultModel
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from mcp.server.mcpserver import Context
+
+    from tideate_core.config import Verify
+    from tideate_core.toolchain import Check, ProjectTrust, Tool
+
+__all__ = [
+    "PAGE",
+    "RUNNING",
+    "ChosenCommand",
+    "Cursor",
+    "OutputPage",
+    "Timeout",
+    "choose_command",
+    "locked_for_command",
+    "refusal",
+    "report_while",
+    "require_command",
+]
+
+PAGE: Final = 20_000
+"""Characters of output in one answer."""
+PATIENCE: float = 4.0
+"""Seconds that a call waits for the one before it: as long as one that was cancelled takes to end."""
+PROGRESS_EVERY: Final = 0.2
+"""Seconds between two notifications of progress."""
+_MESSAGE: Final = 200
+_OUTSIDE: Final = re.compile(r"(?<![\w./~-])/[^\s'\":,;]{1,500}")
+
+# The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
+Cursor: TypeAlias = Annotated[
+    str, Field(max_length=100, description="`nextCursor` of the answer before, for what follows it.")
+]
+Timeout: TypeAlias = Annotated[
+    float | None,
+    Field(
+        gt=0, le=86_400, description="Seconds it may take; left out: `verify.timeout` of the configuration."
+    ),
+]
+
+# what a project's commands do is up to the project: they may well write files, or use the network
+RUNNING = ToolAnnotations(
+    read_only_hint=False, destructive_hint=True, idempotent_hint=False, open_world_hint=True
+)
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+
+class OutputPage(ResultModel):
+    """A page of what the last command printed."""
+
+    output: str
+    next_cursor: str | None = NEXT
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCommand:
+    """The command of one of a project's checks, and its environment."""
+
+    check: Check
+    tool: Tool | None
+    """None where there is none, or it is turned off."""
+    off: bool
+    configured: bool
+    passed_over: bool
+    """The project's own configuration, which is not trusted, names another one."""
+    trusted: bool
+    environment: dict[str, str]
+    timeout_ms: int
+
+    def limit(self, seconds: float | None) -> int:
+        """Return the milliseconds that a run may take."""
+        return self.timeout_ms if seconds is None else round(seconds * 1000)
+
+
+async def choose_command(root: Path, check: Literal["tests", "build"]) -> ChosenCommand:
+    """Return the command of a check: the configured one, else the one detected.
+
+    Asked anew for every call: the project, its configuration, and what is trusted may change meanwhile.
+
+    :raises ToolError: the configuration, or what is trusted, cannot be read.
+    """
+    try:
+        return await asyncio.to_thread(_choose_command, root, check)
+    except ConfigError as error:
+        raise refusal(error, root) from error
+
+
+def _choose_command(root: Path, name: str) -> ChosenCommand:
+    from tideate_core.config import load
+    from tideate_core.toolchain import (
+        Check,
+        ProjectTrust,
+        declared_checks,
+        select_tools,
+        verification_environment,
+    )
+
+    config: Verify = load(root).config.verify
+    check = Check(name)
+    environment = verification_environment(root, config)
+    tools = select_tools(root, config, environment)
+    tool = tools.get(check)
+    trust: ProjectTrust = ProjectTrust(root)
+    configured = getattr(config, check.value) is not None
+    return ChosenCommand(
+        check=check,
+        tool=tool,
+        off=check in tools and tool is None,
+        configured=configured,
+        passed_over=not configured and check.value in declared_checks(root),
+        trusted=tool is not None and trust.allows(tool),
+        environment=environment,
+        timeout_ms=round(config.timeout * 1000),
+    )
+
+
+def require_command(chosen: ChosenCommand) -> Tool:
+    """Return the command, if it may run.
+
+    :raises ToolError: there is none, or the person has not said that it may run.
+    """
+    from tideate_core.toolchain import untrusted
+
+    if chosen.passed_over:
+        raise ToolError(
+            f"the project's .tideate/config.toml says how (verify.{chosen.check}) and is not trusted, so "
+            "nothing is run: read it, then run `tideate trust` or `:Workflow trust`"
+        )
+    if chosen.off:
+        raise ToolError(f'verify.{chosen.check} is "off" in the configuration: this project has none')
+    if chosen.tool is None:
+        raise ToolError(
+            f"nothing in the project says how; a person can set verify.{chosen.check} in "
+            '.tideate/config.toml to a command, as ["make", "test"], and trust it'
+        )
+    if not chosen.trusted:
+        raise ToolError(untrusted(chosen.tool))
+    return chosen.tool
+
+
+def refusal(error: CommandError | ConfigError, root: Path) -> ToolError:
+    """Return an error of ours as one of a tool; no path outside the root is in it."""
+
+    def shown(found: re.Match[str]) -> str:
+        path = found[0]
+        return path if path == str(root) or path.startswith(f"{root}/") else "(a path outside)"
+
+    return ToolError(_OUTSIDE.sub(shown, str(error)))
+
+
+def locked_for_command(root: Path, server: str, what: str) -> AbstractAsyncContextManager[None]:
+    """Hold the right to run something in a root, which one call of all servers has at a time.
+
+    A call waits for one that is just ending, not for one that goes on.
+
+    :param what: that goes on, for a message.
+    :raises ToolError: another call has it, or the lock cannot be made.
+    """
+    busy = f"{what} is going on in this project; call again when it has ended, or cancel it"
+    return locked_root(root, server, within=PATIENCE, busy=busy, refusal=lambda error: refusal(error, root))
+
+
+async def report_while(
+    context: Context[Any, Any], root: Path, work: Callable[[Callable[[int, str], None]], Awaitable[T]]
+) -> T:
+    """Do what takes a while, and tell the client how far it is.
+
+    A cancellation is told to it once, and it is waited for: what it started must be gone before this raises.
+
+    :param work: is given what it calls with a number that grows and with words.
+    :raises ToolError: its command cannot be run, or what it has to write cannot be written.
+    """
+    progress = _Progress()
+    teller = asyncio.ensure_future(progress.report_to(context))
+    try:
+        return await ended_before_cancelled(work(progress.update))
+    except (CommandError, ConfigError) as error:
+        raise refusal(error, root) from error
+    finally:
+        teller.cancel()
+        with CancelScope(shield=True):
+            await asyncio.wait([teller])
+        if not teller.cancelled() and (untold := teller.exception()):
+            log.info("the client could not be told of the progress: %s", untold)
+
+
+class _Progress:
+    """The next notification of progress; it has all that came since the last one."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._words = ""
+        self._news = asyncio.Event()
+
+    def update(self, number: int, words: str) -> None:
+        self._number = max(number, self._number)
+        self._words = words or self._words
+        self._news.set()
+
+    async def report_to(self, context: Context[Any, Any]) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            await context.report_progress(self._number, message=self._words[:_MESSAGE])
+            await asyncio.sleep(PROGRESS_EVERY)

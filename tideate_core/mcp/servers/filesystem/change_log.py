@@ -1,0 +1,107 @@
+"""Record of the changes in a root: retention of the newest, the one in progress, recovery after a kill.
+
+The journal keeps copies of files. A change that is still under way when nobody makes it any more is one whose
+server was killed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.project import make_project_state
+from tideate_core.workspace import Journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["change_in_progress", "forget_change", "interrupted_change", "record_change", "recorded_changes"]
+
+KEPT: int = 1_000
+"""Changes of one root; a tenth more before some are forgotten."""
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+log = logging.getLogger(__name__)
+
+
+def record_change(root: Path, run: str) -> None:
+    """Note a change, and forget the oldest where there are too many. The caller has the turn.
+
+    :raises OSError: it cannot be noted.
+    """
+    private = make_project_state(root)
+    descriptor = os.open(
+        _list_in(private), os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
+    with os.fdopen(descriptor, "r+") as file:
+        runs = [*_ids(file.read()), run]
+        if len(runs) <= KEPT + KEPT // 10:
+            file.write(f"{run}\n")
+            return
+        for old in runs[:-KEPT]:
+            forget_change(private, old)
+        # what is forgotten is not there any more, so a kill in here does no harm
+        file.truncate(0)
+        file.write("".join(f"{one}\n" for one in runs[-KEPT:]))
+
+
+@contextmanager
+def change_in_progress(root: Path, run: str) -> Iterator[None]:
+    """Make a change in this. The caller has the turn.
+
+    :raises OSError: that it is under way cannot be noted.
+    """
+    note = _note_in(root)
+    descriptor = os.open(note, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(run)
+    try:
+        yield
+    finally:
+        note.unlink(missing_ok=True)
+
+
+def interrupted_change(root: Path) -> str | None:
+    """Return the change whose server was killed, None where there is none. The caller has the turn."""
+    try:
+        descriptor = os.open(_note_in(root), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor) as file:
+        found = _ids(file.read(64))
+    return found[0] if found else None
+
+
+def _note_in(root: Path) -> Path:
+    return make_project_state(root) / "mcp" / "filesystem" / "under_way"
+
+
+def recorded_changes(private: Path) -> frozenset[str]:
+    """Return the ids of the changes that the filesystem server made; none where they cannot be read."""
+    try:
+        return frozenset(_ids(_list_in(private).read_text("utf-8", "replace")))
+    except OSError:
+        return frozenset()
+
+
+def _list_in(private: Path) -> Path:
+    return private / "mcp" / "filesystem" / "changes"
+
+
+def _ids(text: str) -> list[str]:
+    return [line for line in text.split() if _ID.fullmatch(line)]
+
+
+def forget_change(private: Path, run: str) -> None:
+    """Take away what is kept of a change."""
+    journal = Journal(private)
+    try:
+        for record in reversed(journal.records(run)):
+            journal.drop(record)
+    except (WorkspaceError, OSError) as error:
+        log.warning("the change %s is not forgotten: %s", run, error)

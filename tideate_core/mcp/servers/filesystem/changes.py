@@ -1,0 +1,222 @@
+"""Journalled file changes, each under a run id that `tideate rollback` takes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from tideate_core.errors import OutsideRoot, TideateError, UnusableAnswer
+from tideate_core.mcp.servers.filesystem.change_log import (
+    change_in_progress,
+    forget_change,
+    interrupted_change,
+    record_change,
+)
+from tideate_core.mcp.servers.locking import locked_root
+from tideate_core.mcp.servers.schemas import short_repr
+from tideate_core.project import make_project_state
+from tideate_core.workspace import (
+    FileChange,
+    FileWriter,
+    Workspace,
+    language_of,
+    refuse_in_repositories,
+    unified_diff,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from tideate_core.errors import ConfigError
+    from tideate_core.mcp.servers.filesystem.schemas import Edit
+    from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
+    from tideate_core.workspace import Source
+
+__all__ = ["Changes", "apply_edits", "write_lock"]
+
+log = logging.getLogger(__name__)
+
+DIFF: Final = 30_000
+"""Characters of a diff in an answer."""
+MESSAGE: Final = 6_000
+PATIENCE: float = 30.0
+"""Seconds that a call waits for another server's."""
+BUSY: Final = (
+    "another filesystem server is writing in this directory, so nothing was written; try again later"
+)
+
+
+def write_lock(root: Path) -> AbstractAsyncContextManager[None]:
+    """Hold the right to write to a root, among all filesystem servers.
+
+    :raises ToolError: another server has it all the time, or the lock cannot be made.
+    """
+    return locked_root(root, "filesystem", within=PATIENCE, busy=BUSY, refusal=_refusal)
+
+
+class Changes:
+    """Changes the files of a root, one call at a time."""
+
+    def __init__(self, served: ServedRoot) -> None:
+        self._served = served
+        self._lock = asyncio.Lock()
+
+    async def write(self, path: str, content: str) -> dict[str, Any]:
+        """Make a file hold a text."""
+        name = self._served.resolve(path)
+
+        async def work(run: str) -> str:
+            return await FileWriter(self._served.root).write(name, content.encode(), execution_id=run)
+
+        return await self._change(path, name, work)
+
+    async def edit(self, path: str, edits: Sequence[Edit], *, dry_run: bool) -> dict[str, Any]:
+        """Replace places of a text, all or none."""
+        name = self._served.resolve(path)
+        diff, notes = "", list[str]()
+
+        async def work(run: str) -> str:
+            nonlocal diff, notes
+            workspace = Workspace(self._served.root)
+            refuse_in_repositories(workspace.resolve(name), workspace.root)
+            source = await workspace.read(name)
+            # many edits of a large text take their time
+            change, diff, notes = await asyncio.to_thread(apply_edits, source, edits)
+            if change.before == change.after:
+                return "unchanged"
+            if not dry_run:
+                await workspace.apply([change], execution_id=run)
+            return "edited"
+
+        answer = await self._change(path, name, work, dry_run=dry_run)
+        shown = diff if len(diff) <= DIFF else f"{diff[:DIFF]}\n[the rest is left out]"
+        return {**answer, "diff": shown, "notes": notes}
+
+    async def make_directory(self, path: str) -> dict[str, Any]:
+        """Make a directory, where there is none."""
+        name = self._served.resolve(path)
+
+        async def work(run: str) -> str:
+            if name == "." or not await FileWriter(self._served.root).make_directory(name, execution_id=run):
+                return "unchanged"
+            return "made"
+
+        return await self._change(path, name, work)
+
+    async def move(self, source: str, destination: str) -> dict[str, Any]:
+        """Move a file or a directory."""
+        start, end = self._served.entry(source), self._served.entry(destination)
+
+        async def work(run: str) -> str:
+            await FileWriter(self._served.root).move(start, end, execution_id=run)
+            return "moved"
+
+        return await self._change(source, end, work)
+
+    async def _change(
+        self, path: str, name: str, work: Callable[[str], Awaitable[str]], *, dry_run: bool = False
+    ) -> dict[str, Any]:
+        """Do something when it is its turn; returns what was done, and its id.
+
+        :param work: is given the id, returns what it did.
+        :raises ToolError: it cannot be done.
+        """
+        if dry_run:
+            try:
+                return {"path": name, "action": await work(""), "rollback": None}
+            except (TideateError, OSError) as error:
+                raise self._failure(path, error) from error
+        run, root = uuid.uuid4().hex, self._served.root
+        async with self._lock, write_lock(root):
+            try:
+                await self._recover()
+                with change_in_progress(root, run):
+                    action = await work(run)
+                written = action != "unchanged"
+                if written:
+                    await asyncio.to_thread(record_change, root, run)
+            except (TideateError, OSError) as error:
+                raise self._failure(path, error) from error
+        return {"path": name, "action": action, "rollback": run if written else None}
+
+    async def _recover(self) -> None:
+        """Roll back what a server had begun to change that was killed."""
+        run = interrupted_change(self._served.root)
+        if run is not None:
+            done = await Workspace(self._served.root).rollback_best_effort(run)
+            await asyncio.to_thread(forget_change, make_project_state(self._served.root), run)
+            restored = ", ".join(done.restored) or "nothing"
+            log.warning("the change %s was interrupted; rolled back: %s", run, restored)
+
+    def _failure(self, path: str, error: Exception) -> ToolError:
+        if isinstance(error, OutsideRoot):
+            return ToolError(f"{short_repr(path)} leads out of the root, or belongs to .git or .tideate")
+        if isinstance(error, OSError):
+            return ToolError(f"{short_repr(path)} cannot be changed: {error.strerror}")
+        words = self._served.describe_error(error)
+        return ToolError(words if len(words) <= MESSAGE else f"{words[:MESSAGE]}…")
+
+
+def _refusal(error: ConfigError) -> ToolError:
+    del error  # it names paths outside of the root
+    return ToolError(
+        "the private state of the project cannot be used, and without it nothing could be taken back, so "
+        "nothing was written; a person has to look at it"
+    )
+
+
+def apply_edits(source: Source, edits: Sequence[Edit]) -> tuple[FileChange, str, list[str]]:
+    """Return the change that edits make of a text one after another, its diff, and how places were found.
+
+    :raises UnusableAnswer: one has no place, or several; none is made then.
+    """
+    text, notes = source.text, list[str]()
+    for number, edit in enumerate(edits, 1):
+        text, note = _apply_edit(text, edit, f"edit {number}", language_of(source.path))
+        notes.append(note)
+    change = FileChange(source.path, "modify", source.text, text)
+    return change, unified_diff(change), notes
+
+
+def _apply_edit(text: str, edit: Edit, name: str, language: str) -> tuple[str, str]:
+    old, new = _plain(edit.old_text), _plain(edit.new_text)
+    # the last line's end is no part of the text, and may be in what is searched
+    whole = f"{text}\n"
+    at = whole.find(old)
+    if at >= 0 and whole.find(old, at + 1) < 0:
+        _refuse_left_out(new, text, name, language)
+        changed = f"{whole[:at]}{new}{whole[at + len(old) :]}"
+        line = whole.count("\n", 0, at) + 1
+        return changed.removesuffix("\n"), f"{name} was found at line {line} exactly"
+    from tideate_core.edits import Part, apply_parts
+
+    part = Part(name, ((_lines(old), _lines(new)),))
+    done = apply_parts(text.split("\n"), [part], language=language)
+    return "\n".join(done.lines), str(done.places[0])
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    """Return whole lines; the end of the last one is none of its own."""
+    return tuple(text.removesuffix("\n").split("\n")) if text else ()
+
+
+def _refuse_left_out(new: str, text: str, name: str, language: str) -> None:
+    from tideate_core.edits import find_placeholder
+
+    lines = new.split("\n")
+    left_out = find_placeholder(lines, text.split("\n"), language)
+    if left_out is not None:
+        raise UnusableAnswer(
+            f"{name} has the line {lines[left_out].strip()!r}, which stands for lines that you left out; "
+            "write all of them"
+        )

@@ -1,0 +1,246 @@
+"""Search below a directory by path glob or text, and draw its tree; bounded, with cursors."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.mcp.servers.filesystem.listing import kind_of
+from tideate_core.mcp.servers.filesystem.served_root import printable
+from tideate_core.mcp.servers.filesystem.walk import (
+    Walk,
+    cursor_of,
+    exclusion_filter,
+    glob_filter,
+    resumed_path,
+)
+from tideate_core.mcp.servers.schemas import with_cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from threading import Event
+
+    from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
+
+__all__ = ["TextQuery", "search_paths", "search_text", "tree"]
+
+PATHS: Final = 1_000
+NODES: Final = 500
+PATH_CHARACTERS: Final = 30_000
+"""Of paths in an answer, where none of them needs more than one byte each."""
+_NODE: Final = 16
+"""Characters of a node beside its name, about."""
+LINES: Final = 300
+LINES_OF_FILE: Final = 50
+LINE_CHARACTERS: Final = 25_000
+"""Of lines in an answer, with their paths."""
+LONGEST_LINE: Final = 300
+LARGEST_FILE: Final = 2 << 20
+"""Bytes of a file that is searched."""
+SEARCHED_BYTES: Final = 64 << 20
+"""Bytes that one call reads, about."""
+FILES_LEFT_OUT: Final = 50
+"""Files an answer names that were not searched."""
+_OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+
+
+def search_paths(
+    served: ServedRoot, path: str, pattern: str, exclude: Sequence[str], cursor: str, stopped: Event
+) -> tuple[dict[str, Any], str]:
+    """Return a page of the paths that fit a glob, and as text."""
+    fits = glob_filter(pattern)
+    asked = (path, pattern, tuple(exclude))
+    after = resumed_path(cursor, *asked)
+    matches: list[str] = []
+    left = PATH_CHARACTERS
+
+    def visit(found: str, entry: os.DirEntry[str], _directory: int) -> bool:
+        nonlocal left
+        if fits(found) is None:
+            return False
+        matches.append(f"{found}/" if entry.is_dir(follow_symlinks=False) else found)
+        left -= _cost(found)
+        return left <= 0 or len(matches) >= PATHS
+
+    walk = Walk(visit, exclusion_filter(exclude), stopped)
+    name = walk.below(served, path, after)
+    prefix = "" if name == "." else f"{name}/"
+    names = [printable(prefix + match) for match in matches]
+    following = cursor_of(walk, *asked)
+    content = {"matches": names, "unread": walk.unread, "nextCursor": following}
+    text = "\n".join(names) or _nothing(pattern, cursor, following)
+    return content, with_cursor(_with_unread(text, walk.unread), following)
+
+
+def tree(
+    served: ServedRoot, path: str, exclude: Sequence[str], cursor: str, stopped: Event
+) -> tuple[dict[str, Any], str]:
+    """Return a page of a tree, and as text with an indentation for each level."""
+    asked = (path, tuple(exclude))
+    after = resumed_path(cursor, *asked)
+    outline = _Outline()
+    walk = Walk(outline.visit, exclusion_filter(exclude), stopped)
+    walk.below(served, path, after)
+    following = cursor_of(walk, *asked)
+    content = {"tree": outline.top, "unread": walk.unread, "nextCursor": following}
+    text = "\n".join(outline.lines) or ("nothing else is there" if cursor else "it is empty")
+    return content, with_cursor(_with_unread(text, walk.unread), following)
+
+
+class _Outline:
+    """A page of a tree while it is walked."""
+
+    def __init__(self) -> None:
+        self.top: list[dict[str, Any]] = []
+        self.lines: list[str] = []
+        self._children = {"": self.top}
+        self._left = PATH_CHARACTERS
+
+    def visit(self, path: str, entry: os.DirEntry[str], _directory: int) -> bool:
+        above, _, name = path.rpartition("/")
+        kind = kind_of(entry)
+        self._add_node(above, printable(name), kind, path)
+        self._left -= _cost(name) + _NODE
+        return self._left <= 0 or len(self.lines) >= NODES
+
+    def _add_node(self, above: str, name: str, kind: str, path: str) -> None:
+        children = self._children.get(above)
+        if children is None:  # a page before has it
+            higher, _, last = above.rpartition("/")
+            self._add_node(higher, printable(last), "directory", above)
+            children = self._children[above]
+        indent = "  " * path.count("/")
+        if kind == "directory":
+            inner: list[dict[str, Any]] = []
+            self._children[path] = inner
+            children.append({"name": name, "type": kind, "children": inner})
+            self.lines.append(f"{indent}{name}/")
+        else:
+            children.append({"name": name, "type": kind})
+            self.lines.append(f"{indent}{name}" if kind == "file" else f"{indent}{name} ({kind})")
+
+
+def _cost(name: str) -> int:
+    return len(name) if name.isascii() else 6 * len(name)
+
+
+def _nothing(pattern: str, cursor: str, following: str | None) -> str:
+    if following:
+        return "nothing so far"
+    if cursor:
+        return "nothing else fits"
+    hint = "" if "**" in pattern else "; a pattern that begins with `**/` looks at all depths"
+    return f"nothing fits{hint}"
+
+
+def _with_unread(text: str, unread: int) -> str:
+    return f"{text}\n[{unread} directories could not be read, or are too deep]" if unread else text
+
+
+@dataclass(frozen=True, slots=True)
+class TextQuery:
+    """A text to search for, and the files to search."""
+
+    text: str
+    path: str
+    pattern: str
+    exclude: tuple[str, ...]
+
+
+def search_text(
+    served: ServedRoot, query: TextQuery, cursor: str, stopped: Event
+) -> tuple[dict[str, Any], str]:
+    """Return a page of the lines that hold a text, and as text."""
+    search = _Search(query.text.encode(), glob_filter(query.pattern))
+    walk = Walk(search.visit, exclusion_filter(query.exclude), stopped)
+    search.prefix = "" if (name := served.resolve(query.path)) == "." else f"{name}/"
+    walk.below(served, query.path, resumed_path(cursor, query))
+    following = cursor_of(walk, query)
+    content = {
+        "matches": search.matches,
+        "cut": search.cut,
+        "leftOut": search.left_out,
+        "unread": walk.unread,
+        "nextCursor": following,
+    }
+    lines = [f"{match['path']}:{match['line']}: {match['text']}" for match in search.matches]
+    lines = lines or ["nothing so far" if following else f"no {'other ' if cursor else ''}line holds it"]
+    lines += [f"[more in {path}]" for path in search.cut]
+    if search.left_out:
+        lines.append(f"[not searched: {', '.join(search.left_out)}]")
+    return content, with_cursor(_with_unread("\n".join(lines), walk.unread), following)
+
+
+@dataclass(slots=True)
+class _Search:
+    """A page of lines while it is found."""
+
+    wanted: bytes
+    fits: Any
+    prefix: str = ""
+    matches: list[dict[str, Any]] = field(default_factory=list)
+    cut: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    _characters: int = LINE_CHARACTERS
+    _bytes: int = SEARCHED_BYTES
+
+    def visit(self, path: str, entry: os.DirEntry[str], directory: int) -> bool:
+        if not entry.is_file(follow_symlinks=False) or self.fits(path) is None:
+            return False
+        from tideate_core.mentions import secret_name  # who only lists files does without
+
+        name = printable(self.prefix + path)
+        data = None if secret_name(name) else self._read(entry.name, directory)
+        if data is None:
+            self.left_out.append(name)
+            self._characters -= _cost(name)
+        elif self.wanted in data and b"\0" not in data:
+            self._lines(name, data)
+        return (
+            self._characters <= 0
+            or self._bytes <= 0
+            or len(self.matches) >= LINES
+            or len(self.left_out) >= FILES_LEFT_OUT
+        )
+
+    def _read(self, name: str, directory: int) -> bytes | None:
+        """Read a file of an open directory; None where it is too large, or no file any more."""
+        try:
+            descriptor = os.open(name, _OPEN, dir_fd=directory)
+        except OSError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
+                return None
+            data = file.read(LARGEST_FILE)
+        self._bytes -= len(data)
+        return data
+
+    def _lines(self, name: str, data: bytes) -> None:
+        number = 0
+        for at, line in enumerate(data.split(b"\n"), 1):
+            if self.wanted not in line:
+                continue
+            if number == LINES_OF_FILE or self._characters <= 0:
+                self.cut.append(name)
+                return
+            number += 1
+            text = _shown_line(line, self.wanted)
+            self.matches.append({"path": name, "line": at, "text": text})
+            self._characters -= _cost(text) + _cost(name)
+
+
+def _shown_line(line: bytes, wanted: bytes) -> str:
+    """Return a line, or of a long one what is around the text."""
+    from tideate_core.mentions import secret_in
+
+    text = line.decode(errors="replace").rstrip("\r")
+    if secret_in(text):
+        return "[a line that seems to hold a secret]"
+    if len(text) <= LONGEST_LINE:
+        return text
+    start = max(0, text.find(wanted.decode()) - LONGEST_LINE // 3)
+    return f"{'…' if start else ''}{text[start : start + LONGEST_LINE]}…"

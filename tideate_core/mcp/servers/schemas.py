@@ -1,0 +1,146 @@
+"""Parameter types and result models that the tools of all servers share; pages with cursors."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar, overload
+
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, TextContent
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "MAX_TEXT",
+    "NEXT",
+    "SHOWN",
+    "Line",
+    "RelativePath",
+    "ResultModel",
+    "Text",
+    "page",
+    "short_repr",
+    "tool_result",
+    "with_cursor",
+    "without_control_characters",
+]
+
+SHOWN: Final = 60
+"""Characters of a client's own word that an error message repeats."""
+MAX_LINE: Final = 4_096
+MAX_TEXT: Final = 4 << 20
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that end a line, turn its direction, or are not seen at all."""
+T = TypeVar("T")
+NEXT: Final[Any] = Field(
+    default=None, description="Pass it as `cursor` for what follows; null if this was all."
+)
+"""The field of a cursor."""
+_CURSOR: Final = re.compile(r"(\d{1,12})-([0-9a-f]{16})\Z")
+
+
+def short_repr(word: str) -> str:
+    """Quote a client's word for a message: bounded, on one line, nothing that steers a terminal."""
+    return repr(word if len(word) <= SHOWN else word[:SHOWN] + "…")
+
+
+def without_control_characters(text: str) -> str:
+    """Return the text.
+
+    :raises ValueError: it holds a control character other than tab and line ends.
+    """
+    for character in text:
+        if (character < " " and character not in "\t\n\r") or "\x7f" <= character <= "\x9f":
+            raise ValueError(f"the control character U+{ord(character):04X} is not allowed")
+    return text
+
+
+def _line(text: str) -> str:
+    for character in text:
+        if unicodedata.category(character) in _UNSEEN:
+            raise ValueError(
+                f"the character U+{ord(character):04X} is not allowed: give one line of plain text"
+            )
+    return text
+
+
+def _relative(path: str) -> str:
+    _line(path)
+    if not path:
+        raise ValueError("a path is missing")
+    if path.startswith(("/", "~")):
+        raise ValueError("give a path relative to the root")
+    if ".." in path.split("/"):
+        raise ValueError("`..` is not allowed: give a path below the root")
+    return path
+
+
+Line: TypeAlias = Annotated[str, Field(max_length=MAX_LINE), AfterValidator(_line)]
+"""One line, nothing in it that is not seen."""
+RelativePath: TypeAlias = Annotated[str, Field(max_length=MAX_LINE), AfterValidator(_relative)]
+"""A path below the root; that links do not lead out of it is for `Root` to tell."""
+Text: TypeAlias = Annotated[str, Field(max_length=MAX_TEXT), AfterValidator(without_control_characters)]
+"""Any text without control characters other than tabs and line ends."""
+
+
+class ResultModel(BaseModel):
+    """Written in camelCase, read in either."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+
+def tool_result(content: BaseModel | dict[str, Any], text: str) -> CallToolResult:
+    """Return structured content with a text beside it. The SDK checks it against its schema."""
+    if isinstance(content, BaseModel):
+        content = content.model_dump(by_alias=True, mode="json")
+    return CallToolResult(content=[TextContent(text=text)], structured_content=content)
+
+
+def with_cursor(text: str, cursor: str | None) -> str:
+    return f"{text}\n[there is more: cursor {cursor}]" if cursor else text
+
+
+@overload
+def page(content: str, cursor: str, limit: int) -> tuple[str, str | None]: ...
+@overload
+def page(content: Sequence[T], cursor: str, limit: int) -> tuple[Sequence[T], str | None]: ...
+def page(content: str | Sequence[Any], cursor: str, limit: int) -> tuple[Any, str | None]:
+    """Return one page of a text or a list, and the cursor of the next or None.
+
+    A page of a text ends with a line, where a line is not longer than a page.
+
+    :param cursor: empty: the first page.
+    :param limit: characters or items.
+    :raises ToolError: the cursor is none, or what it was given for has changed since.
+    """
+    if not cursor and len(content) <= limit:
+        return content, None
+    digest = _digest(content)
+    start = _start(cursor, digest, len(content)) if cursor else 0
+    end = start + limit
+    if end >= len(content):
+        return content[start:], None
+    if isinstance(content, str):
+        end = content.rfind("\n", start, end) + 1 or end
+    return content[start:end], f"{end}-{digest}"
+
+
+def _start(cursor: str, digest: str, length: int) -> int:
+    found = _CURSOR.match(cursor)
+    if found is None or (int(found[1]) > length and found[2] == digest):
+        raise ToolError(
+            "this is not a cursor that an answer gave: pass the last one as it is, or none to begin"
+        )
+    if found[2] != digest:
+        raise ToolError("what this cursor continues has changed since: begin again without a cursor")
+    return int(found[1])
+
+
+def _digest(content: str | Sequence[Any]) -> str:
+    text = content if isinstance(content, str) else "\0".join(map(repr, content))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

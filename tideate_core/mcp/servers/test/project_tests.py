@@ -1,0 +1,247 @@
+"""List and run a project's tests for the test server, and the result schemas."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from tideate_core.errors import ConfigError, UnusableFile, WorkspaceError
+from tideate_core.mcp.servers.commands import (
+    OutputPage,
+    choose_command,
+    locked_for_command,
+    refusal,
+    report_while,
+    require_command,
+)
+from tideate_core.mcp.servers.schemas import NEXT, ResultModel, page, short_repr
+from tideate_core.toolchain import TestResults
+from tideate_core.workspace import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from mcp.server.mcpserver import Context
+
+    from tideate_core.mcp.servers.commands import ChosenCommand
+    from tideate_core.toolchain import Ran, Tool, Wanted
+
+__all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "ProjectTests", "RunShape", "run_text"]
+
+SHOWN: Final = 20
+"""Failures in the text beside an answer."""
+LAST: Final = 20
+"""Lines of its output that are told of a run that says no failures."""
+LONGEST: Final = 300
+"""Characters of such a line."""
+REPORT_PATH: Final = ".tideate/qa/reports/test_results.json"
+LISTED: Final = 500
+"""Tests on a page."""
+_LARGEST_REPORT: Final = 4 << 20
+
+
+class ListedShape(ResultModel):
+    """A test, or a file of tests."""
+
+    file: str = Field(description="Relative to the root.")
+    line: int | None = Field(default=None, description="1-based; null of a file.")
+    name: str = Field(default="", description="Empty of a file.")
+
+
+class ListShape(ResultModel):
+    """A page of a project's tests."""
+
+    runner: str | None = Field(description="What would run them; null where the project does not say.")
+    command: list[str] = Field(description="What would be run for all of them, in the root.")
+    trusted: bool = Field(description="Whether the person said that it may run.")
+    tests: list[ListedShape]
+    total: int = Field(description="How many there are on all pages.")
+    next_cursor: str | None = NEXT
+
+
+class RunShape(TestResults):
+    """Result of a run, and the beginning of its output."""
+
+    output: str = Field(description="The first page of what it printed.")
+    next_cursor: str | None = Field(
+        default=None, description="Pass it to `test_output` for the rest of the output; null if this was all."
+    )
+    report: str = Field(description="The file with this result, relative to the root.")
+
+
+class OutputShape(OutputPage):
+    """A page of what the last run printed."""
+
+
+def run_text(results: TestResults, output: str = "") -> str:
+    """Say in a few lines how a run ended."""
+    counts = (
+        (results.passed, "passed"),
+        (results.failed, "failed"),
+        (results.errors, "errors"),
+        (results.skipped, "skipped"),
+    )
+    known = ", ".join(f"{number} {word}" for number, word in counts if number is not None)
+    lines = [f"{results.status}: {known or 'no counts'} ({results.runner} {results.ending})"]
+    for failure in results.failures[:SHOWN]:
+        where = f"{failure.file}:{failure.line}" if failure.line else failure.file
+        lines.append(
+            ": ".join(part for part in (where, failure.name, failure.message.split("\n")[0]) if part)
+        )
+    if (more := len(results.failures) - SHOWN) > 0:
+        lines.append(f"… and {more} more")
+    if results.status != "passed" and not results.failures and (said := output.strip()):
+        lines += ["it printed last:", *(line[:LONGEST] for line in said.splitlines()[-LAST:])]
+    return "\n".join(lines)
+
+
+class ProjectTests:
+    """A project's tests."""
+
+    __test__ = False  # no test of pytest's
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._paths = Root(root)
+        self.last: Ran | None = None
+        """The last run of this server."""
+
+    async def listed(self, files: Sequence[str], kind: str, cursor: str) -> ListShape:
+        """Return a page of the tests, or of their files.
+
+        :raises ToolError: a file is not there, or the configuration cannot be read.
+        """
+        from tideate_core.toolchain import runner_of
+
+        chosen = await choose_command(self._root, "tests")
+        runner = runner_of(chosen.tool, configured=chosen.configured) if chosen.tool else None
+        named = [self._file(file, folders=True) for file in files]
+        found = await asyncio.to_thread(self._found, runner or "", named, kind)
+        shown, following = page(found, cursor, LISTED)
+        return ListShape(
+            runner=runner,
+            command=list(chosen.tool.argv) if chosen.tool else [],
+            trusted=chosen.trusted,
+            tests=[ListedShape(file=file, line=line, name=name) for file, line, name in shown],
+            total=len(found),
+            next_cursor=following,
+        )
+
+    def _found(self, runner: str, named: Sequence[str], kind: str) -> Sequence[tuple[str, int | None, str]]:
+        from tideate_core.toolchain import list_tests, test_files
+
+        files = test_files(self._root, runner)
+        if named:
+            files = [file for file in files if any(_below(file, name) for name in named)]
+        if kind == "files":
+            return [(file, None, "") for file in files]
+        return [(one.file, one.line, one.name) for one in list_tests(self._root, files)]
+
+    async def run_selected(
+        self,
+        context: Context[Any, Any],
+        files: Sequence[str],
+        pattern: str,
+        seconds: float | None,
+        *,
+        or_all: bool = False,
+    ) -> Ran:
+        """Run tests and write the report.
+
+        :param or_all: where these cannot be run alone, run all.
+        :raises ToolError: they cannot be run, or not these alone, or others are running.
+        """
+        from tideate_core.toolchain import command_for, run_tests
+
+        chosen = await choose_command(self._root, "tests")
+        tool = require_command(chosen)
+        wanted = self._selection(chosen, tool, files, pattern, or_all=or_all)
+        command = command_for(tool, wanted, configured=chosen.configured)
+
+        async def work(tell: Callable[[int, str], None]) -> Ran:
+            ran = await run_tests(
+                command,
+                wanted,
+                root=self._root,
+                environment=chosen.environment,
+                timeout_ms=chosen.limit(seconds),
+                on_progress=tell,
+            )
+            await asyncio.to_thread(_keep, self._root, ran)
+            return ran
+
+        async with locked_for_command(self._root, "test", "a run of tests"):
+            await asyncio.to_thread(_refuse_unwritable, self._root)
+            self.last = await report_while(context, self._root, work)
+        return self.last
+
+    def _selection(
+        self, chosen: ChosenCommand, tool: Tool, files: Sequence[str], pattern: str, *, or_all: bool
+    ) -> Wanted:
+        """Return these tests, or all where they cannot be run alone.
+
+        :raises ToolError: they cannot be run alone, and not all are to be run.
+        """
+        from tideate_core.toolchain import NotNarrowed, Wanted, command_for, runner_of, takes_folders
+
+        folders = takes_folders(runner_of(tool, configured=chosen.configured))
+        # the same file twice would be run twice
+        names = dict.fromkeys(self._file(file, folders=folders) for file in files)
+        wanted = Wanted(tuple(names), pattern)
+        try:
+            command_for(tool, wanted, configured=chosen.configured)
+        except NotNarrowed as error:
+            if not or_all:
+                raise ToolError(f"{error}, or with `or_all`") from error
+            return Wanted()
+        return wanted
+
+    def report(self) -> str | None:
+        """Return the last report, None where there is none that can be read."""
+        from tideate_core.project import Documents
+        from tideate_core.toolchain import REPORT
+
+        try:
+            content = Documents(self._root).read(REPORT, _LARGEST_REPORT)
+        except (FileNotFoundError, UnusableFile):
+            return None
+        return content.decode("utf-8", "replace")
+
+    def _file(self, name: str, *, folders: bool) -> str:
+        """Return a file's name from the root, links followed.
+
+        :raises ToolError: it is not there, or not inside.
+        """
+        try:
+            path = self._paths.resolve(name)
+        except (WorkspaceError, OSError, ValueError):
+            raise ToolError(f"{short_repr(name)} is not a file inside the root of this server") from None
+        if not path.is_file() and not (folders and path.is_dir()):
+            what = "file or directory" if folders else "file"
+            raise ToolError(f"there is no {what} {short_repr(name)}; `test_list` shows which there are")
+        return self._paths.relative(path)
+
+
+def _below(file: str, name: str) -> bool:
+    return name == "." or file == name or file.startswith(f"{name}/")
+
+
+def _refuse_unwritable(root: Path) -> None:
+    """Refuse to run anything where its report could not be written."""
+    from tideate_core.project import Documents
+    from tideate_core.toolchain import REPORT
+
+    try:
+        Documents(root).prepare(REPORT)
+    except ConfigError as error:
+        raise refusal(error, root) from error
+
+
+def _keep(root: Path, ran: Ran) -> None:
+    from tideate_core.toolchain import write_report
+
+    write_report(root, ran.results)

@@ -1,0 +1,1 @@
+"""MCP server that walks a client through a `.workflow` machine."""

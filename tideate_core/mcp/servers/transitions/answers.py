@@ -1,0 +1,119 @@
+"""Result schemas of the transitions server, and the text format of its answers.
+
+::
+
+    status: success|error
+    current state: <state_name>
+    valid transitions:
+      - action: <action_name>
+        when: <guidance_text>
+    guidance: <state_guidance>
+
+What the document leaves open: an empty list is the heading alone, an empty text its label alone. A text
+of several lines begins below its label, each line behind six blanks, deeper than any line of the
+format; so no guidance, whatever it says, can look like a line of the answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from mcp_types import CallToolResult, TextContent
+from pydantic import BaseModel, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tideate_core.machines.language import Action
+
+__all__ = ["ActionShape", "Answer", "MoveShape", "PathShape", "StateShape", "StatesShape", "shapes"]
+
+INDENT = " " * 6
+
+
+class ActionShape(BaseModel):
+    """A transition that is allowed now."""
+
+    action: str = Field(description="The state to name as `next_state`; `*` ends the walk.")
+    when: str = Field(description="When to take it; empty if the workflow does not say.")
+
+
+class Answer(BaseModel):
+    """Position of the walk and the moves that are valid next."""
+
+    status: Literal["success", "error"]
+    current_state: str = Field(
+        description="The state after the call; `*` before the first move and after the last; "
+        "empty if it is not known."
+    )
+    valid_transitions: list[ActionShape] = Field(description="What is allowed from the current state.")
+    guidance: str = Field(description="What to do in the current state; for an error what went wrong.")
+    ended: bool = Field(default=False, description="The walk has reached its end.")
+    position_remembered: bool = Field(
+        description="Whether the server remembers the position. If not (a protocol without sessions, "
+        "2026-07-28), name the state in every call."
+    )
+
+    def text(self) -> str:
+        """Write the document's text format."""
+        lines = [f"status: {self.status}", f"current state: {self.current_state}".rstrip()]
+        lines.append("valid transitions:")
+        for shape in self.valid_transitions:
+            lines.append(f"  - action: {shape.action}")
+            lines.append(_labelled("    when:", shape.when))
+        lines.append(_labelled("guidance:", self.guidance))
+        return "\n".join(lines)
+
+    def result(self) -> CallToolResult:
+        """Return the answer as the result of a tool."""
+        return CallToolResult(
+            content=[TextContent(text=self.text())],
+            structured_content=self.model_dump(),
+            is_error=self.status == "error",
+        )
+
+
+class StateShape(BaseModel):
+    """A state and where it leads."""
+
+    name: str
+    next: list[str] = Field(description="The states that may follow; `*` ends the walk.")
+
+
+class StatesShape(BaseModel):
+    """A page of the machine's states."""
+
+    workflow: str
+    entry: list[str] = Field(description="Where a walk begins: the transitions from `*`.")
+    states: list[StateShape]
+    total: int = Field(description="How many states the workflow has.")
+    next_offset: int | None = Field(description="The `offset` of the next page; null if this was the last.")
+
+
+class MoveShape(BaseModel):
+    """A move that was made."""
+
+    source: str
+    target: str
+    notes: dict[str, str] = Field(description="The optional arguments that came with it, word for word.")
+
+
+class PathShape(BaseModel):
+    """The way so far."""
+
+    position: str = Field(description="Where the walk stands; `*` before the first move and after the end.")
+    moves: list[MoveShape]
+    forgotten: int = Field(description="How many of the oldest moves are no longer remembered.")
+    shared: bool = Field(description="Whether all clients of this server walk together.")
+
+
+def shapes(actions: Iterable[Action]) -> list[ActionShape]:
+    """Return the engine's actions as they are answered."""
+    return [ActionShape(action=action.action, when=action.when) for action in actions]
+
+
+def _labelled(label: str, text: str) -> str:
+    lines = text.strip("\r\n").splitlines()
+    if len(lines) < 2:
+        return f"{label} {''.join(lines)}".rstrip()
+    return "\n".join([label, *((INDENT + line).rstrip() for line in lines)])

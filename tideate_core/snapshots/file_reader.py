@@ -1,0 +1,181 @@
+"""Files read, hashed and packed in batches by threads, each as it stood at one moment."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tideate_core.snapshots.listing import stamps
+from tideate_core.snapshots.packs import compressed, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator, Sequence
+
+    from tideate_core.snapshots.entries import Entry
+    from tideate_core.snapshots.packs import Frame, PackWriter
+
+__all__ = ["Progress", "ReadCancelled", "Reader"]
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Is called with the bytes that were read and those that are to be read."""
+
+BATCH: Final = 1024 * 1024
+"""Bytes that are compressed together; a larger file is alone."""
+MOST: Final = 256
+"""Files of a batch."""
+TRIES: Final = 3
+THREADS: Final = min(4, os.cpu_count() or 1)
+
+
+class ReadCancelled(Exception):
+    """Nobody waits for the reading any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Result of one batch."""
+
+    frame: Frame | None
+    entries: list[Entry]
+    failed: dict[str, str]
+    size: int
+
+
+class Reader:
+    """Reads files of a root.
+
+    :param stored: contents that need not be stored again.
+    :param writer: what stores the others; None only hashes.
+    :param largest: bytes that a file may have grown to.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        stored: Container[str],
+        writer: PackWriter | None,
+        largest: int,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self._root = root
+        self._stored = stored
+        self._writer = writer
+        self._largest = largest
+        self._stop = stop or threading.Event()
+        self._claimed: set[str] = set()
+        self._claiming = threading.Lock()
+        self.failed: dict[str, str] = {}
+        """Files that could not be read, and why."""
+        self.read_at: dict[str, bytes] = {}
+        """The stamps of those that were, at that time."""
+
+    def read(self, entries: Sequence[Entry], progress: Progress) -> list[Entry]:
+        """Return the files with their hashes and as they stood when they were read; those that failed not.
+
+        :raises ReadCancelled: it was stopped.
+        :raises OSError: the pack cannot be written.
+        """
+        total, done = sum(entry.size for entry in entries), 0
+        found: list[Entry] = []
+        for batch in self._batches_read(entries):
+            if batch.frame is not None and self._writer is not None:
+                self._writer.add(batch.frame)
+            found += batch.entries
+            self.failed |= batch.failed
+            done += batch.size
+            progress(min(done, total), total)
+        return found
+
+    def _batches_read(self, entries: Sequence[Entry]) -> Iterator[_Batch]:
+        batches = _batches(entries)
+        if len(entries) <= 8:  # a thread is not worth it
+            yield from map(self._read_batch, batches)
+            return
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="snapshot") as pool:
+            waiting: deque[Future[_Batch]] = deque()
+            try:
+                for batch in batches:
+                    waiting.append(pool.submit(self._read_batch, batch))
+                    if len(waiting) > 2 * THREADS:  # what was read waits in memory
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def _read_batch(self, batch: list[Entry]) -> _Batch:
+        if self._stop.is_set():
+            raise ReadCancelled
+        fresh: list[tuple[str, bytes]] = []
+        entries: list[Entry] = []
+        failed: dict[str, str] = {}
+        for entry in batch:
+            try:
+                data, now, stamp = _steady(os.path.join(self._root, entry.path), entry, self._largest)  # noqa: PTH118
+            except OSError as error:
+                if not isinstance(error, (FileNotFoundError, NotADirectoryError)):  # else it is gone
+                    failed[entry.path] = f"cannot be read: {error.strerror}"
+                continue
+            if isinstance(now, str):
+                failed[entry.path] = now
+                continue
+            entries.append(now)
+            self.read_at[now.path] = stamp
+            if self._claim(now.hash):
+                fresh.append((now.hash, data))
+        return _Batch(
+            compressed(fresh) if fresh else None, entries, failed, sum(entry.size for entry in batch)
+        )
+
+    def _claim(self, content: str) -> bool:
+        """Tell whether this is the first who has a content that is to be stored."""
+        if self._writer is None or content in self._stored:
+            return False
+        with self._claiming:
+            if content in self._claimed:
+                return False
+            self._claimed.add(content)
+            return True
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    batch: list[Entry] = []
+    size = 0
+    for entry in entries:
+        if batch and (size + entry.size > BATCH or len(batch) >= MOST):
+            yield batch
+            batch, size = [], 0
+        batch.append(entry)
+        size += entry.size
+    if batch:
+        yield batch
+
+
+def _steady(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str, bytes]:
+    """Read a file until it stands still meanwhile; else the second is why it cannot be had.
+
+    :returns: what it holds, the entry, and its stamp.
+    :raises OSError: it cannot be read.
+    """
+    for _ in range(TRIES):
+        # not to follow a link, nor wait at a pipe, that came in its place
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb", buffering=0) as file:
+            before = os.fstat(handle)
+            if not stat.S_ISREG(before.st_mode):
+                return b"", "became something else than a file while it was read", b""
+            if before.st_size > largest:
+                return b"", "grew over the limit of a file while it was read", b""
+            data = file.readall()
+            after = os.fstat(handle)
+        stamp = stamps([before])
+        if stamp == stamps([after]) and len(data) == after.st_size:
+            mode = after.st_mode & 0o7777
+            return data, entry._replace(mode=mode, size=len(data), hash=digest(data)), stamp
+    return b"", f"changed while it was read, {TRIES} times", b""

@@ -1,0 +1,130 @@
+"""Paths that git ignores: one query for each repository, answered while other work goes on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Self
+
+from tideate_core.snapshots.entries import above
+from tideate_core.workspace import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+__all__ = ["AssumedIgnores", "IgnoreQuery", "IgnoredPaths", "NAMES"]
+
+NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
+"""Directories that count as ignored where there is no git to ask."""
+
+_COMMAND: Final = (
+    *SAFE_GIT,
+    *("ls-files", "--others", "--ignored", "--exclude-standard", *EXCLUDE_PRIVATE, "--directory", "-z"),
+)
+_TIMEOUT: Final = 10.0
+"""Seconds; after that the names decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredPaths:
+    """Ignored paths of one repository; where there is no git to ask, `NAMES` are."""
+
+    directories: frozenset[str] | None = None
+    """Relative to the root of the snapshot."""
+    files: frozenset[str] = frozenset()
+
+    def has_directory(self, path: str, name: str) -> bool:
+        return name in NAMES if self.directories is None else path in self.directories
+
+
+class IgnoreQuery:
+    """Query of ignored paths to git that is under way.
+
+    :param directory: the repository, or a directory in one.
+    :param prefix: what its paths begin with; empty or with a ``/`` at its end.
+    """
+
+    def __init__(self, directory: Path, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._process: subprocess.Popen[bytes] | None = None
+        try:
+            self._process = subprocess.Popen(  # noqa: S603
+                _COMMAND,
+                cwd=directory,
+                env=git_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return  # no git: the names decide
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()
+
+    def answer(self) -> IgnoredPaths:
+        """Wait for it."""
+        if self._process is None:
+            return IgnoredPaths()
+        try:
+            output, _ = self._process.communicate(timeout=_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            return IgnoredPaths()
+        if self._process.returncode:
+            return IgnoredPaths()
+        return _read([os.fsdecode(name) for name in output.split(b"\0") if name], self._prefix)
+
+
+class AssumedIgnores:
+    """Ignored paths, assumed to be those of last time until git's answer is needed.
+
+    :param ignored: directories that it ignored then.
+    :param entered: those that it did not.
+    """
+
+    def __init__(self, query: IgnoreQuery, ignored: Collection[str], entered: Collection[str]) -> None:
+        self._query = query
+        self._ignored = frozenset(ignored)
+        self._entered = entered
+        self._assumed: list[tuple[str, str, bool]] = []
+
+    def has_directory(self, path: str, name: str) -> bool:
+        is_ignored = path in self._ignored
+        if not is_ignored and path not in self._entered:
+            return self.answer.has_directory(path, name)
+        self._assumed.append((path, name, is_ignored))
+        return is_ignored
+
+    @cached_property
+    def answer(self) -> IgnoredPaths:
+        """Answer of git, waited for."""
+        return self._query.answer()
+
+    def was_right(self) -> bool:
+        """Tell whether git ignores of what was asked for so far just what it was taken to."""
+        has_directory = self.answer.has_directory
+        return all(has_directory(path, name) is ignored for path, name, ignored in self._assumed)
+
+
+def _read(names: list[str], prefix: str) -> IgnoredPaths:
+    """Tell ignored directories from those that have only ignored things in them: of these git names both."""
+    files = [name for name in names if not name.endswith("/")]
+    directories = [name.rstrip("/") for name in names if name.endswith("/")]
+    entered = {directory for name in (*files, *directories) for directory in above(name)}
+    if "." in directories:
+        # all of it is ignored by a repository around it, which says nothing about its parts
+        return IgnoredPaths()
+    return IgnoredPaths(
+        frozenset(prefix + name for name in directories if name not in entered),
+        frozenset(prefix + name for name in files),
+    )

@@ -1,0 +1,169 @@
+"""Retention of snapshots: pins, eviction of the oldest, removal of contents that no snapshot needs."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import UnusableFile, WorkspaceError
+from tideate_core.project import remove_document, write_document
+from tideate_core.snapshots.manifest import find, headers, load, parts, write
+from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compressed
+from tideate_core.util.atomic_files import NEW, fsync_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from tideate_core.snapshots.manifest import Header
+    from tideate_core.snapshots.packs import Pack
+
+__all__ = ["evict", "pin_snapshot", "release_pins", "remove_copies", "remove_unneeded", "write_copy"]
+
+MOST_PACKS: Final = 24
+"""More are made into fewer."""
+FEW_PACKS: Final = 8
+
+log = logging.getLogger(__name__)
+
+
+def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
+    """Note in a snapshot the run that needs it. The caller has the lock.
+
+    :raises SnapshotNotFound: there is none with this id.
+    :raises WorkspaceError: it is damaged.
+    :raises OSError: it cannot be written.
+    """
+    header, rest = parts(find(directory, snapshot_id))
+    if by not in header.pinned:
+        write(directory, header.model_copy(update={"pinned": (*header.pinned, by)}), rest)
+
+
+def release_pins(directory: Path, by: str) -> None:
+    """Remove a run from the pins of all snapshots. The caller has the lock.
+
+    :raises WorkspaceError: one is damaged.
+    :raises OSError: one cannot be written.
+    """
+    for found in headers(directory)[0]:
+        if by in found.pinned:
+            header, rest = parts(find(directory, found.id))
+            others = tuple(one for one in header.pinned if one != by)
+            write(directory, header.model_copy(update={"pinned": others}), rest)
+
+
+def evict(directory: Path, keep: int, spare: str) -> list[str]:
+    """Delete all snapshots but the newest; returns the ids of those that went.
+
+    :param keep: how many stay, those that are pinned not counted: these stay, too.
+    :param spare: one that stays in any case.
+    """
+    found, _ = headers(directory)
+    loose = [header.id for header in found if not header.pinned]
+    old = [one for one in loose[: max(len(loose) - keep, 0)] if one != spare]
+    for one in old:
+        find(directory, one).unlink()
+    return old
+
+
+def remove_unneeded(directory: Path) -> None:
+    """Delete what no snapshot needs. The caller has the lock.
+
+    As long as a snapshot cannot be read, nothing goes: it could need anything.
+
+    :raises OSError: something cannot be written or deleted.
+    """
+    packs = directory / "packs"
+    for unfinished in (*directory.glob(f"*{NEW}"), *packs.glob(f"*{NEW}")):
+        unfinished.unlink()
+    found, damaged = headers(directory)
+    if damaged:
+        return
+    _drop(packs, {name for header in found for name in header.packs})
+    if sum(1 for _ in packs.glob(f"*{SUFFIX}")) > MOST_PACKS:
+        _merge(directory, found)
+
+
+def _drop(packs: Path, needed: Iterable[str]) -> None:
+    for path in packs.glob(f"*{SUFFIX}"):
+        if path.name.removesuffix(SUFFIX) not in needed:
+            path.unlink()
+    fsync_directory(packs)
+
+
+def _merge(directory: Path, found: list[Header]) -> None:
+    """Make one pack of those with the least that is needed. Killed in here, some is there twice for now."""
+    packs = Packs(directory / "packs")
+    try:
+        live = {
+            entry.hash
+            for header in found
+            for entry in load(find(directory, header.id)).entries.values()
+            if entry.kind == "file"
+        }
+    except WorkspaceError:
+        return  # one is damaged, and could need anything
+    needed = {pack.id: sum(pack.place(name).length for name in pack.hashes & live) for pack in packs}
+    chosen = sorted(packs, key=lambda pack: needed[pack.id])[: len(needed) - FEW_PACKS]
+    writer = PackWriter(directory / "packs")
+    try:
+        for pack in chosen:
+            _copy(pack, live, writer)
+        made = {writer.id} if writer.close() else set()
+    except BaseException:
+        writer.abort()
+        raise
+    gone = {pack.id for pack in chosen}
+    for header in found:
+        if gone.intersection(header.packs):
+            head, rest = parts(find(directory, header.id))
+            names = tuple(sorted((set(head.packs) - gone) | made))
+            write(directory, head.model_copy(update={"packs": names}), rest)
+    _drop(directory / "packs", {pack.id for pack in packs} - gone | made)
+
+
+def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
+    """Copy what is needed of a pack, each content once: a frame as it is, or the smaller part of it anew."""
+    of_frame: dict[int, list[tuple[str, int, int]]] = {}
+    for name in pack.hashes:
+        if name in live:
+            place = pack.place(name)
+            of_frame.setdefault(place.frame, []).append((name, place.offset, place.length))
+    for number, blobs in sorted(of_frame.items()):
+        whole = pack.frames[number][2]
+        if 2 * sum(length for _, _, length in blobs) > whole:
+            writer.add(Frame(pack.compressed(number), whole, tuple(blobs)))
+        else:
+            writer.add(compressed((name, pack.read(name)) for name, _, _ in blobs))
+        live.difference_update(name for name, _, _ in blobs)
+
+
+def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
+    """Copy the manifest of a snapshot to `.tideate/snapshots/ID.json`; blocking.
+
+    Where that cannot be done the snapshot is made all the same.
+
+    :param directory: where snapshots are kept.
+    """
+    if directory == _copies_directory(root):
+        return
+    try:
+        write_document(root, _copy_name(snapshot_id), find(directory, snapshot_id).read_bytes())
+    except (UnusableFile, OSError) as error:
+        log.warning("the snapshot %s has no record in the project: %s", snapshot_id, error)
+
+
+def remove_copies(root: Path, directory: Path, snapshot_ids: Iterable[str]) -> None:
+    """Remove the copies of snapshots that are not kept any more; blocking."""
+    if directory == _copies_directory(root):
+        return
+    for snapshot_id in snapshot_ids:
+        remove_document(root, _copy_name(snapshot_id))
+
+
+def _copies_directory(root: Path) -> Path:
+    return root / ".tideate" / "snapshots"
+
+
+def _copy_name(snapshot_id: str) -> str:
+    return f".tideate/snapshots/{snapshot_id}.json"

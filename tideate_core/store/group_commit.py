@@ -1,0 +1,196 @@
+"""Group commit: the buffered writes of runs, and other jobs, that go into one transaction."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tideate_core.errors import RunLost, StoreError, TideateError
+from tideate_core.store.database import is_of_the_database, translated
+from tideate_core.store.delivery import RunCallbacks
+from tideate_core.store.log_statements import write_counts, write_events, write_start
+from tideate_core.store.transaction import Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.store.delivery import Delivery
+    from tideate_core.store.log_statements import EventValues, Started
+    from tideate_core.store.records import Status
+    from tideate_core.store.transaction import Transaction
+
+    Write = Callable[[Transaction, Tally], Any]
+    """Writes one thing that happened in a run."""
+
+__all__ = ["Batch", "GroupCommit", "Job", "Rejected", "RunBuffer"]
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Batch:
+    """The writes of one run for one commit."""
+
+    tally: Tally
+    events: list[EventValues] = field(default_factory=list)
+    starts: dict[str, Started] = field(default_factory=dict)
+    """Steps that have started and not ended in this commit; written before `writes`."""
+    writes: list[tuple[Write, Delivery | None]] = field(default_factory=list)
+    """In their order; with a delivery if somebody waits."""
+    status: tuple[Status, str | None] | None = None
+
+    def __bool__(self) -> bool:
+        """Tell whether there is anything to write."""
+        return bool(self.events or self.starts or self.writes or self.status)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Somebody waits for something of it."""
+        return any(delivery is not None for _, delivery in self.writes)
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """Those of all who wait."""
+        return [delivery for _, delivery in self.writes if delivery is not None]
+
+    def refuse(self, error: Exception) -> list[Delivery]:
+        """Have an error delivered to all who wait; returns their deliveries."""
+        waiting = self.deliveries
+        for delivery in waiting:
+            delivery.error = error
+        return waiting
+
+
+class RunBuffer(RunCallbacks):
+    """Writes of one run that wait for a commit. The methods here are the writer's, in its thread."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__()
+        self.run_id = run_id
+        self._sequence = 0
+        """The last event's number."""
+        self._cursor = 0
+        """Number of steps that have ended, as far as is durable."""
+        self._status: Status | None = None
+        """As it is in the database, None before the first was written here."""
+        self._next = Batch(Tally(run_id, 0))
+
+    @property
+    def lost_message(self) -> str:
+        return f"run {self.run_id} was taken over by another process; this one does not go on with it"
+
+    def count_from(self, sequence: int, cursor: int) -> None:
+        """Count on: events from there, steps that ended from there."""
+        self._sequence, self._cursor = sequence, cursor
+
+    def take_batch(self) -> Batch:
+        """Hand over what is buffered. With the writer's lock held."""
+        batch, self._next = self._next, Batch(Tally(self.run_id, self._cursor))
+        return batch
+
+    def write(self, transaction: Transaction, batch: Batch) -> None:
+        """Write a batch.
+
+        :raises RunLost: another process has the run.
+        """
+        if self._failure is not None:
+            raise self._failure
+        has = transaction.execute("SELECT owner FROM workflow_leases WHERE execution_id = ?", (self.run_id,))
+        if has.fetchone() != (transaction.owner.id,):
+            raise RunLost(self.lost_message)
+        # counted anew at every try
+        batch.tally = tally = Tally(self.run_id, self._cursor)
+        if batch.status is not None:
+            status, tally.step = batch.status
+            tally.moved = True
+            tally.status = status if status != self._status else None
+        if batch.events:
+            write_events(transaction, batch.events)
+        for started in batch.starts.values():
+            write_start(transaction, tally, started)
+        for write, delivery in batch.writes:
+            result = write(transaction, tally)
+            if delivery is not None:
+                delivery.result = result
+        write_counts(transaction, tally)
+
+    def committed(self, batch: Batch) -> list[Delivery]:
+        """Count what is durable now; returns the deliveries of those who wait for it."""
+        self._cursor = batch.tally.cursor
+        if batch.status is not None:
+            self._status = batch.status[0]
+        return batch.deliveries
+
+    def keep(self, batch: Batch) -> bool:
+        """Keep a batch that was not written for the next commit; returns whether there is anything.
+
+        With the writer's lock held.
+        """
+        later = self._next
+        self._next = replace(
+            later,
+            events=batch.events + later.events,
+            starts=batch.starts | later.starts,
+            writes=batch.writes + later.writes,
+            status=later.status or batch.status,
+        )
+        return bool(self._next)
+
+
+@dataclass(slots=True, eq=False)
+class Job(Generic[T]):
+    """A write that is no run's log: done in a transaction, its result delivered."""
+
+    do: Callable[[Transaction], T]
+    delivery: Delivery
+
+
+class Rejected(Exception):
+    """One of those in a transaction cannot be written; the others can."""
+
+    def __init__(self, item: RunBuffer | Job[Any], error: Exception) -> None:
+        super().__init__(str(error))
+        self.item = item
+        self.error = error
+
+
+@dataclass(slots=True)
+class GroupCommit:
+    """The jobs and batches that go into one transaction."""
+
+    jobs: list[Job[Any]] = field(default_factory=list)
+    batches: dict[RunBuffer, Batch] = field(default_factory=dict)
+
+    def write(self, path: Path, transaction: Transaction) -> None:
+        """Write all of it.
+
+        :param path: the database's.
+        :raises Rejected: one of it cannot be written.
+        :raises sqlite3.Error, OSError: nothing can be written now.
+        """
+        for log, batch in self.batches.items():
+            _attempt(path, log, log.write, transaction, batch)
+        for job in self.jobs:
+            job.delivery.result = _attempt(path, job, job.do, transaction)
+
+    def finish_jobs(self, failure: StoreError | None) -> list[Delivery]:
+        """Return the deliveries of its jobs, with the reason where nothing was written."""
+        for job in self.jobs:
+            job.delivery.error = failure
+        return [job.delivery for job in self.jobs]
+
+
+def _attempt(path: Path, item: RunBuffer | Job[Any], write: Callable[..., T], *values: object) -> T:
+    """Write one of a transaction; what is wrong with it alone must not stop the others."""
+    try:
+        return write(*values)
+    except TideateError as error:
+        raise Rejected(item, error) from error
+    except (sqlite3.Error, OSError) as error:
+        if is_of_the_database(error):
+            raise
+        raise Rejected(item, translated(path, error)) from error
+    except Exception as error:
+        raise Rejected(item, error) from error

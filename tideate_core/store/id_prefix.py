@@ -1,0 +1,127 @@
+"""Look up a run or a checkpoint by its id, or by the beginning of it, as a person types it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound
+from tideate_core.store.rows import CHECKPOINTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Row = tuple[Any, ...]
+    Fetch = Callable[[str, Sequence[Any]], list[Row]]
+    """Runs a statement and returns all of its rows."""
+
+__all__ = ["find_checkpoint", "find_run_id"]
+
+_NAMED: Final = 5
+"""Ids that the error of an ambiguous beginning lists."""
+
+_NEAR: Final = 0.8
+"""Ids are random digits: below this similarity one is near another by chance."""
+
+_WANTED: Final = (
+    "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints WHERE id = ?"
+)
+
+_CANDIDATES: Final = 200
+"""The newest ones, among which the nearest is looked for."""
+
+
+def find_run_id(fetch: Fetch, wanted: str) -> str:
+    """Return the id of the run that has this one, or the only one whose id begins so.
+
+    :raises RunNotFound: there is none; the message names the nearest.
+    :raises InvalidInput: several begin so.
+    """
+    found = fetch(
+        "SELECT id FROM workflow_executions WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(wanted)
+    )
+    chosen = _only(wanted, found, "runs")
+    if chosen is not None:
+        return chosen
+    newest = fetch(
+        "SELECT e.id, w.name FROM workflow_executions e CROSS JOIN workflows w ON w.id = e.workflow_id"
+        " ORDER BY e.started_at DESC LIMIT ?",
+        (_CANDIDATES,),
+    )
+    error = RunNotFound(wanted)
+    error.args = (f"{error}{_hint(wanted, newest)}",)
+    raise error
+
+
+def find_checkpoint(fetch: Fetch, wanted: str) -> Row:
+    """Return the row of `CHECKPOINTS` that has this id, or the only one whose id begins so.
+
+    Of `RUN.ORDINAL`, as a run makes them by itself, the run's id may be shortened.
+
+    :raises CheckpointNotFound: there is none.
+    :raises InvalidInput: several begin so.
+    """
+    beginning, point, ordinal = wanted.strip().lower().partition(".")
+    if point and not (beginning and ordinal):
+        raise _no_checkpoint(wanted)
+    try:
+        found = _of_run(fetch, beginning, ordinal) if ordinal else _wanted_by_a_person(fetch, beginning)
+    except RunNotFound as error:
+        raise _no_checkpoint(wanted) from error
+    if not found:
+        raise _no_checkpoint(wanted)
+    return found[0]
+
+
+def _of_run(fetch: Fetch, beginning: str, ordinal: str) -> list[Row]:
+    run = find_run_id(fetch, beginning)
+    return fetch(f"{CHECKPOINTS} WHERE execution_id = ? AND id = ?", (run, f"{run}.{ordinal}"))
+
+
+def _wanted_by_a_person(fetch: Fetch, beginning: str) -> list[Row]:
+    found = fetch(
+        "SELECT id FROM workflow_checkpoints WHERE id >= ? AND id < ? ORDER BY id LIMIT ?", _range(beginning)
+    )
+    chosen = _only(beginning, found, "checkpoints")
+    return fetch(_WANTED, (chosen,)) if chosen is not None else []
+
+
+def _no_checkpoint(wanted: str) -> CheckpointNotFound:
+    return CheckpointNotFound(
+        f"no checkpoint has the id {wanted!r}; `tideate checkpoint list` shows those that there are"
+    )
+
+
+def _range(wanted: str) -> tuple[str, str, int]:
+    """Return the bounds of all ids that begin so, and how many are worth reading."""
+    # ids are hexadecimal: no character of theirs is behind `g`
+    beginning = wanted.strip().lower()
+    return beginning, f"{beginning}g", _NAMED + 1
+
+
+def _only(wanted: str, found: list[tuple[Any, ...]], what: str) -> str | None:
+    ids = [str(row[0]) for row in found]
+    beginning = wanted.strip().lower()
+    if not beginning:
+        raise InvalidInput(f"which of the {what} is meant? Give an id, or its first digits")
+    if beginning in ids:
+        return beginning
+    if len(ids) > 1:
+        more = ", …" if len(ids) > _NAMED else ""
+        raise InvalidInput(
+            f"several {what} begin with {wanted!r}: {', '.join(ids[:_NAMED])}{more}; give more digits"
+        )
+    return ids[0] if ids else None
+
+
+def _hint(wanted: str, newest: list[tuple[Any, ...]]) -> str:
+    beginning = wanted.strip().lower()
+    whole = {str(run)[: len(beginning)]: str(run) for run, _ in reversed(newest)}
+    from difflib import get_close_matches
+
+    near = get_close_matches(beginning, whole, n=1, cutoff=_NEAR)
+    if near:
+        return f"; did you mean {whole[near[0]]!r}?"
+    of_name = next((str(run) for run, name in newest if name == wanted), None)
+    if of_name is not None:
+        return f"; the newest run of {wanted!r} is {of_name!r}"
+    return "; `tideate history` lists the runs"

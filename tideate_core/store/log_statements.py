@@ -1,0 +1,232 @@
+"""SQL that writes one run's log: events, steps, memos, counts, its ending."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.store.objects import pack, plain
+from tideate_core.store.records import CheckpointRow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.store.objects import Packed
+    from tideate_core.store.records import Ending, StepOutcome, StepStart
+    from tideate_core.store.transaction import Tally, Transaction
+
+    EventValues = tuple[str, int, str, int, str | Packed]
+    """Run, sequence, name, time, data."""
+
+    Started = tuple[StepStart, str | Packed]
+    """A step's start, and its dependencies as a column holds them."""
+
+__all__ = [
+    "write_counts",
+    "write_ending",
+    "write_events",
+    "write_memo",
+    "write_outcome",
+    "write_release",
+    "write_start",
+]
+
+TASK_LENGTH: Final = 2000
+"""Characters of a step's task that are kept: it is shown, never run again."""
+
+_BEGUN: Final = (
+    "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = 'running',"
+    " completed_at = NULL, duration = NULL, error = NULL, error_code = NULL"
+    " WHERE execution_id = ? AND step_id = ?"
+)
+
+_ENDED: Final = (
+    "UPDATE workflow_steps SET status = ?, result = ?, error = ?, error_code = ?, duration = ?,"
+    " completed_at = ?, ordinal = ?, input_tokens = ?, output_tokens = ?, cost = ?, files = ?"
+    " WHERE execution_id = ? AND step_id = ?"
+)
+
+_BEGUN_AND_ENDED: Final = (
+    "UPDATE workflow_steps SET task = ?, dependencies = ?, attempts = ?, started_at = ?, status = ?,"
+    " result = ?, error = ?, error_code = ?, duration = ?, completed_at = ?, ordinal = ?, input_tokens = ?,"
+    " output_tokens = ?, cost = ?, files = ? WHERE execution_id = ? AND step_id = ?"
+)
+
+
+def write_events(transaction: Transaction, events: Sequence[EventValues]) -> None:
+    """Write events that happened."""
+    rows = [
+        (run, sequence, name, at, transaction.column(run, data)) for run, sequence, name, at, data in events
+    ]
+    transaction.connection.executemany(
+        "INSERT INTO workflow_events (execution_id, sequence, name, at, data) VALUES (?, ?, ?, ?, ?)", rows
+    )
+
+
+def write_start(transaction: Transaction, tally: Tally, started: Started) -> None:
+    """Write that a step starts, or starts again."""
+    start, _ = started
+    values = _start_values(transaction, tally, started)
+    # the name and the agent of a step that has a row are in it, and an index on agents would be written anew
+    done = transaction.execute(_BEGUN, (*values, tally.run, start.step))
+    if done.rowcount:
+        return
+    transaction.execute(
+        "INSERT INTO workflow_steps (task, dependencies, attempts, started_at, execution_id, step_id,"
+        " step_name, agent_id, status) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'running')",
+        (*values, tally.run, start.step, plain(start.name), start.agent),
+    )
+
+
+def write_outcome(
+    transaction: Transaction,
+    tally: Tally,
+    outcome: StepOutcome,
+    result: str | Packed,
+    started: Started | None = None,
+) -> CheckpointRow | None:
+    """Write that a step ended; returns the checkpoint after it, of a completed one.
+
+    :param started: its start, where that is not written yet.
+    """
+    tally.cursor += 1
+    ended = (*_outcome_values(transaction, tally, outcome, result), tally.run, outcome.step)
+    done = 0
+    if started is not None:
+        begun = _start_values(transaction, tally, started)
+        done = transaction.execute(_BEGUN_AND_ENDED, (*begun, *ended)).rowcount
+        if not done:
+            write_start(transaction, tally, started)
+    if not done:
+        done = transaction.execute(_ENDED, ended).rowcount
+    if not done:  # a step that never started: skipped
+        transaction.execute(
+            "INSERT INTO workflow_steps (status, result, error, error_code, duration, completed_at, ordinal,"
+            " input_tokens, output_tokens, cost, files, execution_id, step_id, step_name, agent_id, task,"
+            " dependencies) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', '', '[]')",
+            (*ended, outcome.step),
+        )
+    _count(tally, outcome)
+    if outcome.status != "completed":
+        return None
+    identity = f"{tally.run}.{tally.cursor}"  # as the view `all_checkpoints` has it
+    return CheckpointRow(identity, tally.run, outcome.step, tally.cursor, outcome.completed_at)
+
+
+def write_memo(transaction: Transaction, tally: Tally, step: str, key: str, value: str | Packed) -> None:
+    """Write a memo of a step; a key's last value counts."""
+    transaction.execute(
+        "INSERT INTO workflow_memos (execution_id, step_id, key, value, cursor) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT (execution_id, step_id, key) DO UPDATE SET value = excluded.value,"
+        " cursor = excluded.cursor",
+        (tally.run, step, key, transaction.column(tally.run, value), tally.cursor),
+    )
+
+
+def write_counts(transaction: Transaction, tally: Tally) -> None:
+    """Bring the run's own row up to date."""
+    if tally.status is not None:
+        # alone, as it is in an index
+        transaction.execute(
+            "UPDATE workflow_executions SET status = ? WHERE id = ?", (tally.status, tally.run)
+        )
+    if not tally.moved and not tally.has_counts:
+        return
+    transaction.execute(
+        "UPDATE workflow_executions SET completed_steps = completed_steps + ?,"
+        " failed_steps = failed_steps + ?, input_tokens = input_tokens + ?,"
+        " output_tokens = output_tokens + ?,"
+        " cost = CASE WHEN ?5 IS NULL THEN cost ELSE COALESCE(cost, 0) + ?5 END,"
+        " current_step = CASE WHEN ?6 THEN ?7 ELSE current_step END WHERE id = ?8",
+        (
+            tally.completed,
+            tally.failed,
+            tally.input_tokens,
+            tally.output_tokens,
+            tally.cost,
+            tally.moved,
+            tally.step,
+            tally.run,
+        ),
+    )
+
+
+def write_ending(transaction: Transaction, tally: Tally, ending: Ending, response: str | Packed) -> None:
+    """Write that the run ended: its row is final, no step of it runs any more, and nobody owns it."""
+    tally.status, tally.moved = None, False
+    tokens = ending.tokens
+    transaction.execute(
+        "UPDATE workflow_steps SET status = 'failed', error = ?, completed_at = ?"
+        " WHERE execution_id = ? AND status = 'running'",
+        (f"stopped, the run was {ending.status}", ending.completed_at, tally.run),
+    )
+    transaction.execute(
+        "UPDATE workflow_executions SET status = ?, current_step = NULL, results = ?, error = ?,"
+        " error_code = ?, completed_at = ?, duration = ?, completed_steps = ?, failed_steps = ?,"
+        " reason = ?, input_tokens = ?, output_tokens = ?, cost = ?, files = ? WHERE id = ?",
+        (
+            ending.status,
+            transaction.column(tally.run, response),
+            None if ending.error is None else plain(ending.error),
+            ending.error_code,
+            ending.completed_at,
+            ending.duration_ms,
+            ending.completed_steps,
+            ending.failed_steps,
+            ending.reason,
+            tokens.input,
+            tokens.output,
+            tokens.cost,
+            _files(transaction, tally.run, ending.files),
+            tally.run,
+        ),
+    )
+    # what the row has now is what `ending` says, not one more
+    tally.completed = tally.failed = tally.input_tokens = tally.output_tokens = 0
+    tally.cost = None
+    write_release(transaction, tally)
+
+
+def write_release(transaction: Transaction, tally: Tally) -> None:
+    """Delete the run's lease, and the control requests to its owner."""
+    transaction.execute("DELETE FROM workflow_leases WHERE execution_id = ?", (tally.run,))
+    transaction.execute("DELETE FROM workflow_wishes WHERE execution_id = ?", (tally.run,))
+
+
+def _start_values(transaction: Transaction, tally: Tally, started: Started) -> tuple[Any, ...]:
+    """Return what `_BEGUN` begins with."""
+    start, dependencies = started
+    column = transaction.column(tally.run, dependencies)
+    return plain(start.task[:TASK_LENGTH]), column, start.attempt, start.started_at
+
+
+def _outcome_values(
+    transaction: Transaction, tally: Tally, outcome: StepOutcome, result: str | Packed
+) -> tuple[Any, ...]:
+    """Return what `_ENDED` begins with."""
+    tokens = outcome.tokens
+    return (
+        outcome.status,
+        transaction.column(tally.run, result),
+        None if outcome.error is None else plain(outcome.error),
+        outcome.error_code,
+        outcome.duration_ms,
+        outcome.completed_at,
+        tally.cursor,
+        tokens.input,
+        tokens.output,
+        tokens.cost,
+        _files(transaction, tally.run, outcome.files),
+    )
+
+
+def _files(transaction: Transaction, run: str, files: tuple[str, ...]) -> str:
+    return transaction.column(run, pack(list(files))) if files else "[]"
+
+
+def _count(tally: Tally, outcome: StepOutcome) -> None:
+    tally.completed += outcome.status == "completed"
+    tally.failed += outcome.status == "failed"
+    tally.input_tokens += outcome.tokens.input
+    tally.output_tokens += outcome.tokens.output
+    if outcome.tokens.cost is not None:
+        tally.cost = (tally.cost or 0.0) + outcome.tokens.cost

@@ -1,0 +1,151 @@
+"""Runs that this process owns: heartbeats, control requests of other processes, takeovers by them."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.store.leases import HEARTBEAT
+
+if TYPE_CHECKING:
+    from tideate_core.store.group_commit import RunBuffer
+    from tideate_core.store.leases import Owner
+    from tideate_core.store.records import ControlRequest
+    from tideate_core.store.transaction import Transaction
+
+__all__ = ["LeaseMonitor", "OwnedRuns", "TICK"]
+
+TICK: Final = 0.05
+"""Seconds between two looks for what other processes wrote."""
+
+
+class OwnedRuns:
+    """Runs with a lease of this process, for the writer's thread alone.
+
+    :param owner: whose leases they are.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, owner: Owner) -> None:
+        self.had_any = False
+        """There was at least one, so that there may be leases of this owner."""
+        self._logs: dict[str, RunBuffer] = {}
+        self._monitor = LeaseMonitor(connection, owner)
+        self._next_look = self._next_beat = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self._logs)
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._logs
+
+    @property
+    def logs(self) -> list[RunBuffer]:
+        return list(self._logs.values())
+
+    def attach(self, log: RunBuffer) -> None:
+        """Care for a run from now on."""
+        self.had_any = True
+        self._logs[log.run_id] = log
+
+    def detach(self, log: RunBuffer) -> None:
+        """Care for a run no longer."""
+        self._logs.pop(log.run_id, None)
+
+    def pass_on(self, run: str, request: ControlRequest) -> None:
+        """Pass a control request on to the run, if it is one of these."""
+        if (log := self._logs.get(run)) is not None:
+            log.pass_on(request)
+
+    def find_lost(self) -> list[RunBuffer]:
+        """Return the runs that other processes took, if it is time to look; passes on what they ask."""
+        now = time.monotonic()
+        if not self._logs or now < self._next_look:
+            return []
+        self._next_look = now + TICK
+        found = self._monitor.look()
+        if found is None:
+            return []
+        self._pass_all_on(found)
+        return [log for run, log in self._logs.items() if run not in found.owned]
+
+    def pass_requests_on(self) -> None:
+        """Pass on what other processes ask; the runs that they took are found later."""
+        found = self._monitor.look()
+        if found is not None:
+            self._monitor.look_again()
+            self._pass_all_on(found)
+
+    def beat_is_due(self) -> bool:
+        return bool(self._logs) and time.monotonic() >= self._next_beat
+
+    def beat_later(self, seconds: float) -> None:
+        """Try a heartbeat that failed again after some time."""
+        self._next_beat = time.monotonic() + seconds
+
+    def write(self, transaction: Transaction) -> None:
+        """Write, with a commit that is made anyway or when it is time, a heartbeat and what was passed on."""
+        self._monitor.delete_seen(transaction)
+        now = time.monotonic()
+        if self._logs and now >= self._next_beat - HEARTBEAT / 2:
+            self._next_beat = now + HEARTBEAT
+            transaction.beat(self._logs)
+
+    def _pass_all_on(self, found: _Found) -> None:
+        for run, request in found.requests:
+            self.pass_on(run, request)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    owned: frozenset[str]
+    """The runs that are this owner's, as the database has it."""
+    requests: tuple[tuple[str, ControlRequest], ...]
+    """Run and request, in the order in which they came; each is found once."""
+
+
+class LeaseMonitor:
+    """Finds what other processes wrote about an owner's runs; cheap where nobody else wrote."""
+
+    def __init__(self, connection: sqlite3.Connection, owner: Owner) -> None:
+        self._connection = connection
+        self._owner = owner.id
+        self._data_version = -1
+        self._last_seen = 0
+        self._seen: list[tuple[int]] = []
+
+    def look(self) -> _Found | None:
+        """Return what there is, None if no other connection has committed since the last look."""
+        try:
+            version = self._connection.execute("PRAGMA data_version").fetchone()[0]
+            if version == self._data_version:
+                return None
+            owned = self._connection.execute(
+                "SELECT execution_id FROM workflow_leases WHERE owner = ?", (self._owner,)
+            ).fetchall()
+            requests = self._connection.execute(
+                "SELECT w.id, w.execution_id, w.wish FROM workflow_wishes w JOIN workflow_leases l"
+                " USING (execution_id) WHERE l.owner = ? AND w.id > ? ORDER BY w.id",
+                (self._owner, self._last_seen),
+            ).fetchall()
+        except sqlite3.Error:
+            # nobody waits for this: the next look tries again, and the next commit says what is wrong
+            return None
+        self._data_version = version
+        for number, _, _ in requests:
+            self._last_seen = number
+            self._seen.append((number,))
+        return _Found(
+            frozenset(run for (run,) in owned), tuple((run, request) for _, run, request in requests)
+        )
+
+    def look_again(self) -> None:
+        """Have the next look find what the last one did, but for control requests."""
+        self._data_version = -1
+
+    def delete_seen(self, transaction: Transaction) -> None:
+        """Delete the control requests that were seen, with a commit that is made anyway."""
+        if self._seen:
+            transaction.connection.executemany("DELETE FROM workflow_wishes WHERE id = ?", self._seen)
+            transaction.after.append(self._seen.clear)

@@ -1,0 +1,48 @@
+"""Waits that a cancellation does not interrupt."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+__all__ = ["run_uncancelled", "wait_uncancelled"]
+
+_T = TypeVar("_T")
+
+
+async def wait_uncancelled(task: asyncio.Future[Any], on_cancel: Callable[[], object] | None = None) -> bool:
+    """Wait for the end of a task, however often the caller is cancelled; return whether it was.
+
+    What the task raised is neither raised nor looked at.
+
+    :param on_cancel: called as often as the caller is cancelled.
+    """
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+            if on_cancel is not None:
+                on_cancel()
+    return cancelled
+
+
+async def run_uncancelled(
+    work: Coroutine[Any, Any, _T], revert: Callable[[_T], Coroutine[Any, Any, object]] | None = None
+) -> _T:
+    """Run to its end what must not stop in the middle; a cancellation is raised afterwards.
+
+    :param revert: undoes the work if the caller was cancelled meanwhile; not interrupted either.
+    """
+    task = asyncio.ensure_future(work)
+    if not await wait_uncancelled(task):
+        return task.result()
+    if (error := task.exception()) is not None:
+        raise asyncio.CancelledError from error
+    if revert is not None:
+        await run_uncancelled(revert(task.result()))
+    raise asyncio.CancelledError

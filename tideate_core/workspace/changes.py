@@ -1,0 +1,297 @@
+"""Changes of files as data: hunks of lines, applied, rebased, merged and shown as unified diffs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.errors import EditConflict
+from tideate_core.workspace.diff import matching_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from tideate_core.workspace.files import FileImage
+
+__all__ = [
+    "Action",
+    "FileChange",
+    "Hunk",
+    "OutsideChanges",
+    "apply_hunks",
+    "diff_lines",
+    "lines_of",
+    "merge_bytes",
+    "merge_text",
+    "rebase",
+    "unified_diff",
+]
+
+Action = Literal["create", "modify", "delete", "move"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines `old`, from line `start` (0-based) of a text, become `new`. No line holds its line end."""
+
+    start: int
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+    @property
+    def end(self) -> int:
+        """The line after the last one replaced; equal to `start` for a pure insertion."""
+        return self.start + len(self.old)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"start": self.start, "old": list(self.old), "new": list(self.new)}
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """Change of one file or buffer that a run asks for.
+
+    `before` and `after` are whole texts with ``\\n`` line ends (a buffer's own `fileformat` and last
+    line end are not part of them); None where the file does not exist on that side.
+    """
+
+    path: str
+    """Relative to the root, with ``/``; empty for a buffer without a name."""
+    action: Action
+    before: str | None
+    after: str | None
+    move_to: str | None = None
+    buffer: int | None = None
+    """The editor's buffer number, None for a file on disk."""
+    tick: int | None = None
+    """The buffer's changedtick that `before` was read at."""
+    filetype: str = ""
+    """The editor's filetype, empty where only the path tells the language."""
+
+    @property
+    def hunks(self) -> list[Hunk]:
+        return list(_hunks(self.before, self.after))
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideChanges:
+    """Changes that something else than a run made; paths relative to the root."""
+
+    files: dict[str, tuple[FileImage, FileImage]] = field(default_factory=dict)
+    """Images before and now: of files and links."""
+    modes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Permission bits before and now, of what stood there all the time."""
+    made: list[str] = field(default_factory=list)
+    """Directories, outer ones first."""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Directories with their permission bits, outer ones first."""
+
+    def __bool__(self) -> bool:
+        return bool(self.files or self.modes or self.made or self.removed)
+
+
+@lru_cache(maxsize=8)
+def _hunks(before: str | None, after: str | None) -> tuple[Hunk, ...]:
+    """Compare once; a review, its question and the writing all ask for it."""
+    return tuple(diff_lines(lines_of(before), lines_of(after)))
+
+
+def lines_of(text: str | None) -> list[str]:
+    """Split as an editor does: an empty text is one empty line, None is no line."""
+    return [] if text is None else text.split("\n")
+
+
+def diff_lines(old: Sequence[str], new: Sequence[str]) -> list[Hunk]:
+    """Return what turns `old` into `new`, in order and without overlaps."""
+    hunks: list[Hunk] = []
+    i = j = 0
+    for at, to, size in [*matching_blocks(old, new), (len(old), len(new), 0)]:
+        if i < at or j < to:
+            hunks.append(Hunk(i, tuple(old[i:at]), tuple(new[j:to])))
+        i, j = at + size, to + size
+    return hunks
+
+
+def apply_hunks(
+    lines: Sequence[str], hunks: Sequence[Hunk], accepted: Collection[int] | None = None
+) -> list[str]:
+    """Return the lines with the hunks in them.
+
+    :param accepted: 0-based indexes into `hunks`; None takes all.
+    :raises EditConflict: a hunk's old lines do not stand where it says, or two hunks overlap.
+    """
+    taken = [hunk for index, hunk in enumerate(hunks) if accepted is None or index in accepted]
+    result: list[str] = []
+    at = 0
+    for hunk in sorted(taken, key=lambda hunk: (hunk.start, hunk.end)):
+        if hunk.start < at or tuple(lines[hunk.start : hunk.end]) != hunk.old or hunk.start > len(lines):
+            raise EditConflict(f"the text at line {hunk.start + 1} is not what the edit was made for")
+        result.extend(lines[at : hunk.start])
+        result.extend(hunk.new)
+        at = hunk.end
+    result.extend(lines[at:])
+    return result
+
+
+def rebase(hunks: Sequence[Hunk], base_text: str, current_text: str) -> list[Hunk] | None:
+    """Return the hunks, made for `base_text`, at their places in `current_text`.
+
+    :returns: None if a line that a hunk replaces was changed, or if both insert at the same place.
+    """
+    theirs = diff_lines(lines_of(base_text), lines_of(current_text))
+    moved: list[Hunk] = []
+    passed = shift = 0
+    for hunk in sorted(hunks, key=lambda hunk: (hunk.start, hunk.end)):
+        while passed < len(theirs) and _precedes(theirs[passed], hunk):
+            shift += len(theirs[passed].new) - len(theirs[passed].old)
+            passed += 1
+        if passed < len(theirs) and _clash(theirs[passed], hunk):
+            return None
+        moved.append(replace(hunk, start=hunk.start + shift))
+    return moved
+
+
+def _precedes(their: Hunk, hunk: Hunk) -> bool:
+    both_insert = their.start == their.end == hunk.start == hunk.end
+    return their.end <= hunk.start and not both_insert
+
+
+def _clash(their: Hunk, hunk: Hunk) -> bool:
+    both_insert = their.start == their.end == hunk.start == hunk.end
+    return both_insert or (hunk.start < their.end and their.start < hunk.end)
+
+
+def merge_text(base: str, theirs: str, ours: str) -> str | None:
+    """Return `base` with the changes that `theirs` and `ours` make to it.
+
+    A change that both make is made once. Lines end with ``\\n``; a ``\\r`` before it is part of the line.
+
+    :returns: None where a change of one touches a change of the other, or might as well stand where it would.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if base == theirs:
+        return ours
+    lines = lines_of(base)
+    their_hunks = [_Movable.of(hunk, lines) for hunk in diff_lines(lines, lines_of(theirs))]
+    own: list[Hunk] = []
+    for hunk in diff_lines(lines, lines_of(ours)):
+        movable = _Movable.of(hunk, lines)
+        if movable in their_hunks:
+            continue
+        if any(movable.touches(other) for other in their_hunks):
+            return None
+        own.append(hunk)
+    return "\n".join(apply_hunks(lines, [*own, *(movable.highest for movable in their_hunks)]))
+
+
+def merge_bytes(base: bytes, theirs: bytes, ours: bytes) -> bytes | None:
+    """Like `merge_text`, byte for byte in any encoding that has ASCII's line ends.
+
+    :returns: None also for binaries, unless only one of the two changed anything.
+    """
+    if ours in (base, theirs):
+        return theirs
+    if base == theirs:
+        return ours
+    if any(b"\0" in data for data in (base, theirs, ours)):
+        return None
+    # each byte a character: what is no UTF-8 is kept, too
+    merged = merge_text(*(data.decode("latin-1") for data in (base, theirs, ours)))
+    return None if merged is None else merged.encode("latin-1")
+
+
+@dataclass(frozen=True, slots=True)
+class _Movable:
+    """A hunk among equal lines, which gives the same text at several places."""
+
+    highest: Hunk
+    last_end: int
+    """Its end at the lowest of them."""
+
+    @classmethod
+    def of(cls, hunk: Hunk, lines: Sequence[str]) -> _Movable:
+        moved = hunk.new if not hunk.old else hunk.old
+        if hunk.old and hunk.new:
+            return cls(hunk, hunk.end)
+        start, end, size = hunk.start, hunk.end, len(moved)
+        # moved by a line, the block begins with the line that it ended with before, or the other way round
+        up = 0
+        while start - up > 0 and lines[start - up - 1] == moved[-1 - up % size]:
+            up += 1
+        down = 0
+        while end + down < len(lines) and lines[end + down] == moved[down % size]:
+            down += 1
+        turn = up % size
+        turned = (*moved[size - turn :], *moved[: size - turn])
+        highest = Hunk(start - up, turned if hunk.old else (), () if hunk.old else turned)
+        return cls(highest, end + down)
+
+    def touches(self, other: _Movable) -> bool:
+        return self.highest.start <= other.last_end and other.highest.start <= self.last_end
+
+
+def unified_diff(change: FileChange, context: int = 3) -> str:
+    """Return the change as a git patch; an empty text if it changes nothing.
+
+    :param context: unchanged lines shown around a hunk.
+    """
+    # a file without a line has nothing to show, though an editor shows it as one empty line
+    old = [] if change.after is None and not change.before else lines_of(change.before)
+    new = [] if change.before is None and not change.after else lines_of(change.after)
+    groups = _grouped(diff_lines(old, new), context)
+    if not groups and change.action == "modify":
+        return ""
+    parts = _header(change, bool(groups))
+    shift = 0
+    for group in groups:
+        parts += _group(group, old, context, shift)
+        shift += sum(len(hunk.new) - len(hunk.old) for hunk in group)
+    return "\n".join(parts) + "\n"
+
+
+def _header(change: FileChange, has_hunks: bool) -> list[str]:
+    source, target = f"a/{change.path}", f"b/{change.move_to or change.path}"
+    header = [f"diff --git {source} {target}"]
+    if change.action == "create":
+        header.append("new file mode 100644")
+        source = "/dev/null"
+    elif change.action == "delete":
+        header.append("deleted file mode 100644")
+        target = "/dev/null"
+    elif change.action == "move":
+        header += [f"rename from {change.path}", f"rename to {change.move_to}"]
+    return [*header, f"--- {source}", f"+++ {target}"] if has_hunks else header
+
+
+def _grouped(hunks: list[Hunk], context: int) -> list[list[Hunk]]:
+    groups: list[list[Hunk]] = []
+    for hunk in hunks:
+        if groups and hunk.start - groups[-1][-1].end <= 2 * context:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return groups
+
+
+def _group(group: list[Hunk], old: list[str], context: int, shift: int) -> list[str]:
+    first = max(0, group[0].start - context)
+    last = min(len(old), group[-1].end + context)
+    body: list[str] = []
+    at = first
+    for hunk in group:
+        body += [f" {line}" for line in old[at : hunk.start]]
+        body += [f"-{line}" for line in hunk.old]
+        body += [f"+{line}" for line in hunk.new]
+        at = hunk.end
+    body += [f" {line}" for line in old[at:last]]
+    added = sum(line[0] == "+" for line in body)
+    removed = sum(line[0] == "-" for line in body)
+    sides = _range(first, len(body) - added), _range(first + shift, len(body) - removed)
+    return [f"@@ -{sides[0]} +{sides[1]} @@", *body]
+
+
+def _range(first: int, count: int) -> str:
+    # of an empty range, the line before it is named
+    return f"{first + 1 if count else first},{count}"

@@ -1,0 +1,233 @@
+"""Files written byte for byte, directories made, both moved: journalled like a run's changes, all or nothing.
+
+`Workspace.apply` changes texts, whose line ends and last line stay as they are; here nothing of a file is
+kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.errors import EditConflict, WorkspaceError
+from tideate_core.project import make_project_state
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace.files import ABSENT, FileImage
+from tideate_core.workspace.journal import Journal
+from tideate_core.workspace.paths import (
+    PROTECTED,
+    Root,
+    holds_repository,
+    refuse_in_repositories,
+    refuse_new_repositories,
+)
+from tideate_core.workspace.staging import (
+    DirectoryOperation,
+    FileOperation,
+    ModeOperation,
+    WritePlan,
+    current_image,
+)
+from tideate_core.workspace.transaction import Committer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["FileWriter", "MOVED_BYTES", "MOVED_FILES"]
+
+MOVED_FILES: Final = 2_000
+MOVED_BYTES: Final = 64 << 20
+"""Most that is moved with a directory: all of it is kept in the journal."""
+_NEW: Final = 0o755
+_WRITE_BITS: Final = 0o222
+
+
+@dataclass(slots=True)
+class _Found:
+    """Contents of a directory that is moved."""
+
+    files: list[tuple[Path, FileImage]]
+    directories: list[tuple[Path, int]]
+    """With their permissions; outer ones first."""
+
+
+class FileWriter:
+    """Changes files below a root; a rollback of the run undoes that.
+
+    :param root: of a project, whose private directory has the journal.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = Root(root)
+        self._given = root
+
+    async def write(self, path: str, data: bytes, *, execution_id: str) -> str:
+        """Make a file hold these bytes, in directories that are made where they are missing.
+
+        :returns: ``created``, ``replaced`` or, where it held them before, ``unchanged``.
+        :raises OutsideRoot: the path may not be written.
+        :raises EditConflict: no file can be there, or it changed meanwhile; nothing was written.
+        :raises WorkspaceError: it cannot be written; everything was rolled back.
+        """
+        found = await asyncio.to_thread(self._for_writing, path)
+        before = found[1]
+        new = before.state == ABSENT
+        after = FileImage.of_file(data, before.state.mode)
+        if before.state.holds_same_as(after.state):
+            return "unchanged"
+        plan = WritePlan(
+            files=[FileOperation.of(self._root.relative(found[0]), found[0], before, after, new_mode=new)]
+        )
+        await self._commit(plan, execution_id)
+        return "created" if new else "replaced"
+
+    async def make_directory(self, path: str, *, execution_id: str) -> bool:
+        """Make a directory and those above it; False where it is there.
+
+        :raises OutsideRoot: the path may not be written.
+        :raises EditConflict: something else is there.
+        :raises WorkspaceError: it cannot be made; everything was rolled back.
+        """
+        missing = await asyncio.to_thread(self._for_making, path)
+        if missing:
+            await self._commit(WritePlan(made=missing), execution_id)
+        return bool(missing)
+
+    async def move(self, source: str, target: str, *, execution_id: str) -> str:
+        """Move a file, or a directory with all in it; returns its new path. Nothing is overwritten.
+
+        :raises OutsideRoot: one of the paths may not be written.
+        :raises EditConflict: there is nothing to move, or something where it is to go.
+        :raises WorkspaceError: it is one whose move could not be rolled back.
+        """
+        start, end = self._writable(source, follow=False), self._writable(target, follow=False)
+        plan = await asyncio.to_thread(self._moving, start, end, source, target)
+        await self._commit(plan, execution_id)
+        return self._root.relative(end)
+
+    async def _commit(self, plan: WritePlan, execution_id: str) -> None:
+        journal = Journal(make_project_state(self._given))
+        committer = Committer(self._root, None, journal, merges=True)
+        await run_uncancelled(committer.commit(plan, execution_id), revert=committer.revert)
+
+    def _writable(self, path: str, *, follow: bool = True) -> Path:
+        place = self._root.resolve(path) if follow else self._root.entry(path)
+        if place == self._root.path:
+            raise EditConflict(f"{path} is the root itself; nothing was changed")
+        refuse_in_repositories(place, self._root.path)
+        if not os.path.lexists(place):
+            refuse_new_repositories([place], self._root.path)
+        return place
+
+    def _for_writing(self, path: str) -> tuple[Path, FileImage]:
+        place = self._writable(path)
+        _refuse_large(place, path)
+        found = current_image(place, path)
+        if found.state.kind not in ("absent", "file"):
+            raise EditConflict(f"{path} is a directory or no regular file; nothing was written")
+        if found.state.kind == "file":
+            _refuse_read_only(place, found, path)
+        _missing(place.parent, self._root.path)
+        return place, found
+
+    def _for_making(self, path: str) -> list[DirectoryOperation]:
+        place = self._writable(path)
+        if os.path.lexists(place) and not place.is_dir():
+            raise EditConflict(f"{path} is a file; nothing was made")
+        return _missing(place, self._root.path)
+
+    def _moving(self, start: Path, end: Path, source: str, target: str) -> WritePlan:
+        if not os.path.lexists(start):
+            raise EditConflict(f"{source} does not exist; nothing was moved")
+        if os.path.lexists(end):
+            raise EditConflict(f"{target} exists already; nothing was moved")
+        if start.is_symlink():
+            raise WorkspaceError(f"{source} is a symbolic link; a person has to move it")
+        if end.is_relative_to(start):
+            raise EditConflict(f"{target} is inside {source}; nothing was moved")
+        if not start.is_dir():
+            _refuse_large(start, source)
+            return self._moving_files([(start, current_image(start, source))], lambda _: end)
+        found = _collect(start, source)
+        plan = self._moving_files(found.files, lambda path: end / path.relative_to(start))
+        plan.made = _missing(end, self._root.path)
+        for path, mode in found.directories:
+            there = end / path.relative_to(start)
+            plan.made.append(DirectoryOperation(there, mode))
+            plan.modes.append(ModeOperation(there, _NEW, mode))
+        plan.modes.reverse()  # inner ones first: a directory may be closed then
+        plan.removed = [DirectoryOperation(path, mode) for path, mode in reversed(found.directories)]
+        return plan
+
+    def _moving_files(self, files: list[tuple[Path, FileImage]], goal: Callable[[Path], Path]) -> WritePlan:
+        plan = WritePlan()
+        name = self._root.relative
+        for path, found in files:
+            if found.state.kind != "file":
+                raise WorkspaceError(f"{name(path)} is a link or no regular file; a person has to move it")
+            _refuse_read_only(path, found, name(path))
+            there = goal(path)
+            plan.files.append(FileOperation.of(name(there), there, FileImage(ABSENT), found, moved_from=path))
+        # what is there is written before what was is removed
+        plan.files += [FileOperation.of(name(path), path, found, FileImage(ABSENT)) for path, found in files]
+        return plan
+
+
+def _refuse_large(path: Path, name: str) -> None:
+    size = path.lstat().st_size if os.path.lexists(path) else 0
+    if size > MOVED_BYTES:
+        raise WorkspaceError(
+            f"{name} has {size >> 20:,} MiB: all that is changed is kept for a rollback, and "
+            f"at most {MOVED_BYTES >> 20} MiB at a time; a person has to do it"
+        )
+
+
+def _refuse_read_only(path: Path, found: FileImage, name: str) -> None:
+    if not (found.state.mode & _WRITE_BITS and os.access(path, os.W_OK)):
+        raise EditConflict(f"{name} is read-only; nothing was written")
+
+
+def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
+    """Return what has to be made for a directory to be there, outer ones first."""
+    missing: list[DirectoryOperation] = []
+    for path in (directory, *directory.parents):
+        if path == root or os.path.lexists(path):
+            if not path.is_dir():
+                raise EditConflict(f"{path.name} is a file, so nothing can be below it; nothing was written")
+            break
+        missing.append(DirectoryOperation(path, _NEW))
+    return missing[::-1]
+
+
+def _collect(top: Path, name: str) -> _Found:
+    """Read all that is in a directory.
+
+    :raises WorkspaceError: it is more than is kept, or cannot be moved.
+    """
+    found = _Found([], [])
+    size, todo = 0, [top]
+    while todo:
+        directory = todo.pop()
+        if holds_repository(directory):
+            raise WorkspaceError(f"{name} has a git repository in it; a person has to move it")
+        found.directories.append((directory, stat.S_IMODE(directory.lstat().st_mode)))
+        for path in sorted(directory.iterdir()):
+            status = path.lstat()
+            if path.name.casefold() in PROTECTED:
+                raise WorkspaceError(f"{name} has {path.name} in it; a person has to move it")
+            if stat.S_ISDIR(status.st_mode):
+                todo.append(path)
+                continue
+            size += status.st_size
+            if len(found.files) >= MOVED_FILES or size > MOVED_BYTES:
+                raise WorkspaceError(
+                    f"{name} has more than {MOVED_FILES} files, or {MOVED_BYTES >> 20} MiB: too much for "
+                    "a rollback; a person has to move it"
+                )
+            found.files.append((path, current_image(path, name)))
+    found.directories.sort()
+    return found

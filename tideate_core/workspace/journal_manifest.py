@@ -1,0 +1,163 @@
+"""Manifest of a journal record: schema of the entries of one apply.
+
+Checked as strictly as if somebody else had written it: nothing but names below the root, and names of files
+beside them, can be in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from tideate_core.workspace.files import FileState
+from tideate_core.workspace.paths import PROTECTED
+
+__all__ = [
+    "BufferEntry",
+    "CompressedImage",
+    "DirectoryEntry",
+    "Entry",
+    "FileEntry",
+    "JournalManifest",
+    "ModeEntry",
+    "MoveEntry",
+    "RemovedEntry",
+]
+
+_LATER: Final = ("kept", "moved_from", "disk", "disk_kept")
+"""Fields that say nothing in most entries, and are left out there."""
+_MODE_BITS: Final = 0o7777
+_DIGEST: Final = re.compile(r"[0-9a-f]{40}")
+_TEMPORARY: Final = r"^\.tideate-[0-9a-f]{1,32}\.tmp$"
+
+
+def _below_the_root(path: str) -> str:
+    parts = path.split("/")
+    if "\0" in path or any(part in ("", ".", "..") or part.casefold() in PROTECTED for part in parts):
+        raise ValueError(f"{path!r} is no path below the root that a run may write")
+    return path
+
+
+def _no_nul(path: str) -> str:
+    if "\0" in path:
+        raise ValueError(f"{path!r} is no path")
+    return path
+
+
+def _whole_state(state: FileState) -> FileState:
+    wants_digest = state.kind in ("file", "link")
+    if bool(_DIGEST.fullmatch(state.digest)) != wants_digest or (state.digest and not wants_digest):
+        raise ValueError(f"the digest {state.digest!r} is none of a {state.kind}")
+    if not 0 <= state.mode <= _MODE_BITS:
+        raise ValueError(f"{state.mode} are no permission bits")
+    return state
+
+
+_Path: TypeAlias = Annotated[str, AfterValidator(_below_the_root)]
+_State: TypeAlias = Annotated[FileState, AfterValidator(_whole_state)]
+_Digest: TypeAlias = Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+_Length: TypeAlias = Annotated[int, Field(ge=0)]
+_Mode: TypeAlias = Annotated[int, Field(ge=0, le=_MODE_BITS)]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class CompressedImage(_Entry):
+    """Place of an image that is kept besides the pre-image, compressed with that as dictionary."""
+
+    offset: _Length
+    length: _Length
+
+
+class FileEntry(_Entry):
+    """Change of one path: its state before and after."""
+
+    kind: Literal["file"] = "file"
+    path: _Path
+    before: _State
+    after: _State
+    temp: Annotated[str, Field(pattern=_TEMPORARY)]
+    """Name of the file beside it that is written first."""
+    offset: _Length = 0
+    length: _Length = 0
+    """Place of the pre-image."""
+    kept: CompressedImage | None = None
+    """The post-image of a text; None where it was not kept, or stands elsewhere in the record."""
+    moved_from: _Path | None = None
+    """Another entry's path: its file goes here."""
+
+
+class BufferEntry(_Entry):
+    """Change of one buffer: digests of its text before and after, and its file's state before."""
+
+    kind: Literal["buffer"] = "buffer"
+    path: Annotated[str, AfterValidator(_no_nul)]
+    """Below the root; absolute of a file outside that the person opened; empty without a name."""
+    moved_to: Annotated[str, AfterValidator(_no_nul)] | None = None
+    number: _Length
+    before: _Digest
+    after: _Digest
+    offset: _Length = 0
+    length: _Length = 0
+    kept: CompressedImage | None = None
+    disk: _State | None = None
+    """None where it is not known."""
+    disk_kept: CompressedImage | None = None
+
+
+class DirectoryEntry(_Entry):
+    """A directory that was made."""
+
+    kind: Literal["directory"] = "directory"
+    path: _Path
+
+
+class MoveEntry(_Entry):
+    """A file that the editor was told of under its new name."""
+
+    kind: Literal["move"] = "move"
+    old: _Path
+    new: _Path
+
+
+class RemovedEntry(_Entry):
+    """A directory that was removed, empty then."""
+
+    kind: Literal["removed"] = "removed"
+    path: _Path
+    mode: _Mode
+
+
+class ModeEntry(_Entry):
+    """Permission bits that were changed; the ones of a file that is written are in its own entry, too."""
+
+    kind: Literal["mode"] = "mode"
+    path: _Path
+    before: _Mode
+    after: _Mode
+
+
+Entry = FileEntry | BufferEntry | DirectoryEntry | MoveEntry | RemovedEntry | ModeEntry
+
+
+class JournalManifest(_Entry):
+    """Changes that one apply was about to make, written before it did."""
+
+    version: Literal[1] = 1
+    step: str | None = None
+    """Of the run, that wanted it; None where nobody said."""
+    entries: tuple[Entry, ...]
+
+    def as_text(self) -> str:
+        """Return it as JSON, without the fields that say nothing."""
+        shape = self.model_dump()
+        for entry in shape["entries"]:
+            for field in _LATER:
+                if entry.get(field) is None:
+                    entry.pop(field, None)
+        return json.dumps(shape, separators=(",", ":"))  # pydantic's own refuses names that are no UTF-8

@@ -1,0 +1,105 @@
+"""Notes of rollbacks beside the journal: a merged file's text alone does not tell of its rollback.
+
+A note beside each manifest, durable before the first file is restored. It only ever says of a content that a
+record's changes are not in it, so it stays true whatever happens afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.util.atomic_files import write_whole
+from tideate_core.workspace.documents import text_of
+from tideate_core.workspace.files import text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.files import FileImage
+    from tideate_core.workspace.journal import Record
+
+__all__ = ["RollbackNote", "RollbackNotes", "states_of", "text_state", "write_notes"]
+
+_FILE: Final = "undone.json"
+
+log = logging.getLogger(__name__)
+
+
+def text_state(text: str) -> str:
+    """Return what a text is recognised by, in a buffer or, however encoded, in a file."""
+    return f"text {text_digest(text)}"
+
+
+def states_of(found: FileImage) -> tuple[str, ...]:
+    """Return what a file is recognised by."""
+    states = [f"{found.state.kind} {found.state.digest}"]
+    if found.state.kind == "file" and (text := text_of(found.data)) is not None:
+        states.append(text_state(text))
+    return tuple(states)
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackNote:
+    """A file or buffer will be in one of these states once a record is rolled back in it."""
+
+    record: Record
+    key: str
+    states: tuple[str, ...]
+    merged: bool
+
+
+class RollbackNotes:
+    """The notes of several records, read when they are needed."""
+
+    def __init__(self) -> None:
+        self._read: dict[Path, dict[str, Any]] = {}
+
+    def merged(self, record: Record, key: str, states: Sequence[str]) -> bool | None:
+        """Tell whether something was merged when the record was rolled back; None where it was not."""
+        if record.directory not in self._read:
+            self._read[record.directory] = _load(record.directory / _FILE)
+        note = self._read[record.directory].get(key)
+        if note is None or not any(state in note["states"] for state in states):
+            return None
+        return bool(note["merged"])
+
+
+def write_notes(notes: Sequence[RollbackNote]) -> None:
+    """Write down what is about to be restored.
+
+    :raises WorkspaceError: it cannot be written.
+    """
+    of_records: dict[Path, list[RollbackNote]] = {}
+    for note in notes:
+        of_records.setdefault(note.record.directory, []).append(note)
+    for directory, of_one in of_records.items():
+        known = _load(directory / _FILE)
+        for note in of_one:
+            earlier = known.get(note.key, {"states": []})["states"]
+            states = list(dict.fromkeys([*earlier, *note.states]))
+            known[note.key] = {"states": states, "merged": note.merged}
+        try:
+            write_whole(directory / _FILE, json.dumps(known, separators=(",", ":")).encode())
+        except OSError as error:
+            raise WorkspaceError(
+                f"{directory} cannot be written ({error.strerror}); nothing was restored"
+            ) from error
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        notes = json.loads(path.read_bytes())
+        return {
+            str(key): {"states": [str(state) for state in note["states"]], "merged": bool(note["merged"])}
+            for key, note in notes.items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        log.warning("%s cannot be read, so a merge may be taken for a change: %s", path, error)
+        return {}

@@ -1,0 +1,266 @@
+"""State of files and buffers while a rollback is planned in memory, and the plan that comes of it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from tideate_core.errors import OutsideRoot, WorkspaceError
+from tideate_core.workspace.buffers import BufferEdit
+from tideate_core.workspace.changes import diff_lines, lines_of
+from tideate_core.workspace.files import FileImage, read_image_nofollow
+from tideate_core.workspace.rollback_notes import RollbackNote, states_of, text_state
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.workspace.buffers import BufferText
+    from tideate_core.workspace.files import FileState
+    from tideate_core.workspace.journal import Record
+    from tideate_core.workspace.journal_manifest import BufferEntry
+    from tideate_core.workspace.paths import Root
+
+__all__ = ["BufferSave", "FileRollback", "Key", "RollbackPlan", "RollbackState"]
+
+Key: TypeAlias = Path | int
+"""A file, or a loaded buffer by its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileRollback:
+    """A path that is to hold again what it held before."""
+
+    path: Path
+    wanted: FileImage
+    expected: FileState
+    temp: Path
+
+
+@dataclass(frozen=True, slots=True)
+class BufferSave:
+    """A buffer that is to be saved once it is rolled back: its file has what the run wrote."""
+
+    number: int
+    path: Path
+    wanted: FileImage
+    """Bytes that the file is to hold if the buffer has no more than that."""
+    text: str
+    """Of the buffer then."""
+
+
+@dataclass(slots=True)
+class RollbackPlan:
+    """Changes of files and buffers that bring back what was there before a run."""
+
+    files: list[FileRollback] = field(default_factory=list)
+    edits: list[BufferEdit] = field(default_factory=list)
+    saves: list[BufferSave] = field(default_factory=list)
+    notes: list[RollbackNote] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Of everything that will be restored."""
+    merged: list[str] = field(default_factory=list)
+    """Those of them in which there is something to keep."""
+    before: dict[str, bool] = field(default_factory=dict)
+    """Names that an earlier rollback, finished or not, restored, and whether it merged them."""
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why something that was changed since cannot be restored."""
+    left: list[str] = field(default_factory=list)
+    """Of the same, and what goes only along with it."""
+
+    @property
+    def conflicts(self) -> list[str]:
+        """Names of what cannot be restored."""
+        return list(self.reasons)
+
+
+class RollbackState:
+    """Files and buffers as they are found, rolled back in memory.
+
+    :param loaded: the editor's buffers, by what changed them: an entry, or a file that was written on disk.
+    """
+
+    def __init__(self, root: Root, loaded: Mapping[BufferEntry | Path, BufferText]) -> None:
+        self.root = root
+        self.texts = {buffer.number: buffer.text for buffer in loaded.values()}
+        self.temps: dict[Path, str] = {}
+        self.merged: set[Key] = set()
+        self._loaded = loaded
+        self._buffers = {buffer.number: buffer for buffer in loaded.values()}
+        self._own = {buffer.number for key, buffer in loaded.items() if not isinstance(key, Path)}
+        self._own |= {buffer.number for buffer in loaded.values() if buffer.modified}
+        self._found: dict[Path, FileImage] = {}
+        self._now: dict[Path, FileImage] = {}
+        self._before: dict[Key, bool] = {}
+        self._saves: dict[int, Path] = {}
+        self._reasons: dict[Key, tuple[str, str]] = {}
+        self._ties: list[tuple[Key, Key]] = []
+        self._notes: list[tuple[Record, str, Key]] = []
+
+    # -- what is there ----------------------------------------------------------------------------
+
+    def path_of(self, name: str) -> Path | None:
+        """Return the path of an entry's file; None, with the reason noted, where that is outside by now."""
+        try:
+            return self.root.entry(name)
+        except OutsideRoot:
+            self.leave(Path(name), name, "a link leads out of the project there")
+            return None
+
+    def image_at(self, path: Path) -> FileImage:
+        """Return what a path holds.
+
+        :raises WorkspaceError: it cannot be read.
+        """
+        if path not in self._found:
+            try:
+                self._found[path] = read_image_nofollow(path)
+            except OSError as error:
+                raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
+        return self._now.get(path, self._found[path])
+
+    def number_of(self, entry: BufferEntry) -> int | None:
+        """Return the number that a changed buffer has now, None if it is not loaded."""
+        buffer = self._loaded.get(entry)
+        return None if buffer is None else buffer.number
+
+    def number_at(self, path: Path) -> int | None:
+        """Return the number of the buffer of a file that was written on disk, None if it is not loaded."""
+        buffer = self._loaded.get(path)
+        return None if buffer is None else buffer.number
+
+    def is_own(self, number: int) -> bool:
+        """Tell whether a buffer has something that the editor does not load again from its file."""
+        return number in self._own
+
+    def is_modified(self, number: int) -> bool:
+        return self._buffers[number].modified
+
+    def is_named(self, number: int) -> bool:
+        return bool(self._buffers[number].path)
+
+    # -- what becomes of it -----------------------------------------------------------------------
+
+    def set_image(self, path: Path, wanted: FileImage, *, merged: bool = False) -> None:
+        """Let a path hold an image.
+
+        :param merged: there is something to keep in it.
+        """
+        self._now[path] = wanted
+        if merged:
+            self.merged.add(path)
+
+    def save_buffer(self, number: int, path: Path) -> None:
+        """Save a buffer, because its file has to change."""
+        self._saves[number] = path
+
+    def note_earlier_rollback(self, key: Key, *, merged: bool) -> None:
+        """Note that an earlier rollback was here."""
+        self._before[key] = self._before.get(key, False) or merged
+
+    def note_rollback(self, record: Record, name: str, key: Key) -> None:
+        """Note that a record is rolled back in a file or buffer, unless that is left in the end."""
+        self._notes.append((record, name, key))
+
+    # -- what cannot be ---------------------------------------------------------------------------
+
+    def tie(self, one: Key, other: Key) -> None:
+        """Restore one only along with the other."""
+        self._ties.append((one, other))
+
+    def leave(self, key: Key, name: str, why: str) -> None:
+        """Leave something as it is."""
+        self._reasons.setdefault(key, (name, why))
+
+    def is_left(self, key: Key) -> bool:
+        return key in self._reasons
+
+    # -- the result -------------------------------------------------------------------------------
+
+    def plan(self) -> RollbackPlan:
+        kept = self._kept()
+        plan = RollbackPlan(reasons=dict(self._reasons.values()))
+        self._add_buffers(plan, kept)
+        saved = self._add_saves(plan, kept)
+        for path, wanted in self._now.items():
+            expected = self._found[path].state
+            if not self._changes(path):
+                continue
+            if path not in kept and path not in saved:
+                temp = path.with_name(self.temps.get(path, f".tideate-{os.getpid()}.tmp"))
+                plan.files.append(FileRollback(path, wanted, expected, temp))
+            self._add_name(plan, path, kept)
+        left = [*plan.reasons, *plan.left]
+        plan.left = list(dict.fromkeys(left))
+        for key, merged in self._before.items():
+            if key not in kept:
+                name = self._name(key)
+                plan.before[name] = plan.before.get(name, False) or merged
+        plan.notes = [
+            self._note(*note) for note in self._notes if note[2] not in kept and self._changes(note[2])
+        ]
+        return plan
+
+    def _changes(self, key: Key) -> bool:
+        if isinstance(key, int):
+            return self.texts[key] != self._buffers[key].text
+        return not self.image_at(key).state.holds_same_as(self._found[key].state)
+
+    def _kept(self) -> set[Key]:
+        kept = set(self._reasons)
+        while more := {
+            key for tie in self._ties if not kept.isdisjoint(tie) for key in tie if key not in kept
+        }:
+            kept |= more
+        return kept
+
+    def _add_buffers(self, plan: RollbackPlan, kept: set[Key]) -> None:
+        for number, text in self.texts.items():
+            buffer = self._buffers[number]
+            if text != buffer.text:
+                if number not in kept:
+                    hunks = diff_lines(lines_of(buffer.text), lines_of(text))
+                    plan.edits.append(BufferEdit(buffer.number, buffer.tick, tuple(hunks)))
+                self._add_name(plan, number, kept)
+
+    def _add_saves(self, plan: RollbackPlan, kept: set[Key]) -> set[Path]:
+        saved: set[Path] = set()
+        for number, path in self._saves.items():
+            wanted = self.image_at(path)
+            if number not in kept and self._changes(path):
+                plan.saves.append(BufferSave(number, path, wanted, self.texts[number]))
+                saved.add(path)
+        return saved
+
+    def _add_name(self, plan: RollbackPlan, key: Key, kept: set[Key]) -> None:
+        name = self._name(key)
+        if key in kept:
+            plan.left.append(name)
+            return
+        if name not in plan.names:
+            plan.names.append(name)
+        if key in self.merged and name not in plan.merged:
+            plan.merged.append(name)
+
+    def _note(self, record: Record, name: str, key: Key) -> RollbackNote:
+        if isinstance(key, int):
+            states: tuple[str, ...] = (text_state(self.texts[key]),)
+        else:
+            states = states_of(self.image_at(key))
+            # its file will hold what is unsaved in the buffer, too
+            states += tuple(
+                text_state(self.texts[number]) for number, path in self._saves.items() if path == key
+            )
+        return RollbackNote(record, name, states, key in self.merged)
+
+    def _name(self, key: Key) -> str:
+        if isinstance(key, Path):
+            return self.root.relative(key)
+        buffer = self._buffers[key]
+        if not buffer.path:
+            return f"buffer {key}"
+        with contextlib.suppress(OutsideRoot):
+            return self.root.relative(self.root.resolve(buffer.path))
+        return buffer.path

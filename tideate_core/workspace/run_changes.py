@@ -1,0 +1,160 @@
+"""Changes of runs applied, reverted, recorded and rolled back: the writing half of `Workspace`."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import EditConflict
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace.files import temporary_beside
+from tideate_core.workspace.journal import FamilyJournal, Images, Journal
+from tideate_core.workspace.journal_manifest import DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
+from tideate_core.workspace.rollback import Rollback, written_by
+from tideate_core.workspace.staging import Stager
+from tideate_core.workspace.transaction import MAX_REBASES, Committer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.changes import FileChange, OutsideChanges
+    from tideate_core.workspace.journal_manifest import Entry
+    from tideate_core.workspace.paths import Root
+    from tideate_core.workspace.rollback import RollbackResult
+    from tideate_core.workspace.staging import WritePlan
+    from tideate_core.workspace.transaction import CommittedPlan
+
+__all__ = ["AppliedChanges", "RunChanges"]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedChanges:
+    """Changes that one `Workspace.apply` wrote."""
+
+    execution_id: str
+    paths: tuple[str, ...]
+    """Changed paths, in the order they were given; a moved file's is its new one."""
+    rebased: tuple[str, ...] = ()
+    """Of these, files and buffers that a person had changed elsewhere meanwhile."""
+    committed: CommittedPlan | None = None
+    """None if there was nothing to write."""
+
+
+class RunChanges:
+    """Applies changes and rolls them back, journalled first; `Workspace` documents each method.
+
+    :param private: gives the directory in which the journal is kept, made if it is missing.
+    :param step: of the run, that writes.
+    """
+
+    def __init__(
+        self, root: Root, buffers: Buffers | None, private: Callable[[], Path], step: str | None
+    ) -> None:
+        self._root = root
+        self._buffers = buffers
+        self._private = private
+        self._step = step
+
+    async def apply(self, changes: Sequence[FileChange], execution_id: str) -> AppliedChanges:
+        plan = await Stager(self._root, self._buffers).stage(changes)
+        if not plan:
+            return AppliedChanges(execution_id, ())
+        committer = self._committer()
+        writing = self._commit(committer, plan, changes, execution_id)
+        committed = await run_uncancelled(writing, revert=committer.revert)
+        wanted = [change for change in changes if change.action != "modify" or change.before != change.after]
+        paths = tuple(change.move_to or change.path for change in wanted)
+        rebased = [done.change.path for done in committed.buffers if done.before != done.change.before]
+        rebased += committed.rebased
+        return AppliedChanges(execution_id, paths, tuple(rebased), committed)
+
+    async def _commit(
+        self, committer: Committer, plan: WritePlan, changes: Sequence[FileChange], execution_id: str
+    ) -> CommittedPlan:
+        """Write, again for what is saved in between."""
+        for _ in range(MAX_REBASES):
+            try:
+                return await committer.commit(plan, execution_id)
+            except EditConflict as error:
+                try:
+                    plan = await Stager(self._root, self._buffers).stage(changes)
+                except EditConflict:
+                    raise error from None  # it says what happened first
+        return await committer.commit(plan, execution_id)
+
+    async def record_outside_changes(self, changes: OutsideChanges, execution_id: str) -> list[str]:
+        journal = Journal(self._private())
+        paths = await asyncio.to_thread(_record, self._root, journal, changes, execution_id, self._step)
+        if self._buffers is not None and paths:
+            await self._buffers.changed_on_disk(paths)
+        return [self._root.relative(path) for path in paths]
+
+    async def revert(self, applied: AppliedChanges) -> None:
+        if applied.committed is None:
+            return
+        await run_uncancelled(self._committer().revert(applied.committed))
+
+    async def rollback(self, execution_id: str) -> RollbackResult:
+        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
+        return await run_uncancelled(rollback.rollback_all(execution_id))
+
+    async def rollback_best_effort(self, execution_id: str, members: Sequence[str]) -> RollbackResult:
+        journal = FamilyJournal(self._private(), members or [execution_id])
+        rollback = Rollback(self._root, self._buffers, journal)
+        return await run_uncancelled(rollback.rollback_best_effort(execution_id))
+
+    async def rollback_unfinished_steps(
+        self,
+        execution_id: str,
+        finished: Collection[str],
+        only: str | None,
+        on_left: Callable[[str], None] | None,
+    ) -> list[str]:
+        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
+        return await run_uncancelled(
+            rollback.rollback_unfinished_steps(execution_id, finished, only, on_left)
+        )
+
+    async def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
+        records = await asyncio.to_thread(Journal(self._private()).records, execution_id)
+        return written_by(records, steps)
+
+    def _committer(self) -> Committer:
+        return Committer(self._root, self._buffers, Journal(self._private()), self._step, merges=True)
+
+
+def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, step: str | None) -> list[Path]:
+    """Journal the changes as an apply of the run, which wrote them already; returns the files.
+
+    :raises OutsideRoot: a path is one that no workflow touches.
+    :raises WorkspaceError: it cannot be written.
+    """
+    none = Images()
+    entries: list[tuple[Entry, Images]] = []
+    paths: list[Path] = []
+
+    def name(path: str) -> str:
+        return root.relative(root.entry(path))
+
+    entries += [(DirectoryEntry(path=name(path)), none) for path in changes.made]
+    for path, (before, after) in changes.files.items():
+        if "other" in (before.state.kind, after.state.kind):
+            continue  # of a directory or a device there is no image
+        paths.append(root.entry(path))
+        temp = temporary_beside(paths[-1]).name  # nothing has this name
+        entry = FileEntry(path=name(path), before=before.state, after=after.state, temp=temp)
+        kept = after.data if after.state.kind == "file" else None
+        entries.append((entry, Images(before.data, kept)))
+    # the journal goes back from the last one: outer directories are made again first
+    removed = reversed(changes.removed.items())
+    entries += [(RemovedEntry(path=name(path), mode=mode), none) for path, mode in removed]
+    entries += [
+        (ModeEntry(path=name(path), before=then, after=now), none)
+        for path, (then, now) in changes.modes.items()
+    ]
+    if entries:
+        journal.record(run, [entry for entry, _ in entries], [image for _, image in entries], step)
+    return paths

@@ -1,0 +1,290 @@
+"""Transactions: a plan committed whole or not at all, journalled first, buffers before files."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
+from tideate_core.project import held
+from tideate_core.util.atomic_files import fsync_directory
+from tideate_core.workspace.buffers import BufferEdit
+from tideate_core.workspace.changes import diff_lines, lines_of, rebase
+from tideate_core.workspace.files import remove_directory, set_mode, text_digest, write_image
+from tideate_core.workspace.journal import Images
+from tideate_core.workspace.journal_manifest import (
+    BufferEntry,
+    DirectoryEntry,
+    FileEntry,
+    ModeEntry,
+    MoveEntry,
+    RemovedEntry,
+)
+from tideate_core.workspace.rollback_files import roll_back_files
+from tideate_core.workspace.rollback_planner import plan_rollback
+from tideate_core.workspace.staging import buffer_operation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from tideate_core.workspace.buffers import Buffers
+    from tideate_core.workspace.journal import Journal, Record
+    from tideate_core.workspace.journal_manifest import Entry
+    from tideate_core.workspace.paths import Root
+    from tideate_core.workspace.staging import BufferOperation, FileOperation, WritePlan
+
+__all__ = ["CommittedPlan", "Committer"]
+
+_ODD = "surrogatepass"
+_OWN = 0o300
+"""Permission of the owner to change a directory."""
+MAX_REBASES = 5
+"""Number of times that an edit is rebased over what a person types while it is applied."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedPlan:
+    """A plan that was committed, as far as it takes to revert it."""
+
+    record: Record
+    buffers: tuple[BufferOperation, ...]
+    moves: tuple[tuple[Path, Path], ...]
+    rebased: tuple[str, ...] = ()
+    """Files that a person had changed elsewhere meanwhile."""
+
+
+class Committer:
+    """Commits the plans of one workspace, and reverts them.
+
+    :param step: of the run, that writes.
+    :param merges: what is written is kept, too, so that what changes it later can be told apart from it.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        buffers: Buffers | None,
+        journal: Journal,
+        step: str | None = None,
+        *,
+        merges: bool = False,
+    ) -> None:
+        self._root = root
+        self._buffers = buffers
+        self._journal = journal
+        self._step = step
+        self._merges = merges
+
+    async def commit(self, plan: WritePlan, run: str) -> CommittedPlan:
+        """Write everything, or raise and leave everything as it was.
+
+        :raises EditConflict: a file or buffer changed where an edit goes.
+        :raises WorkspaceError: a file cannot be written.
+        """
+        committed = await self._change_buffers(plan, run)
+        begun: set[Path] = set()
+        try:
+            await asyncio.to_thread(_write, plan, begun)
+            await self._notify_editor(plan.moves, [operation.path for operation in plan.files])
+        except (OSError, TideateError) as error:
+            untouched = {operation.path for operation in plan.files} - begun
+            await self._revert_after(error, committed, untouched)
+            raise
+        return committed
+
+    async def revert(self, committed: CommittedPlan, untouched: Collection[Path] = ()) -> None:
+        """Revert a committed plan, keeping what a person typed elsewhere in its buffers.
+
+        :param untouched: files that were not written yet.
+        :raises RollbackConflict: something was changed where it was written; the rest is reverted.
+        """
+        never_written = {self._root.relative(path) for path in untouched}
+        left = await self._revert_buffers(committed)
+        conflicts = await self._revert_files(committed.record, never_written)
+        left += [name for name in conflicts if name not in never_written]
+        if left:
+            raise RollbackConflict(
+                f"changed since they were written, so they were left as they are: {', '.join(left)}",
+                left,
+            )
+        await asyncio.to_thread(self._journal.drop, committed.record)
+
+    async def _revert_after(
+        self, error: Exception, committed: CommittedPlan, untouched: Collection[Path]
+    ) -> None:
+        try:
+            await self.revert(committed, untouched)
+        except (OSError, TideateError) as failure:
+            run = committed.record.directory.parent.name
+            raise WorkspaceError(
+                f"{error}. Not everything could be rolled back ({failure}); "
+                f"`tideate rollback {run}` tries again"
+            ) from error
+
+    async def _change_buffers(self, plan: WritePlan, run: str) -> CommittedPlan:
+        """Journal the plan and change its buffers, again for what a person typed in between."""
+        for _ in range(MAX_REBASES + 1):
+            record = await asyncio.to_thread(self._record, plan, run)
+            rebased = tuple(file.name for file in plan.files if file.rebased)
+            committed = CommittedPlan(record, tuple(plan.buffers), tuple(plan.moves), rebased)
+            if self._buffers is None or not plan.buffers:
+                return committed
+            try:
+                changed = await self._buffers.replace([operation.edit for operation in plan.buffers])
+                if not changed:
+                    return committed
+                now = {buffer.number: buffer for buffer in changed}
+                plan.buffers = [
+                    buffer_operation(operation.change, now[operation.edit.number], operation.disk)
+                    if operation.edit.number in now
+                    else operation
+                    for operation in plan.buffers
+                ]
+            except EditConflict:
+                await asyncio.to_thread(self._journal.drop, record)
+                raise
+            await asyncio.to_thread(self._journal.drop, record)
+        names = ", ".join(operation.change.path or "the buffer" for operation in plan.buffers)
+        raise EditConflict(f"{names} changed again and again while the edit was applied; nothing was written")
+
+    def _record(self, plan: WritePlan, run: str) -> Record:
+        relative = self._root.relative
+        none = Images()
+        entries: list[tuple[Entry, Images]] = [
+            *((DirectoryEntry(path=relative(path)), none) for path in plan.new_directories),
+            *((self._buffer_entry(item), _buffer_images(item)) for item in plan.buffers),
+            *((self._file_entry(item), self._file_images(item, plan)) for item in plan.files),
+            *((RemovedEntry(path=relative(item.path), mode=item.mode), none) for item in plan.removed),
+            *(
+                (ModeEntry(path=relative(item.path), before=item.before, after=item.after), none)
+                for item in plan.modes
+            ),
+            *((MoveEntry(old=relative(old), new=relative(new)), none) for old, new in plan.moves),
+        ]
+        return self._journal.record(
+            run, [entry for entry, _ in entries], [image for _, image in entries], self._step
+        )
+
+    def _file_entry(self, file: FileOperation) -> FileEntry:
+        return FileEntry(
+            path=self._root.relative(file.path),
+            before=file.before.state,
+            after=file.after.state,
+            temp=file.temp.name,
+            moved_from=None if file.moved_from is None else self._root.relative(file.moved_from),
+        )
+
+    def _file_images(self, file: FileOperation, plan: WritePlan) -> Images:
+        """Keep what is written only where a merge may need it, and the record does not have it anyway."""
+        has_it = any(file.after.state.holds_same_as(other.before.state) for other in plan.files)
+        kept = self._merges and file.after.state.kind == "file" and not has_it
+        return Images(file.before.data, file.after.data if kept else None)
+
+    def _buffer_entry(self, buffer: BufferOperation) -> BufferEntry:
+        path = buffer.path
+        if path:
+            try:
+                path = self._root.relative(self._root.resolve(path))
+            except OutsideRoot:
+                path = buffer.path  # a file that the person opened and asked to change
+        return BufferEntry(
+            path=path,
+            moved_to=buffer.change.move_to,
+            number=buffer.edit.number,
+            before=text_digest(buffer.before),
+            after=text_digest(buffer.after),
+            disk=None if buffer.disk is None else buffer.disk.state,
+        )
+
+    async def _notify_editor(self, moves: Sequence[tuple[Path, Path]], paths: Sequence[Path]) -> None:
+        if self._buffers is None:
+            return
+        for old, new in moves:
+            await self._buffers.moved(old, new)
+        if paths:
+            await self._buffers.changed_on_disk(paths)
+
+    async def _revert_buffers(self, committed: CommittedPlan) -> list[str]:
+        return [
+            operation.change.path or f"buffer {operation.edit.number}"
+            for operation in committed.buffers
+            if not await self._revert_buffer(operation)
+        ]
+
+    async def _revert_buffer(self, operation: BufferOperation) -> bool:
+        """Revert one buffer's edit; False if a line of it was changed since."""
+        if self._buffers is None:
+            return True
+        back = diff_lines(lines_of(operation.after), lines_of(operation.before))
+        for _ in range(MAX_REBASES + 1):
+            current = await self._buffers.read(operation.edit.number)
+            if current is None or current.text == operation.before:
+                return True
+            hunks = rebase(back, operation.after, current.text)
+            if hunks is None:
+                return False
+            edit = BufferEdit(current.number, current.tick, tuple(hunks))
+            if not await self._buffers.replace([edit]):
+                return True
+        return False
+
+    async def _revert_files(self, record: Record, untouched: Collection[str]) -> list[str]:
+        plan = await asyncio.to_thread(plan_rollback, self._root, [record], None, whole=untouched)
+        await asyncio.to_thread(roll_back_files, self._root, [record], plan.files)
+        moves = [
+            (self._root.entry(entry.new), self._root.entry(entry.old))
+            for entry in record.manifest.entries
+            if isinstance(entry, MoveEntry)
+        ]
+        await self._notify_editor(moves, [file.path for file in plan.files])
+        return plan.conflicts
+
+
+def _buffer_images(buffer: BufferOperation) -> Images:
+    return Images(
+        buffer.before.encode("utf-8", _ODD),
+        buffer.after.encode("utf-8", _ODD),
+        buffer.disk.data if buffer.disk is not None and buffer.disk.state.kind == "file" else None,
+    )
+
+
+def _write(plan: WritePlan, begun: set[Path]) -> None:
+    try:
+        for item in plan.modes:
+            if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
+                set_mode(item.path, item.before | item.after)
+        for directory in plan.made:
+            with held(directory.path, make=True):
+                fsync_directory(directory.path.parent)
+        _write_files(plan.files, begun)
+        for directory in plan.removed:
+            remove_directory(directory.path)
+        for item in plan.modes:
+            set_mode(item.path, item.after)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{error.filename or 'the project'} cannot be changed: {error.strerror}; "
+            "everything was rolled back"
+        ) from error
+
+
+def _write_files(files: Sequence[FileOperation], begun: set[Path]) -> None:
+    for file in files:
+        begun.add(file.path)
+        try:
+            write_image(
+                file.path,
+                file.after,
+                expected=file.before.state,
+                temp=file.temp,
+                new_mode=file.new_mode,
+            )
+        except EditConflict as error:
+            begun.discard(file.path)
+            raise EditConflict(f"{file.name}: {error}; nothing was written") from error
+        except OSError as error:
+            raise WorkspaceError(
+                f"{file.name} cannot be written: {error.strerror}; everything was rolled back"
+            ) from error
