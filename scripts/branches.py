@@ -27,7 +27,7 @@ REPORT = DATA / "report.json"
 PACKAGE = "tideate_core"
 ROOMS = ("engine", "workflows", "store")
 TESTS = (
-    *("tests/engine", "tests/task", "tests/workflows", "tests/store"),
+    *("tests/engine", "tests/builtin/task", "tests/workflows", "tests/store"),
     *("tests/cli/test_handoff.py", "tests/cli/test_task.py", "tests/cli/test_tool_steps.py"),
 )
 LEAST = 95.0

@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.conftest import Bench, bench
 from tideate_core.engine import EventName
-from tideate_core.engine.ending import result_of
+from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.store import Store
 from tideate_core.workspace import FileChange, Workspace
 from tideate_core.workspace.executable_files import executable_changes, reason_by_path, reason_of_change
@@ -220,7 +220,7 @@ async def test_a_later_process_still_knows_it(bench: Bench) -> None:
     store = Store.open(bench.private)
     try:
         reader = store.reader()
-        again = result_of(reader, reader.run(done.execution_id))
+        again = recorded_result(reader, reader.run(done.execution_id))
     finally:
         store.close()
     assert again.executed == done.executed != []

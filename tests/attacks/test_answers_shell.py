@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.test_shell import House
 from tests.cli.conftest import Shell, answering, shell
 from tests.support.tasks import CODE, edits
-from tests.task.test_shell import House
 
 if TYPE_CHECKING:
     from tests.support.model_server import ModelServer

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from tideate_core.engine.steps.rendering import render_value
+from tideate_core.engine.state import render_value
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.expressions import evaluate, render_task
 

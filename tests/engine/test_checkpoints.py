@@ -8,7 +8,7 @@ import pytest
 from tests.engine.logbook import RUN
 from tideate_core.engine import RunRequest
 from tideate_core.engine.checkpoints import CheckpointManager
-from tideate_core.engine.resuming import load_past
+from tideate_core.engine.recorded_run import load_recorded_run
 from tideate_core.engine.stored_definition import stored_definition
 from tideate_core.errors import CheckpointNotFound, RunNotFound, StoreError
 from tideate_core.store import RunLog, Store
@@ -132,9 +132,9 @@ async def test_restoring_makes_a_run_that_has_done_what_the_checkpoint_has(
     assert restored.restored
     assert restored.workflow_id != RUN
     assert restored.state.completed_steps == ["a"]
-    _, _, past = await load_past(store, restored.workflow_id)
+    _, _, past = await load_recorded_run(store, restored.workflow_id)
     assert list(past.settled) == ["a"]
-    _, _, old = await load_past(store, RUN)
+    _, _, old = await load_recorded_run(store, RUN)
     assert list(old.settled) == ["a", "b"]
     row = store.reader().run(restored.workflow_id)
     assert (row.status, row.restored_from) == ("paused", rows[0].id)
@@ -148,7 +148,7 @@ async def test_a_run_from_where_another_failed_tries_again_what_that_one_could_n
     await log.finish(StepOutcome("b", "failed", ENDED, error="broken", files=("b.py",))).future
     await log.finish(StepOutcome("c", "skipped", ENDED, error="the run failed in the step 'b'")).future
     restored = await manager.restore((await manager.create(RUN)).id)
-    _, _, past = await load_past(store, restored.workflow_id)
+    _, _, past = await load_recorded_run(store, restored.workflow_id)
     assert list(past.settled) == (["a", "b", "c"] if goes_on else ["a"])
     assert restored.state.pending_steps == ([] if goes_on else ["b", "c"])
     assert restored.state.artifacts == (["a.py", "b.py"] if goes_on else ["a.py"])

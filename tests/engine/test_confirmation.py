@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.test_builtin import LOOP, analyzed
+from tests.builtin.test_buffer_workflows import LOOP, analyzed
 from tideate_core.engine import (
     ConfirmationRequest,
     Event,

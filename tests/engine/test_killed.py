@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.builtin.test_builtin import planned
+from tests.builtin.test_buffer_workflows import planned
 from tests.engine.logbook import RUN
 from tideate_core.engine import EventName
 

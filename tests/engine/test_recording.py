@@ -5,9 +5,9 @@ from typing import Any, cast
 from tests.engine.logbook import RUN, Logbook, Watcher
 from tideate_core.adapters import Usage
 from tideate_core.engine import Event, EventName
-from tideate_core.engine.hooks import WorkflowHooks
+from tideate_core.engine.driver import Settled, Work
+from tideate_core.engine.events import WorkflowHooks
 from tideate_core.engine.recording import Recorder
-from tideate_core.engine.work import Settled, Work
 from tideate_core.machines import ExecutionState
 from tideate_core.store.records import Ending, StepOutcome, StepStart, Tokens
 
@@ -21,7 +21,7 @@ def work(step: str = "a", **rest: Any) -> Work:
 
 
 def recorder(log: Logbook, front: Watcher, **rest: Any) -> Recorder:
-    return Recorder(cast("Any", log), front, **rest)
+    return Recorder(log.run_id, front, cast("Any", log), **rest)
 
 
 def test_an_event_is_logged_and_told_with_its_sequence_number() -> None:

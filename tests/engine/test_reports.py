@@ -31,7 +31,7 @@ KEYS = {
 
 def recorder() -> Recorder:
     log = cast("Any", Logbook())
-    return Recorder(log, Watcher(), agents=["assistant", "tool"], checkpoints=["c1", "c2"])
+    return Recorder(log.run_id, Watcher(), log, agents=["assistant", "tool"], checkpoints=["c1", "c2"])
 
 
 def summary(status: Any = "completed", *, total: int = 3, **rest: Any) -> WorkflowSummaryDTO:

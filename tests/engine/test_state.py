@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import json
 
+from tideate_core.engine.driver import Settled
 from tideate_core.engine.state import StateManager, about
-from tideate_core.engine.work import Settled
 from tideate_core.workflows import BufferContext, RunContext, Selection
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.ending import result_of
+from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.errors import RunEnded, RunNotFound
 
 if TYPE_CHECKING:
@@ -27,4 +27,4 @@ async def go_on(runner: WorkflowRunner, request: RunRequest) -> WorkflowResult:
         return await runner.run(request)
     except RunEnded:
         reader = (await runner.store()).reader()
-        return await asyncio.to_thread(lambda: result_of(reader, reader.run(run)))
+        return await asyncio.to_thread(lambda: recorded_result(reader, reader.run(run)))

@@ -50,7 +50,7 @@ OF_OTHER_RUNS = frozenset(
         "tideate_core.agents.coder",
         "tideate_core.builtin",
         "tideate_core.engine.checkpoints",
-        "tideate_core.engine.machine_driver",
+        "tideate_core.engine.drivers.machine",
         "tideate_core.machines.language",
         "tideate_core.workflows.catalog",
         "tideate_core.workflows.checking",

@@ -1,4 +1,4 @@
-"""From wanted changes to written ones: shown, reduced to what the person accepts, checked, applied."""
+"""Review of changes: shown, reduced to what the person accepts, checked, applied."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from pydantic import BaseModel, StrictInt, ValidationError
 from tideate_core.errors import InvalidInput, StepFailed
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
+from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workflows import Declined
 from tideate_core.workspace import apply_hunks, executable_changes, language_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tideate_core.workflows import StepContext
+    from tideate_core.workflows import PersonAccess, StepContext
     from tideate_core.workspace import FileChange
 
 __all__ = ["ask_for_review", "review_and_apply", "write_changes"]
@@ -37,10 +38,12 @@ async def review_and_apply(step: StepContext, changes: Sequence[FileChange]) -> 
     if not wanted:
         step.notice("the answer changes nothing")
         return []
-    problems = await asyncio.to_thread(_look, wanted)
+    problems = await asyncio.to_thread(_compare_and_check, wanted)
     step.gate("syntax", problems)
     accepted = await _ask(step, wanted, problems)
-    await _override(step, await asyncio.to_thread(_problems, accepted))
+    if accepted != wanted:  # a part of a change is another text
+        problems = await asyncio.to_thread(_compare_and_check, accepted)
+    await _override(step, problems)
     await write_changes(step, accepted)
     return accepted
 
@@ -50,7 +53,7 @@ async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[F
 
     :raises Declined: nothing was accepted.
     """
-    return await _ask(step, changes, await asyncio.to_thread(_look, changes))
+    return await _ask(step, changes, await asyncio.to_thread(_compare_and_check, changes))
 
 
 async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
@@ -79,7 +82,7 @@ async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str])
     raise StepFailed(f"{unusable}; nothing was written")
 
 
-async def _override(step: StepContext, problems: list[str]) -> None:
+async def _override(step: PersonAccess, problems: list[str]) -> None:
     if not problems:
         return
     listed = "\n".join(f"- {problem}" for problem in problems)
@@ -96,20 +99,15 @@ async def _override(step: StepContext, problems: list[str]) -> None:
 
 
 async def write_changes(step: StepContext, changes: list[FileChange]) -> None:
-    """Apply, and take it back where the run is cancelled meanwhile; tell which files other tools run."""
+    """Apply, and revert it where the run is cancelled meanwhile; tell which files other tools run."""
     executed = await executable_changes(step.workspace, changes)
-    writing = asyncio.ensure_future(step.workspace.apply(changes, execution_id=step.execution_id))
-    try:
-        await asyncio.shield(writing)
-    except asyncio.CancelledError:
-        applied = await writing
-        await step.workspace.revert(applied)
-        raise
+    workspace = step.workspace
+    await run_uncancelled(workspace.apply(changes, execution_id=step.execution_id), workspace.revert)
     step.changed([change.move_to or change.path or f"buffer {change.buffer}" for change in changes], executed)
 
 
 class _Verdict(BaseModel):
-    """What was accepted of one file."""
+    """The accepted part of one file."""
 
     path: str | None = None
     accepted: list[StrictInt]
@@ -166,25 +164,22 @@ def _reduced(change: FileChange, accepted: set[int]) -> FileChange | None:
     return replace(change, after="\n".join(apply_hunks(change.before.split("\n"), hunks, accepted)))
 
 
-def _look(changes: Sequence[FileChange]) -> list[str]:
+def _compare_and_check(changes: Sequence[FileChange]) -> list[str]:
     """Do what takes long on a large text, off the loop: the comparison (kept) and the syntax."""
     for change in changes:
         _ = change.hunks
-    return _problems(changes)
+    return [problem for change in changes for problem in _new_errors(change)]
 
 
-def _problems(changes: Sequence[FileChange]) -> list[str]:
-    found = []
-    for change in changes:
-        if change.after is None or change.action in {"move", "delete"}:
-            continue
-        language = language_of(change.path, change.filetype)
-        where = change.path or "the buffer"
-        found += [
-            f"{where}:{problem.line}:{problem.column}: {problem.message}"
-            for problem in new_errors(language, change.before or "", change.after)
-        ]
-    return found
+def _new_errors(change: FileChange) -> list[str]:
+    if change.after is None or change.action in {"move", "delete"}:
+        return []
+    language = language_of(change.path, change.filetype)
+    where = change.path or "the buffer"
+    return [
+        f"{where}:{problem.line}:{problem.column}: {problem.message}"
+        for problem in new_errors(language, change.before or "", change.after)
+    ]
 
 
 def _question(changes: list[FileChange]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.engine import members_of
+from tideate_core.engine import family_members
 from tideate_core.errors import InvalidInput, did_you_mean
 from tideate_core.store import state_of
 
@@ -84,7 +84,7 @@ def undoable(private: Path, reader: Reader) -> Collection[str]:
 
     :raises StoreError: the store cannot be read.
     """
-    return members_of(private, reader)
+    return family_members(private, reader)
 
 
 def actions(run: RunRow, changed: Collection[str]) -> list[str]:

@@ -15,11 +15,11 @@ from tideate_core.adapters import AdapterPool
 from tideate_core.app import moved_words, open_store, plan_trust, recover_before
 from tideate_core.engine import (
     RunRequest,
-    Undoing,
+    RunRollback,
     WorkflowRunner,
-    members_of,
+    family_members,
+    nothing_changed_error,
     runs_with_changes,
-    without_changes,
 )
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
 from tideate_core.mcp.client import MCPClient
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from tideate_core.app import TrustPlan
-    from tideate_core.engine import FrontEnd, RolledBack, WorkflowResult
+    from tideate_core.engine import FrontEnd, RollbackOutcome, WorkflowResult
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
     from tideate_core.workflows import WorkflowRegistry
@@ -173,7 +173,7 @@ class Projects:
                 return runner
         raise RunNotFound(execution_id)
 
-    async def rollback(self, execution_id: str, folder: str | None = None) -> RolledBack:
+    async def rollback(self, execution_id: str, folder: str | None = None) -> RollbackOutcome:
         """Take back what a run and the runs that are its steps changed.
 
         One that could go on is cancelled: it would not find what it wrote.
@@ -191,14 +191,14 @@ class Projects:
             members = await self._members(private, execution_id)
             if members:
                 await self._recover(find_root(root))
-                undoing = Undoing(root, private, self._buffers)
-                return await undoing.roll_back(execution_id, members, partial(self._store, root))
+                rollback = RunRollback(root, private, self._buffers)
+                return await rollback.roll_back(execution_id, members, partial(self._store, root))
         reader = Reader(project_state(find_root(here)))
-        raise await asyncio.to_thread(without_changes, reader, execution_id)
+        raise await asyncio.to_thread(nothing_changed_error, reader, execution_id)
 
     async def _members(self, private: Path, execution_id: str) -> list[str]:
         try:
-            members = await asyncio.to_thread(members_of, private, Reader(private))
+            members = await asyncio.to_thread(family_members, private, Reader(private))
             return members.get(execution_id, [])
         except StoreError as error:
             # what a run wrote is in the journal: it can be taken back without the store

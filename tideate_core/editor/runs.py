@@ -7,7 +7,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.editor import stored
-from tideate_core.engine import give_up, put_back
+from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
 from tideate_core.errors import RunNotActive, RunNotFound, StoreError
 
 if TYPE_CHECKING:
@@ -76,8 +76,8 @@ class StoredRuns:
         except RunNotActive:
             run = await asyncio.to_thread(store.reader().run, execution_id)
             workspace = self._projects.workspace(folder)
-            given_up = await give_up(store, run, workspace)
-            done = await put_back(workspace, given_up)
+            ended_runs = await end_abandoned_run(store, run, workspace)
+            done = await roll_back_abandoned_run(workspace, ended_runs)
             return {"ok": True, "files": done.restored, "kept": done.kept}
         return {"ok": True, "files": [], "kept": []}
 

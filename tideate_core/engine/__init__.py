@@ -1,4 +1,4 @@
-"""Runs workflows: lifecycle, steps, events, confirmation, cancellation."""
+"""Engine: runs workflows with lifecycle, steps, events, confirmation, recovery and rollback."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.engine.abandoned import give_up, put_back
+    from tideate_core.engine.automatic_rollback import temporary_pin
     from tideate_core.engine.checkpoints import CheckpointDTO, CheckpointManager, read_checkpoint
     from tideate_core.engine.confirmation import (
         ConfirmationRequest,
@@ -15,54 +15,55 @@ if TYPE_CHECKING:
         PolicyFrontEnd,
         declined_unasked,
     )
-    from tideate_core.engine.driver_hooks import DriverHooks, register_driver_hooks
-    from tideate_core.engine.events import Event, EventName
-    from tideate_core.engine.execution import Execution, RunRequest, WorkflowResult
-    from tideate_core.engine.executor import TaskExecutor
-    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.driver import Driver, Question, Settled, Work
+    from tideate_core.engine.driver_hooks import DriverHooks, DriverSummary, register_driver_hooks
+    from tideate_core.engine.drivers.machine import states_to_confirm
+    from tideate_core.engine.events import Event, EventName, WorkflowHooks
     from tideate_core.engine.inputs import read_input
-    from tideate_core.engine.machine_questions import states_to_confirm
     from tideate_core.engine.mentions import material, surroundings_of, with_material
     from tideate_core.engine.orchestrator import Task, WorkflowOrchestrator
-    from tideate_core.engine.queue import TaskQueue
+    from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
     from tideate_core.engine.reports import iso_time
+    from tideate_core.engine.rollback import (
+        RollbackOutcome,
+        RunRollback,
+        family_members,
+        forget_changes,
+        nothing_changed_error,
+        run_families,
+        runs_with_changes,
+    )
+    from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
+    from tideate_core.engine.scheduler import TaskQueue
     from tideate_core.engine.state import StateManager
+    from tideate_core.engine.step_runner import TaskExecutor
+    from tideate_core.engine.step_services import Services
     from tideate_core.engine.steps.nested import child_id
-    from tideate_core.engine.steps.services import Services
     from tideate_core.engine.stored_definition import Changed
     from tideate_core.engine.subject import NO_TEXT, Subject, brief
-    from tideate_core.engine.taking_back import momentary
     from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN, described
-    from tideate_core.engine.undoing import (
-        RolledBack,
-        Undoing,
-        families,
-        forget_changes,
-        members_of,
-        runs_with_changes,
-        without_changes,
-    )
-    from tideate_core.engine.work import Driver, Question, Settled, Work
 
 __all__ = [
+    "FOR_PROJECT",
+    "FOR_RUN",
+    "NO_TEXT",
     "Changed",
     "CheckpointDTO",
     "CheckpointManager",
     "ConfirmationRequest",
     "Driver",
     "DriverHooks",
+    "DriverSummary",
     "Event",
     "EventName",
     "Execution",
-    "FOR_PROJECT",
-    "FOR_RUN",
     "FrontEnd",
-    "NO_TEXT",
     "PolicyFrontEnd",
     "Question",
-    "RolledBack",
+    "RollbackOutcome",
     "RunRequest",
+    "RunRollback",
     "Services",
     "Settled",
     "StateManager",
@@ -70,7 +71,6 @@ __all__ = [
     "Task",
     "TaskExecutor",
     "TaskQueue",
-    "Undoing",
     "Work",
     "WorkflowHooks",
     "WorkflowOrchestrator",
@@ -80,32 +80,29 @@ __all__ = [
     "child_id",
     "declined_unasked",
     "described",
-    "families",
+    "end_abandoned_run",
+    "family_members",
     "forget_changes",
-    "give_up",
     "iso_time",
     "material",
-    "members_of",
-    "momentary",
-    "put_back",
+    "nothing_changed_error",
     "read_checkpoint",
     "read_input",
     "register_driver_hooks",
+    "roll_back_abandoned_run",
+    "run_families",
     "runs_with_changes",
     "states_to_confirm",
     "surroundings_of",
+    "temporary_pin",
     "with_material",
-    "without_changes",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "abandoned": (
-                "give_up",
-                "put_back",
-            ),
+            "automatic_rollback": ("temporary_pin",),
             "checkpoints": (
                 "CheckpointDTO",
                 "CheckpointManager",
@@ -117,23 +114,24 @@ if not TYPE_CHECKING:
                 "PolicyFrontEnd",
                 "declined_unasked",
             ),
+            "driver": (
+                "Driver",
+                "Question",
+                "Settled",
+                "Work",
+            ),
             "driver_hooks": (
                 "DriverHooks",
+                "DriverSummary",
                 "register_driver_hooks",
             ),
+            "drivers.machine": ("states_to_confirm",),
             "events": (
                 "Event",
                 "EventName",
+                "WorkflowHooks",
             ),
-            "execution": (
-                "Execution",
-                "RunRequest",
-                "WorkflowResult",
-            ),
-            "executor": ("TaskExecutor",),
-            "hooks": ("WorkflowHooks",),
             "inputs": ("read_input",),
-            "machine_questions": ("states_to_confirm",),
             "mentions": (
                 "material",
                 "surroundings_of",
@@ -143,38 +141,41 @@ if not TYPE_CHECKING:
                 "Task",
                 "WorkflowOrchestrator",
             ),
-            "queue": ("TaskQueue",),
+            "recovery": (
+                "end_abandoned_run",
+                "roll_back_abandoned_run",
+            ),
             "reports": ("iso_time",),
+            "rollback": (
+                "RollbackOutcome",
+                "RunRollback",
+                "family_members",
+                "forget_changes",
+                "nothing_changed_error",
+                "run_families",
+                "runs_with_changes",
+            ),
+            "run": (
+                "Execution",
+                "RunRequest",
+                "WorkflowResult",
+            ),
             "runner": ("WorkflowRunner",),
+            "scheduler": ("TaskQueue",),
             "state": ("StateManager",),
+            "step_runner": ("TaskExecutor",),
+            "step_services": ("Services",),
             "steps.nested": ("child_id",),
-            "steps.services": ("Services",),
             "stored_definition": ("Changed",),
             "subject": (
                 "NO_TEXT",
                 "Subject",
                 "brief",
             ),
-            "taking_back": ("momentary",),
             "tools.permission": (
                 "FOR_PROJECT",
                 "FOR_RUN",
                 "described",
-            ),
-            "undoing": (
-                "RolledBack",
-                "Undoing",
-                "families",
-                "forget_changes",
-                "members_of",
-                "runs_with_changes",
-                "without_changes",
-            ),
-            "work": (
-                "Driver",
-                "Question",
-                "Settled",
-                "Work",
             ),
         },
     )

@@ -1,4 +1,4 @@
-"""Checkpoints: points of a run that it can be taken up from, and document 4's file of one."""
+"""Checkpoints: points of a run that a new run can start from, listed, read and exported as JSON."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver_hooks import driver_hooks
-from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.recorded_run import settled_of
 from tideate_core.engine.recording import now_ms
 from tideate_core.engine.reports import Report, iso_time, write_report
-from tideate_core.engine.resuming import settled_of
+from tideate_core.engine.run import RunRequest
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.stored_definition import stored_graph
 from tideate_core.errors import UnusableFile
@@ -41,7 +41,7 @@ class CheckpointState(Report):
     """From 0: the place of the checkpoint's step among those that had ended."""
     completed_steps: list[str]
     pending_steps: list[str]
-    """Steps that a run which is taken up from here runs: of a machine those that the run visited later."""
+    """Steps that a run from here runs: of a machine those that the run visited later."""
     artifacts: list[str]
     """Files that were changed until then."""
     context: dict[str, Any]
@@ -83,7 +83,7 @@ class CheckpointRestoreDTO(Report):
 
 
 class CheckpointManager:
-    """Makes checkpoints, lists and reads them, takes runs up from them, and exports them.
+    """Makes checkpoints, lists and reads them, starts new runs from them, and exports them.
 
     Automatic ones are made by the run itself, with every completed step.
     """
@@ -157,7 +157,7 @@ def read_checkpoint(reader: Reader, checkpoint_id: str) -> CheckpointDTO:
 
 
 def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]:
-    """Return a checkpoint, and the steps that a run which is taken up from it runs though they had ended."""
+    """Return a checkpoint, and the steps that a run from it runs though they had ended."""
     row = reader.checkpoint(checkpoint_id)
     steps, definition = reader.steps(row.run), reader.definition(row.run)
     ended = sorted(
@@ -193,7 +193,7 @@ def _load(reader: Reader, checkpoint_id: str) -> tuple[CheckpointDTO, list[str]]
 def _again(ended: list[StepRow], definition: Definition) -> dict[str, None]:
     """Return the steps that the run failed in, and those that were skipped because it did."""
     hooks = driver_hooks(definition.name, definition.kind, definition.source)
-    if (repeated := hooks.repeated_steps([step.step for step in ended])) is not None:
+    if (repeated := hooks.restart([step.step for step in ended])) is not None:
         return dict.fromkeys(repeated)
     goes_on = {step.id for step in stored_graph(definition).steps if step.continue_on_error}
     again: dict[str, None] = {}

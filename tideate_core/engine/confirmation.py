@@ -1,4 +1,4 @@
-"""How a run asks a person, and who answers where there is none."""
+"""Confirmation requests, and the front ends that answer them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConfirmationRequest:
     details: str = ""
     payload: Any = None
     demonstration: bool = False
-    """What is asked about comes from a model that is not to be relied on."""
+    """The question is about the work of a model that is not to be relied on."""
     executed: Sequence[ExecutableFile] = ()
     """Files of the change or the plan that other tools run by themselves; each front end warns of them."""
 

@@ -1,30 +1,50 @@
-"""Hooks of built-in workflows: a driver of their own, and what else the engine asks of a workflow's kind."""
+"""Driver hooks of workflows with a driver of their own: conclude, restart and summary of a run."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tideate_core.config import Config
-    from tideate_core.engine.execution import Execution, RunRequest
-    from tideate_core.engine.steps.services import Services
-    from tideate_core.engine.work import Driver, Settled
+    from tideate_core.engine.driver import Driver
+    from tideate_core.engine.run import RunRequest
+    from tideate_core.engine.step_services import Services
     from tideate_core.project import Documents
     from tideate_core.store import Ending
     from tideate_core.workflows import MachineWorkflow
 
-__all__ = ["NO_HOOKS", "DriverHooks", "driver_hooks", "register_driver_hooks"]
+__all__ = [
+    "NO_HOOKS",
+    "DriverHooks",
+    "DriverSummary",
+    "driver_hooks",
+    "register_driver_hooks",
+    "task_workflow",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class DriverSummary:
+    """Facts of a run that only its kind of workflow knows, from the results of its steps."""
+
+    attempts: int | None = None
+    """Corrections of its own work; None of a workflow that makes none."""
+    snapshot: str | None = None
+    """The id of the snapshot that it made before it wrote anything."""
 
 
 class DriverHooks:
-    """What most workflows do; a workflow of its own kind overrides some of it."""
+    """The defaults of most workflows; a workflow of its own kind overrides some."""
 
     name: str = ""
     """Of the workflow; empty of those without hooks of their own."""
     is_reversible: bool = False
-    """A run of it is all or nothing: what it wrote is taken back where it breaks off."""
+    """A run of it is all or nothing: its writes are rolled back where it breaks off."""
+    carries_out_tasks: bool = False
+    """A `WorkflowOrchestrator` runs it for the tasks of a program."""
 
     def driver(
         self, definition: MachineWorkflow, request: RunRequest, config: Config, services: Services
@@ -35,22 +55,18 @@ class DriverHooks:
         """
         return None
 
-    def repeated_steps(self, steps: Sequence[str]) -> Sequence[str] | None:
+    def restart(self, steps: Sequence[str]) -> Sequence[str] | None:
         """Return which of a run's ended steps, in their order, a run from a checkpoint does again.
 
         None: those that failed, and those that were skipped because of that.
         """
         return None
 
-    def attempts(self, results: Mapping[str, Any]) -> int | None:
-        """Return how often an ended run corrected itself, by its steps' results; None where it does not."""
-        return None
+    def summary(self, results: Mapping[str, Any]) -> DriverSummary:
+        """Return what the results of a run's completed steps say, by step."""
+        return DriverSummary()
 
-    def snapshot(self, settled: Mapping[str, Settled]) -> str | None:
-        """Return the id of the snapshot that a run made before it wrote anything."""
-        return None
-
-    def conclude(self, execution: Execution, ending: Ending, documents: Documents) -> None:
+    def conclude(self, run_id: str, results: Mapping[str, Any], ending: Ending, documents: Documents) -> None:
         """Leave documents of a run that has ended; blocking.
 
         :raises StoreError: they cannot be written.
@@ -58,12 +74,12 @@ class DriverHooks:
 
 
 NO_HOOKS: Final = DriverHooks()
-_KNOWN: dict[tuple[str, str], DriverHooks] = {}
+_registered: dict[tuple[str, str], DriverHooks] = {}
 
 
 def register_driver_hooks(name: str, kind: str, hooks: DriverHooks) -> None:
     """Give the built-in workflow of this name and kind hooks of its own."""
-    _KNOWN[name, kind] = hooks
+    _registered[name, kind] = hooks
 
 
 def driver_hooks(name: str, kind: str, source: str) -> DriverHooks:
@@ -71,4 +87,9 @@ def driver_hooks(name: str, kind: str, source: str) -> DriverHooks:
 
     :param source: a file of a built-in workflow's name is another workflow.
     """
-    return _KNOWN.get((name, kind), NO_HOOKS) if source == "builtin" else NO_HOOKS
+    return _registered.get((name, kind), NO_HOOKS) if source == "builtin" else NO_HOOKS
+
+
+def task_workflow() -> str:
+    """Return the name of the workflow that carries out a program's tasks, empty where none is registered."""
+    return next((hooks.name for hooks in _registered.values() if hooks.carries_out_tasks), "")

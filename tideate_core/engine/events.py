@@ -1,13 +1,19 @@
-"""What a run tells the world, with the wire names of document 4."""
+"""Events of a run with their wire names, and hooks for programs that embed the engine."""
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-__all__ = ["TRANSIENT", "Event", "EventName"]
+from tideate_core.errors import TideateError
+
+__all__ = ["TRANSIENT", "Emit", "Event", "EventName", "WorkflowHooks", "error_fields"]
+
+log = logging.getLogger(__name__)
 
 
 class EventName(StrEnum):
@@ -64,3 +70,66 @@ class Event:
     def as_json(self) -> dict[str, Any]:
         shape = {"name": self.name.value, "execution_id": self.execution_id, "at": self.at, "data": self.data}
         return shape if self.sequence is None else {**shape, "sequence": self.sequence}
+
+
+Emit = Callable[[EventName, dict[str, Any]], None]
+"""Sends an event of one run."""
+Hook = Callable[[Event], None]
+
+
+def error_fields(error: BaseException) -> dict[str, Any]:
+    """Return an error as results and events carry it."""
+    if isinstance(error, TideateError):
+        return {"error": str(error), "error_code": error.code}
+    return {"error": f"{type(error).__name__}: {error}", "error_code": type(error).__name__}
+
+
+_CALLED: Final[Mapping[EventName, tuple[str, ...]]] = {
+    EventName.WORKFLOW_STARTED: ("on_workflow_start",),
+    EventName.WORKFLOW_RESTORED: ("on_workflow_start",),
+    EventName.WORKFLOW_COMPLETED: ("on_workflow_end",),
+    EventName.WORKFLOW_CANCELLED: ("on_workflow_end",),
+    EventName.WORKFLOW_FAILED: ("on_error", "on_workflow_end"),
+    EventName.STEP_STARTED: ("on_step_start", "on_stage_start"),
+    EventName.STEP_COMPLETED: ("on_step_end", "on_stage_complete"),
+    EventName.STEP_FAILED: ("on_step_fail",),
+    EventName.CHECKPOINT_CREATED: ("on_checkpoint",),
+    EventName.GATE_PASSED: ("on_gate_pass",),
+    EventName.GATE_FAILED: ("on_gate_fail",),
+}
+_OF_STAGES: Final = frozenset({"on_stage_start", "on_stage_complete"})
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowHooks:
+    """Called with the event, on the run's event loop: return soon. None is not called.
+
+    One that raises is logged, and the run goes on.
+    """
+
+    on_workflow_start: Hook | None = None
+    """Also of a run that goes on in this process."""
+    on_workflow_end: Hook | None = None
+    """Completed, failed or cancelled."""
+    on_step_start: Hook | None = None
+    on_step_end: Hook | None = None
+    on_step_fail: Hook | None = None
+    on_checkpoint: Hook | None = None
+    on_error: Hook | None = None
+    """The run failed."""
+    on_stage_start: Hook | None = None
+    """A step of a task begins that is one of its five stages; its event's data has `stage`, from 1."""
+    on_stage_complete: Hook | None = None
+    on_gate_pass: Hook | None = None
+    on_gate_fail: Hook | None = None
+
+    def notify(self, event: Event) -> None:
+        """Call what wants to know of this event."""
+        for name in _CALLED.get(event.name, ()):
+            hook: Hook | None = getattr(self, name)
+            if hook is None or (name in _OF_STAGES and "stage" not in event.data):
+                continue
+            try:
+                hook(event)
+            except Exception:  # another's code may raise anything
+                log.exception("the hook %s raised at %s of run %s", name, event.name, event.execution_id)

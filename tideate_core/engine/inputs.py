@@ -1,4 +1,4 @@
-"""What a run cannot start with: each refusal says what to do instead."""
+"""Validation of a run's inputs, text and selection before it starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from tideate_core.config import Limits
-    from tideate_core.engine.execution import RunRequest
+    from tideate_core.engine.run import RunRequest
     from tideate_core.workflows import BufferContext, InputDefinition, MachineWorkflow
 
 __all__ = ["check_inputs", "read_input", "refuse_unknown", "typed_inputs"]
@@ -76,7 +76,7 @@ def typed_inputs(
 
 
 def refuse_unknown(definition: WorkflowDefinition | MachineWorkflow, given: Iterable[str]) -> None:
-    """Refuse inputs of a machine that nothing would come of. One that is taken up again has what it has.
+    """Refuse inputs of a machine that nothing would come of. A resumed run has what it has.
 
     :raises InvalidInput: with each of them, and the nearest that there is.
     """

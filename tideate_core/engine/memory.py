@@ -1,4 +1,4 @@
-"""What the steps of a run remember, so that one that starts again after a crash asks nobody twice."""
+"""Memory of a run's steps over a crash: answers, choices and values that are not asked for twice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunLog
 
-__all__ = ["FAILED", "MISSING", "REPLY", "RUN", "TAKING_BACK", "Memory", "digest_of", "spent_on"]
+__all__ = ["FAILED", "MISSING", "PENDING_END", "REPLY", "RUN", "Memory", "digest_of", "spent_on"]
 
 REPLY: Final = ".ask:"
 """Stands in the keys of a model's replies, after the attempt's number."""
@@ -24,8 +24,8 @@ FAILED: Final = "failed"
 """The key of what is known of a step's failed attempts."""
 RUN: Final = ""
 """The step of what belongs to the whole run: no step is called so."""
-TAKING_BACK: Final = "taking_back"
-"""The key of how a run was going to end when what it wrote began to be taken back."""
+PENDING_END: Final = "taking_back"
+"""The key of how a run was going to end when the rollback of its writes began."""
 
 _NOTHING: Final = Usage()
 
@@ -51,22 +51,32 @@ def spent_on(memos: Mapping[str, Any], *, late: bool = False) -> Usage:
 class Memory:
     """One run's memos: what is written here is there again in the process that resumes the run.
 
+    :param log: None of a run that is not in the store yet; see `attach`.
     :param memos: what earlier processes wrote, by step and key.
     :param around: of the run that this one is a step of.
     """
 
     def __init__(
         self,
-        log: RunLog,
+        log: RunLog | None = None,
         memos: Mapping[str, Mapping[str, Any]] | None = None,
         around: Memory | None = None,
     ) -> None:
-        self._log = log
+        self._attached = log
         self._around = around
         self._known = {step: dict(kept) for step, kept in (memos or {}).items()}
         self._spent = {step: spent_on(kept) for step, kept in self._known.items()}
         self._asked: dict[str, Counter[str]] = {}
         self._choosing = asyncio.Lock()
+
+    def attach(self, log: RunLog) -> None:
+        """Write to this log from now on."""
+        self._attached = log
+
+    @property
+    def _log(self) -> RunLog:
+        assert self._attached is not None  # noqa: S101 no step starts before the run is in the store
+        return self._attached
 
     def recall(self, step: str, key: str) -> Any:
         """Return what was remembered, `MISSING` where nothing was."""

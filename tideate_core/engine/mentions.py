@@ -1,4 +1,4 @@
-"""The material that mentions in a prompt bring (`@Name`, `@file:PATH`, …): resolved once, and remembered."""
+"""Material that mentions in a prompt bring (`@Name`, `@file:PATH`, …): resolved once, and remembered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import Prompt
     from tideate_core.mentions import ContextItem, ContextResolver, Surroundings
-    from tideate_core.workflows import RunContext, StepContext
+    from tideate_core.workflows import ModelAccess, PersonAccess, RunContext, StepContext
 
 __all__ = ["before", "material", "passing_on", "surroundings_of", "with_material"]
 
@@ -34,7 +34,7 @@ _FILLED_IN: Final = re.compile(r'(?P<kind>@(?:diff|file|symbols|tree)):"?\{\{')
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What people wrote: a mention counts only where it is theirs, never where a model said it."""
+    """Mentions that people wrote: only theirs count, never those that a model said."""
 
     mentions: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset()
@@ -114,7 +114,7 @@ def passing_on(step: StepContext) -> Iterator[None]:
         _passed_on.reset(token)
 
 
-def _budget(step: StepContext) -> int:
+def _budget(step: ModelAccess) -> int:
     limits = [step.mention_tokens, *([DEMONSTRATION] if step.demonstration else [])]
     return min(*limits, step.context_tokens // SHARE) if step.context_tokens else min(limits)
 
@@ -175,24 +175,24 @@ def _texts(value: Any) -> Iterable[str]:
 async def _resolve(step: StepContext, mentions: list[str], budget: int) -> list[dict[str, Any]]:
     """Read what is mentioned, ask about secrets and say what became of each."""
     resolver = _resolver(step, budget)
-    told: set[str] = set()
+    reported: set[str] = set()
 
-    def tell(_mention: str, error: TideateError) -> None:
+    def report(_mention: str, error: TideateError) -> None:
         words = str(error)
-        if words not in told:
-            told.add(words)
+        if words not in reported:
+            reported.add(words)
             unknown = isinstance(error, ContextResolutionError)
             step.notice(f"{words}; it stays a word of the prompt", level="info" if unknown else "warn")
 
-    items = await resolver.resolve_all(mentions, on_error=tell)
+    items = await resolver.resolve_all(mentions, on_error=report)
     agreed = [item.mention for item in items if item.needs_consent and await _agreed(step, item)]
     if agreed:
-        items = await resolver.resolve_all(mentions, consented=agreed, on_error=tell)
+        items = await resolver.resolve_all(mentions, consented=agreed, on_error=report)
     _announce(step, items)
     return [_kept(item) for item in items]
 
 
-async def _agreed(step: StepContext, item: ContextItem) -> bool:
+async def _agreed(step: PersonAccess, item: ContextItem) -> bool:
     """Ask whether a secret may go to the model. Only a person's yes counts, no policy's."""
     decision = await step.confirm(
         "gate",
@@ -202,7 +202,7 @@ async def _agreed(step: StepContext, item: ContextItem) -> bool:
     return decision.accepted and decision.by == "user"
 
 
-def _announce(step: StepContext, items: list[ContextItem]) -> None:
+def _announce(step: PersonAccess, items: list[ContextItem]) -> None:
     given = [item for item in items if not item.needs_consent]
     if given:
         listed = ", ".join(f"{one.mention} ({one.source or 'a text'}, ~{one.tokens} tokens)" for one in given)

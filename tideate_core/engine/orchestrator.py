@@ -1,18 +1,19 @@
-"""Carries out tasks for a program: the workflow `task` as one call (document 1, section 5)."""
+"""Orchestrator: a program's tasks as runs of the workflow that is registered for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.execution import RunRequest
+from tideate_core.engine.driver_hooks import task_workflow
+from tideate_core.engine.run import RunRequest
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine.execution import WorkflowResult
-    from tideate_core.engine.hooks import WorkflowHooks
+    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.run import WorkflowResult
     from tideate_core.engine.runner import WorkflowRunner
 
 __all__ = ["Task", "WorkflowOrchestrator"]
@@ -25,7 +26,7 @@ class Task:
     description: str
     """As a person words it; it may mention material (`@Name`, `@file:PATH`)."""
     context: RunContext = field(default_factory=RunContext)
-    """What it is about: a buffer, a selection."""
+    """Its subject: a buffer, a selection."""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     adapter: str | None = None
     """None: as configured."""
@@ -34,12 +35,12 @@ class Task:
 
 
 class WorkflowOrchestrator:
-    """Brings tasks through planning, audit, execution, documentation and verification, or takes them back.
+    """Brings tasks through planning, audit, execution, documentation and verification, or rolls them back.
 
     A task is a run like any other: it is in the store, has events, and can be paused, cancelled and resumed
     through the runner.
 
-    :param runner: has the workflow `task`, as `register_builtin` adds it.
+    :param runner: has a workflow for tasks, as `register_builtin` adds it.
     """
 
     def __init__(self, runner: WorkflowRunner) -> None:
@@ -53,14 +54,14 @@ class WorkflowOrchestrator:
     async def execute_task(self, task: Task | str) -> WorkflowResult:
         """Carry out a task to its end. Failures are results, not exceptions.
 
-        Of a task that broke off, `rollback_performed` says whether all that it wrote was taken back; not
+        Of a task that broke off, `rollback_performed` says whether all that it wrote was rolled back; not
         what somebody changed since in the very lines, which is `files` then.
 
-        :raises asyncio.CancelledError: the caller was cancelled; the task is, and it is taken back.
+        :raises asyncio.CancelledError: the caller was cancelled; the task is, and it is rolled back.
         """
         wanted = Task(task) if isinstance(task, str) else task
         request = RunRequest(
-            name="task",
+            name=task_workflow(),
             prompt=wanted.description,
             context=wanted.context,
             inputs=dict(wanted.inputs),

@@ -1,9 +1,10 @@
-"""One run's writing down: what happens goes into the store and to whoever watches."""
+"""Recorder of one run: its events and steps go into the store, to the front end and to the hooks."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import TRANSIENT, Event, EventName
@@ -11,12 +12,12 @@ from tideate_core.machines import ExecutionState
 from tideate_core.store import StepOutcome, StepStart, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tideate_core.adapters import Usage
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.hooks import WorkflowHooks
-    from tideate_core.engine.work import Settled, Work
+    from tideate_core.engine.driver import Settled, Work
+    from tideate_core.engine.events import WorkflowHooks
     from tideate_core.store import CheckpointRow, Ending, RunLog
 
 __all__ = ["Recorder", "now_ms", "tokens_of"]
@@ -25,7 +26,7 @@ _STORED_ELSEWHERE: Final[Mapping[EventName, frozenset[str]]] = {
     EventName.STEP_COMPLETED: frozenset({"result"}),
     EventName.WORKFLOW_COMPLETED: frozenset({"response"}),
 }
-"""What the store has in the record of the step or the run and does not keep twice."""
+"""Data that the store has in the record of the step or the run and does not keep twice."""
 
 
 def now_ms() -> int:
@@ -39,40 +40,65 @@ def tokens_of(usage: Usage) -> Tokens:
 
 
 class Recorder:
-    """Writes one run down, in order, and tells the front end and the hooks.
+    """Records one run in order, and tells the front end and the hooks.
 
+    Until it has a log, events are only told.
+
+    :param log: None of a run that is not in the store yet; see `attach`.
     :param agents: what did the steps that ended in earlier processes.
     :param checkpoints: ids of those that were made there.
+    :param moves: the number of the last move of a machine that an earlier process recorded.
     """
 
     def __init__(
         self,
-        log: RunLog,
+        execution_id: str,
         front: FrontEnd,
+        log: RunLog | None = None,
         *,
         hooks: WorkflowHooks | None = None,
         agents: Iterable[str] = (),
         checkpoints: Iterable[str] = (),
+        moves: int = 0,
     ) -> None:
-        self.execution_id = log.run_id
+        self.execution_id = execution_id
         self.replaying = False
-        """What happens now was written down and told before: it is not again."""
+        """Nothing is recorded or told: an earlier process did."""
         self.agents = dict.fromkeys(agents)
-        """What did the steps, in the order of their first."""
+        """Agents of the steps, in the order of their first."""
         self.checkpoints = list(checkpoints)
-        self._log = log
+        self._attached = log
         self._front = front
         self._hooks = hooks
+        self._moves = moves
+
+    def attach(self, log: RunLog) -> None:
+        """Record in this log from now on."""
+        self._attached = log
+
+    @property
+    def _log(self) -> RunLog:
+        assert self._attached is not None  # noqa: S101 no step starts before the run is in the store
+        return self._attached
 
     def event(self, name: EventName, data: dict[str, Any]) -> None:
         """Log an event with the next commit and tell it; what is transient is only told."""
-        if self.replaying:
+        if self.replaying or (name is EventName.TRANSITION and data["move"] <= self._moves):
             return
         at = now_ms()
         sequence = None
-        if name not in TRANSIENT:
-            sequence = self._log.event(name.value, at, _kept(name, data))
-        self._tell(Event(name, self.execution_id, data, at, sequence))
+        if self._attached is not None and name not in TRANSIENT:
+            sequence = self._attached.event(name.value, at, _kept(name, data))
+        self._notify(Event(name, self.execution_id, data, at, sequence))
+
+    @contextmanager
+    def silenced(self, silent: bool = True) -> Iterator[None]:
+        """Neither record nor tell what happens meanwhile: an earlier process did."""
+        before, self.replaying = self.replaying, silent
+        try:
+            yield
+        finally:
+            self.replaying = before
 
     def status(self, state: ExecutionState, step: str | None) -> None:
         """Write down, with the next commit, where the run stands."""
@@ -130,7 +156,7 @@ class Recorder:
         """
         at = now_ms()
         sequence = await self._log.ended(ending, (name.value, at, _kept(name, data)))
-        self._tell(Event(name, self.execution_id, data, at, sequence))
+        self._notify(Event(name, self.execution_id, data, at, sequence))
 
     async def paused(self) -> None:
         """Write down that the run pauses, so that it is paused after a restart, too."""
@@ -141,10 +167,10 @@ class Recorder:
         self._log.status(ExecutionState.EXECUTING_STEPS.value, None)
         await self._log.flush()
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         self._front.emit(event)
         if self._hooks is not None:
-            self._hooks.tell(event)
+            self._hooks.notify(event)
 
 
 def _kept(name: EventName, data: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ _STATUS: Final[Mapping[str, SummaryStatus]] = {
     "failed": "failed",
     "cancelled": "partial",
 }
-"""By how the run ended; document 4 knows no cancelled one."""
+"""By how the run ended; the format has no cancelled one."""
 
 
 class Report(BaseModel):

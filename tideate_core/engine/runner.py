@@ -1,27 +1,32 @@
-"""Runs workflows: starts them, takes them up again, cancels and pauses, and always reports an end."""
+"""Runner: starts, resumes, cancels and pauses runs, nests one in another, and always reports an end."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.engine.children import Children
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.ending import CannotGoOn, words_of
-from tideate_core.engine.events import Event, EventName
-from tideate_core.engine.execution import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
+from tideate_core.engine.events import Event, EventName, error_fields
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
-from tideate_core.engine.live import LiveRun
-from tideate_core.engine.opening import LazyStore, Tools, let_go
-from tideate_core.engine.recording import now_ms
-from tideate_core.engine.resuming import found_again, keep_definition, load_past, put_back, still_there
-from tideate_core.engine.slow import Slow
-from tideate_core.engine.steps.services import Services
+from tideate_core.engine.lifecycle import CannotGoOn
+from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
+from tideate_core.engine.recorded_run import load_recorded_run, recorded_result
+from tideate_core.engine.recording import Recorder, now_ms
+from tideate_core.engine.recovery import (
+    leftover_notice,
+    rebind_buffer,
+    roll_back_unfinished_steps,
+    store_chosen_definition,
+)
+from tideate_core.engine.run import TAKE_OVER_AFTER, Execution, RunRequest, WorkflowResult
+from tideate_core.engine.run_store import LazyStore, release_lease
+from tideate_core.engine.step_context import StepRun
+from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
-from tideate_core.engine.tools.offering import offering
+from tideate_core.engine.tools.calls import offering
 from tideate_core.errors import InvalidInput, RunNotFound, TideateError
 from tideate_core.util.uncancelled import wait_uncancelled
 
@@ -31,12 +36,12 @@ if TYPE_CHECKING:
     from tideate_core.adapters import AdapterPool, Reply
     from tideate_core.config import Config
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.engine.hooks import WorkflowHooks
-    from tideate_core.engine.live import Within
-    from tideate_core.engine.resuming import Past
-    from tideate_core.engine.steps.services import ToolCaller
+    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.live_run import ParentStep
+    from tideate_core.engine.recorded_run import RecordedRun
+    from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
-    from tideate_core.store import CheckpointRow, Store
+    from tideate_core.store import CheckpointRow, RunRow, Store
     from tideate_core.workflows import PromptLibrary, Registration
     from tideate_core.workspace import Workspace
 
@@ -66,10 +71,9 @@ class WorkflowRunner:
     ) -> None:
         self.registry = registry
         self._front = front
-        self._tools = Tools(adapters, config, front, workspace, prompts, hooks)
+        self._dependencies = RunDependencies(adapters, config, front, workspace, prompts, hooks)
         self._tool_caller = tools
         self._store = LazyStore(store)
-        self._children = Children(self._store, self._run, self._resume)
         self._running: dict[str, LiveRun] = {}
 
     @property
@@ -149,7 +153,7 @@ class WorkflowRunner:
         live = self._get(execution_id)
         store = await self._store.get()
         row = await store.checkpoint(execution_id, at=now_ms())
-        live.checkpointed(row)
+        live.report_checkpoint(row)
         return row
 
     async def ask(self, execution_id: str, step: str, prompt: str, system: str = "") -> Reply:
@@ -160,66 +164,104 @@ class WorkflowRunner:
         from tideate_core.adapters import Prompt
 
         live = self._get(execution_id)
-        return await live.execution.own(live.context_beside(step).ask(Prompt(prompt, system)))
+        context = StepRun(live.step_environment, step)
+        return await live.execution.run_owned(context.ask(Prompt(prompt, system)))
 
     async def aclose(self) -> None:
         """Close the store; no run may be under way."""
         await self._store.close()
 
     async def _run(
-        self, request: RunRequest, within: Within, hooks: WorkflowHooks | None = None
+        self, request: RunRequest, parent: ParentStep, hooks: WorkflowHooks | None = None
     ) -> WorkflowResult:
         begun, name = time.monotonic(), request.name
         try:
             registration = self.registry.get(name, obfuscate=request.obfuscate)
             name = registration.definition.name
-            live = self._prepared(request, registration, within, hooks=hooks)
+            live = self._prepare(request, registration, parent, hooks=hooks)
         except TideateError as error:
             return self._refused(request, name, error, begun)
 
-        async def drive() -> None:
+        async def begin_and_drive() -> None:
             live.adapter  # noqa: B018 a run that nobody can answer is not begun
             store = await self._store.get()
-            await live.begin(store, stored_definition(registration))
+            await live.open_in(store, stored_definition(registration))
             await live.drive()
 
-        return await self._live(live, drive())
+        return await self._supervise(live, begin_and_drive())
 
     async def _resume(
-        self, execution_id: str, within: Within, takeover_after: float, changed: Changed
+        self, execution_id: str, parent: ParentStep, takeover_after: float, changed: Changed
     ) -> WorkflowResult:
         self._refuse_twice(execution_id)
         store = await self._store.get()
         log = await store.adopt(execution_id, takeover_after=takeover_after)
         try:
-            request, stored, past = await load_past(store, execution_id)
-            request = request.model_copy(update={"execution_id": execution_id})
+            request, stored, recorded = await load_recorded_run(store, execution_id)
             hide, front = request.obfuscate, self._front
             registration = await definition_for(
                 execution_id, stored, self.registry, changed=changed, front=front, obfuscate=hide
             )
-            workspace = self._tools.workspace(request)
-            request = await found_again(request, workspace)
-            live = self._prepared(request, registration, within, past)
+            workspace = self._dependencies.workspace(request)
+            request = await rebind_buffer(request, workspace)
+            live = self._prepare(request, registration, parent, recorded)
             live.execution.takeover_after = takeover_after
             live.adapter  # noqa: B018 a run that nobody can answer stays as it is
-            await keep_definition(store, stored, registration, live.execution)
+            await store_chosen_definition(store, stored, registration, live.execution)
             left: list[str] = []
-            if past.broken_off is None:  # else all of it is taken back
-                left = await put_back(workspace, execution_id, past, registration.definition)
+            if recorded.pending_end is None:  # else all of it is rolled back
+                definition = registration.definition
+                left = await roll_back_unfinished_steps(workspace, execution_id, recorded, definition)
         except BaseException:
-            await let_go(log)
+            await release_lease(log)
             raise
         live.attach(log, store)
         for name in left:
-            live.emit(EventName.NOTICE, still_there(name))
-        return await self._live(live, live.drive())
+            live.recorder.event(EventName.NOTICE, leftover_notice(name))
+        return await self._supervise(live, live.drive())
 
-    async def _live(self, live: LiveRun, drive: Coroutine[Any, Any, None]) -> WorkflowResult:
+    async def _run_nested(self, parent_id: str, step: str, request: RunRequest) -> WorkflowResult:
+        """Run a workflow as a step of another: begin it, resume it, or return how it ended before.
+
+        What it takes counts to its parent, too; what the request leaves open is as in the parent.
+
+        :raises CannotGoOn: it has not ended, but does not go on now.
+        """
+        parent = self._running[parent_id]
+        # it ends by itself when its parent is stopped, and so that its end is recorded
+        with parent.task_group.unlimited_grace(step.partition("[")[0]):
+            result = await self._begin_or_resume_nested(parent, step, request)
+            parent.add_usage(step, result)
+            return result
+
+    async def _begin_or_resume_nested(
+        self, parent: LiveRun, step: str, request: RunRequest
+    ) -> WorkflowResult:
+        known = await self._known_nested(parent, request)
+        if known is None:
+            return await self._run(request.inheriting(parent.execution.request), (parent, step))
+        if known.ended:
+            return await asyncio.to_thread(recorded_result, (await self._store.get()).reader(), known)
+        try:
+            return await self._resume(known.id, (parent, step), parent.execution.takeover_after, "stored")
+        except TideateError as error:
+            raise CannotGoOn(str(error), error.code) from error
+
+    async def _known_nested(self, parent: LiveRun, request: RunRequest) -> RunRow | None:
+        """Return what an earlier process made of a nested run."""
+        if not parent.was_resumed:
+            return None
+        try:
+            reader = (await self._store.get()).reader()
+            return await asyncio.to_thread(reader.run, request.execution_id)
+        except RunNotFound:
+            return None
+
+    async def _supervise(self, live: LiveRun, drive: Coroutine[Any, Any, None]) -> WorkflowResult:
+        """Drive a run in a task of its own, and record its end however the caller is cancelled."""
         execution = live.execution
         task = asyncio.create_task(drive, name=f"run {execution.id}")
-        execution.begin(task)
-        execution.on_cancel = slow = Slow(live, self._front)
+        execution.drive_with(task)
         self._running[execution.id] = live
         cancelled = await wait_uncancelled(task, live.cancel_with_caller)
         try:
@@ -228,7 +270,7 @@ class WorkflowRunner:
             del self._running[execution.id]
             ending = asyncio.create_task(live.finish(task), name=f"end {execution.id}")
             cancelled = await wait_uncancelled(ending) or cancelled
-            slow.over()
+            live.cancellation_notice.withdraw()
         if cancelled:
             raise asyncio.CancelledError
         result = ending.result()
@@ -236,12 +278,12 @@ class WorkflowRunner:
             raise CannotGoOn(str(result.error), result.error_code)
         return result
 
-    def _prepared(
+    def _prepare(
         self,
         request: RunRequest,
         registration: Registration,
-        within: Within,
-        past: Past | None = None,
+        parent: ParentStep,
+        recorded: RecordedRun | None = None,
         *,
         hooks: WorkflowHooks | None = None,
     ) -> LiveRun:
@@ -249,36 +291,42 @@ class WorkflowRunner:
 
         :raises TideateError: it cannot; says why.
         """
-        live: LiveRun
         self._refuse_twice(request.execution_id)
-        definition, config = registration.definition, self._tools.config
-        check_inputs(definition, request, config.limits)
-        if past is None:
+        definition, dependencies = registration.definition, self._dependencies
+        check_inputs(definition, request, dependencies.config.limits)
+        if recorded is None:
             refuse_unknown(definition, request.inputs)
         inputs = typed_inputs(definition, request.inputs)
-
-        def emit(name: EventName, data: dict[str, Any]) -> None:
-            if past is None or not past.has_told(name, data):
-                live.emit(name, data)
-
+        recorder = Recorder(
+            request.execution_id,
+            self._front,
+            hooks=hooks or dependencies.hooks,
+            agents=recorded.agents if recorded else (),
+            checkpoints=recorded.checkpoints if recorded else (),
+            moves=recorded.moves if recorded else 0,
+        )
         services = Services(
             definition.name,
-            emit,
-            lambda step, child: self._children.run(live, step, child),
+            recorder.event,
+            partial(self._run_nested, request.execution_id),
             self.registry,
             self._tool_caller,
-            lambda: live.gated,
+            asks_person(request, definition, dependencies.config),
             self._store.get,
         )
-        driver = driver_for(registration, request, config, services)
+        driver = driver_for(registration, request, dependencies.config, services)
         driver.prepare()
-        around = within[0].execution if within else None
-        hooks_of = driver_hooks(definition.name, registration.kind, registration.source)
-        execution = Execution(request, definition, driver, inputs, around, hooks_of)
-        tools = replace(self._tools, hooks=hooks) if hooks is not None else self._tools
-        live = LiveRun(execution, tools, past, within)
-        live.offer = offering(services)
-        return live
+        around = parent[0].execution if parent else None
+        return LiveRun(
+            Execution(request, definition, driver, inputs, around),
+            dependencies,
+            recorder,
+            gated=services.gated,
+            hooks=driver_hooks(definition.name, registration.kind, registration.source),
+            offer=offering(services),
+            recorded=recorded,
+            parent=parent,
+        )
 
     def _refuse_twice(self, execution_id: str) -> None:
         if execution_id in self._running:
@@ -292,6 +340,8 @@ class WorkflowRunner:
 
     def _refused(self, request: RunRequest, name: str, error: TideateError, begun: float) -> WorkflowResult:
         duration = round((time.monotonic() - begun) * 1000)
-        data = {"name": name, **words_of(error), "duration_ms": duration}
+        data = {"name": name, **error_fields(error), "duration_ms": duration}
         self._front.emit(Event(EventName.WORKFLOW_FAILED, request.execution_id, data))
-        return WorkflowResult(request.execution_id, name, ok=False, **words_of(error), duration_ms=duration)
+        return WorkflowResult(
+            request.execution_id, name, ok=False, **error_fields(error), duration_ms=duration
+        )

@@ -1,18 +1,23 @@
-"""What a run's templates and expressions see."""
+"""Values that a run's templates and expressions see, and templates inside JSON values."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.errors import InvalidDefinition
+from tideate_core.util.deadline import Deadline
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
-    from tideate_core.engine.work import Settled
+    from tideate_core.engine.driver import Settled
     from tideate_core.workflows import RunContext
 
-__all__ = ["StateManager", "about"]
+__all__ = ["StateManager", "about", "render_value"]
+
+_ONE_EXPRESSION: Final = re.compile(r"\{\{(?P<expression>(?:(?!\{\{|\}\}|\{%).)+)\}\}", re.DOTALL)
 
 
 class _Steps(Mapping[str, dict[str, Any]]):
@@ -95,3 +100,35 @@ def about(context: RunContext) -> dict[str, Any]:
     if chosen is not None:
         shape["selection"] = "\n".join(buffer.text.split("\n")[chosen.start - 1 : chosen.end])
     return shape
+
+
+def render_value(value: Any, values: Mapping[str, Any]) -> Any:
+    """Fill in all texts of a JSON value.
+
+    A text that is one `{{ expression }}` and nothing else becomes what that gives, so that a number stays a
+    number and a list a list.
+
+    :param values: what templates see.
+    :raises InvalidDefinition: a text is wrong, or they take too much time or room.
+    """
+    # here, because templates are slow to load and rarely needed
+    from tideate_core.workflows import LIMITS
+
+    return _rendered(value, values, Deadline(LIMITS.filling_all_seconds))
+
+
+def _rendered(value: Any, values: Mapping[str, Any], deadline: Deadline) -> Any:
+    if isinstance(value, str):
+        from tideate_core.workflows import LIMITS, evaluate, render_task
+
+        if deadline.is_over:
+            raise InvalidDefinition(
+                f"filling in all templates takes more than {LIMITS.filling_all_seconds:.0f} s; use fewer"
+            )
+        one = _ONE_EXPRESSION.fullmatch(value.strip())
+        return evaluate(one["expression"].strip("-"), values) if one else render_task(value, values)
+    if isinstance(value, Mapping):
+        return {key: _rendered(item, values, deadline) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rendered(item, values, deadline) for item in value]
+    return value

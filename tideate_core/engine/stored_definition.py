@@ -1,4 +1,4 @@
-"""Definitions as they are kept with a run, and which one a run goes on with."""
+"""Definitions stored with runs, and the choice between a run's own and its file's at a resume."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Changed", "Workflows", "definition_for", "stored_definition", "stored_graph"]
 
 Changed = Literal["ask", "stored", "file"]
-"""Which definition counts where a file was changed: the person is asked, the run's own, or the file's."""
+"""The definition that counts where a file was changed: as the person says, the run's own, or the file's."""
 
 _NAMESPACE: Final = uuid.UUID("5b0d6f0e-8a53-5d0f-9a6b-3a4c1f6f2d11")
 _REGISTERED: Final = {
@@ -35,7 +35,7 @@ _REGISTERED: Final = {
 
 
 class Workflows(Protocol):
-    """Where workflows are found by name: a `WorkflowRegistry` or a `Catalog`."""
+    """Lookup of workflows by name: a `WorkflowRegistry` or a `Catalog`."""
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration: ...
 
@@ -44,14 +44,14 @@ class Workflows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What the catalog has now, or why it has nothing."""
+    """The catalog's workflow, or the reason that it has none."""
 
     registration: Registration | None
     why: str = ""
 
 
 class StoredStep(BaseModel):
-    """What an ended run's step is asked for; written by any version."""
+    """The part of a stored step that is read of ended runs; written by any version."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -1,4 +1,4 @@
-"""The text that a run is about, as the prompts want it."""
+"""Text that a run is about, as the prompts need it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tideate_core.adapters import Prompt
-    from tideate_core.workflows import BufferContext, RunContext, StepContext
+    from tideate_core.workflows import BufferContext, ModelAccess, RunContext
 
 __all__ = ["NO_TEXT", "Subject", "brief"]
 
@@ -80,7 +80,7 @@ class Subject:
         }
 
 
-def brief(step: StepContext, prompt: Prompt) -> Prompt:
+def brief(step: ModelAccess, prompt: Prompt) -> Prompt:
     """Keep a small model from repeating itself once it has said what it can."""
     return replace(prompt, max_tokens=BRIEF) if step.demonstration else prompt
 

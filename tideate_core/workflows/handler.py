@@ -1,4 +1,4 @@
-"""What a step's handler is given and what it may answer: the seam for built-in and foreign steps."""
+"""Step handlers: the context they are given and the answers they may give, for built-in and foreign steps."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ __all__ = [
     "DecisionKind",
     "Declined",
     "DiagnosticContext",
+    "MemoryAccess",
+    "ModelAccess",
+    "PersonAccess",
     "RunContext",
     "Selection",
     "StepContext",
     "StepHandler",
+    "WorkspaceAccess",
 ]
 
 DecisionKind = Literal["gate", "plan", "document", "review", "override", "tool"]
@@ -42,7 +46,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""What `StepContext.recall` returns where nothing was remembered; None may have been."""
+"""The return value of `StepContext.recall` where nothing was remembered; None may have been."""
 
 
 class _Input(BaseModel):
@@ -72,14 +76,14 @@ class Selection(_Input):
 
 
 class Cursor(_Input):
-    """Where the person stands: `line` 1-based, `column` a 0-based byte offset."""
+    """The cursor: `line` 1-based, `column` a 0-based byte offset."""
 
     line: int = Field(ge=1)
     column: int = Field(default=0, ge=0)
 
 
 class DiagnosticContext(_Input):
-    """What an editor's language server or linter says of a line; `line` and `column` are 1-based."""
+    """A language server's or linter's word on a line; `line` and `column` are 1-based."""
 
     line: int = Field(ge=1)
     column: int = Field(ge=1)
@@ -89,7 +93,7 @@ class DiagnosticContext(_Input):
 
 
 class RunContext(_Input):
-    """What a run was started on."""
+    """The context that a run was started in."""
 
     cwd: str = ""
     buffer: BufferContext | None = None
@@ -101,7 +105,7 @@ class RunContext(_Input):
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """A step's result that a person confirms before the next step starts (REQ-WORK-004)."""
+    """A step's result that a person confirms before the next step starts."""
 
     value: Any
     message: str
@@ -135,64 +139,19 @@ class Declined(Exception):
     """The person said no: the run ends as cancelled."""
 
 
-class StepContext(Protocol):
-    """What a handler works with."""
+class ModelAccess(Protocol):
+    """Access to a model."""
 
-    execution_id: str
-    step: str
-    prompt: str
-    context: RunContext
-    options: Mapping[str, Any]
-    results: Mapping[str, Any]
-    """Results of the steps before, by step name."""
     demonstration: bool
     """The answers come from a model that is not to be relied on."""
     attempts: int
-    """How often a model may be asked again for an answer that cannot be used."""
+    """Times that a model may be asked again for an answer that cannot be used."""
     concurrency: int
-    """How many requests of one step may run side by side."""
+    """Requests of one step that may run side by side."""
     mention_tokens: int
-    """How many tokens of material the mentions of a prompt may bring."""
+    """Tokens of material that the mentions of a prompt may bring."""
     context_tokens: int | None
     """Tokens that prompt and answer share, None where the limit is not known."""
-    attempt: int
-    """From 1; one that a crash cut off goes on under its number."""
-    feedback: str
-    """Why the attempt before was refused, for the model; empty at the first."""
-    inputs: Mapping[str, Any]
-    """The run's, of the types that the workflow declares."""
-    definition: WorkflowStep | None
-    """What the workflow says of the step, None of a machine's state."""
-
-    @property
-    def workspace(self) -> Workspace:
-        """The run's; what is written through it counts as the step's."""
-        ...
-
-    def values(self) -> dict[str, Any]:
-        """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""
-        ...
-
-    def recall(self, key: str) -> Any:
-        """Return what this step remembered, also before a crash; `MISSING` where that is nothing."""
-        ...
-
-    async def remember(self, key: str, value: Any) -> None:
-        """Keep a JSON value for this step; durable when it returns."""
-        ...
-
-    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what was chosen before for the same question, else choose and remember it.
-
-        :param key: of the choice, unique in the step.
-        :param digest: of everything that the choice depends on; another one is another question.
-        :param produce: gives a JSON value.
-        """
-        ...
-
-    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
-        """Like `choose_once`, but the choice is one for all steps of the run."""
-        ...
 
     async def ask(
         self,
@@ -213,6 +172,10 @@ class StepContext(Protocol):
     def render(self, name: str, **values: Any) -> Prompt:
         """Render a prompt file, the project's before the person's before the built-in one."""
         ...
+
+
+class PersonAccess(Protocol):
+    """Access to the person."""
 
     async def confirm(
         self,
@@ -237,12 +200,73 @@ class StepContext(Protocol):
         """Report a check: passed without issues."""
         ...
 
+    async def present(self, text: str, filetype: str) -> None:
+        """Show a new text that belongs to no file yet."""
+        ...
+
+
+class WorkspaceAccess(Protocol):
+    """Access to files."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The run's; what is written through it counts as the step's."""
+        ...
+
     def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
         """Record which files and buffers the run changed, and tell which of them other tools run."""
         ...
 
-    async def present(self, text: str, filetype: str) -> None:
-        """Show a new text that belongs to no file yet."""
+
+class MemoryAccess(Protocol):
+    """Access to memory that survives a crash."""
+
+    def recall(self, key: str) -> Any:
+        """Return what this step remembered, also before a crash; `MISSING` where that is nothing."""
+        ...
+
+    async def remember(self, key: str, value: Any) -> None:
+        """Keep a JSON value for this step; durable when it returns."""
+        ...
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what was chosen before for the same question, else choose and remember it.
+
+        :param key: of the choice, unique in the step.
+        :param digest: of everything that the choice depends on; another one is another question.
+        :param produce: gives a JSON value.
+        """
+        ...
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        """Like `choose_once`, but the choice is one for all steps of the run."""
+        ...
+
+
+class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Protocol):
+    """The context of a handler: facts of its step, and access to model, person, workspace and memory.
+
+    A function that needs only one of these takes that one.
+    """
+
+    execution_id: str
+    step: str
+    prompt: str
+    context: RunContext
+    options: Mapping[str, Any]
+    results: Mapping[str, Any]
+    """Results of the steps before, by step name."""
+    attempt: int
+    """From 1; one that a crash cut off goes on under its number."""
+    feedback: str
+    """The reason that the attempt before was refused, for the model; empty at the first."""
+    inputs: Mapping[str, Any]
+    """The run's, of the types that the workflow declares."""
+    definition: WorkflowStep | None
+    """The workflow's definition of the step, None of a machine's state."""
+
+    def values(self) -> dict[str, Any]:
+        """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""
         ...
 
 

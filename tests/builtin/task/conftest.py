@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.task.conftest import desk
+from tests.builtin.task.runs.conftest import desk
 
 __all__ = ["desk"]

@@ -16,8 +16,8 @@ from tideate_core.config import Config
 from tideate_core.engine import RunRequest
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.machine_driver import MachineDriver
-from tideate_core.engine.steps import Services
+from tideate_core.engine.drivers.machine import MachineDriver
+from tideate_core.engine.step_services import Services
 from tideate_core.engine.stored_definition import definition_for, stored_definition
 from tideate_core.errors import DefinitionChanged, InvalidInput
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import ConfirmationRequest, WorkflowResult
-    from tideate_core.engine.work import Driver
+    from tideate_core.engine.driver import Driver
 
 OWN = "# my own\n* to look: Look around.\nlook to *\n"
 

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from tests.support.tasks import PLAN, approved
-from tideate_core.builtin.task.bench import Bench
-from tideate_core.builtin.task.definition import task_workflow
+from tideate_core.builtin.task.definition import TaskHooks, task_workflow
 from tideate_core.builtin.task.driver import TaskDriver
-from tideate_core.builtin.task.hooks import TaskHooks
+from tideate_core.builtin.task.environment import TaskEnvironment
 from tideate_core.config import Config
 from tideate_core.engine import EventName, RunRequest
-from tideate_core.engine.steps import Services
+from tideate_core.engine.step_services import Services
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
 from tideate_core.machines import WorkflowEvent as E
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tideate_core.engine import WorkflowResult
-    from tideate_core.engine.work import Work
+    from tideate_core.engine.driver import Work
     from tideate_core.workflows import StepContext
 
 STEP = cast("StepContext", None)
@@ -64,7 +63,9 @@ class Course:
         self.moves: list[dict[str, Any]] = []
         config = Config.model_validate({"limits": limits or {}})
         services = Services("task", self._tell, _nothing, WorkflowRegistry())
-        self.driver = TaskDriver(task_workflow(), Bench(config, services), confirm=confirm, prompt="x")
+        self.driver = TaskDriver(
+            task_workflow(), TaskEnvironment(config, services), confirm=confirm, prompt="x"
+        )
         self.driver.prepare()
         self.works: list[Work] = []
 
@@ -74,11 +75,11 @@ class Course:
 
     async def go(self, *events: E) -> None:
         for event in events:
-            (work,) = self.driver.ready()
-            assert self.driver.ready() == []
-            self.driver.begin(work)
+            (work,) = self.driver.ready_steps()
+            assert self.driver.ready_steps() == []
+            self.driver.begin_step(work)
             self.works.append(work)
-            await self.driver.take(work, {"event": event.value, **VALUES[event]}, STEP)
+            await self.driver.complete_step(work, {"event": event.value, **VALUES[event]}, STEP)
 
     @property
     def steps(self) -> list[str]:
@@ -94,7 +95,7 @@ async def test_the_straight_way() -> None:
     await course.go(*TO_VERIFICATION, E.VERIFICATION_PASSED)
     driver = course.driver
     assert not driver.has_more
-    assert driver.ready() == []
+    assert driver.ready_steps() == []
     assert driver.at_last
     assert [move["to"] for move in course.moves] == [*course.steps, "complete"]
     assert [move["move"] for move in course.moves] == list(range(1, 12))
@@ -123,7 +124,7 @@ async def test_a_gate_that_fails_ends_it_and_says_why(before: tuple[E, ...], eve
         await course.go(event)
     assert not course.driver.has_more
     assert course.moves[-1]["to"] == "failed"
-    course.driver.break_off()
+    course.driver.reset()
     assert course.driver.has_more
     assert len(course.driver.path) == len(course.moves)
 
@@ -170,23 +171,23 @@ async def test_it_does_not_go_round_for_ever(limits: dict[str, int]) -> None:
 async def test_a_task_that_is_left_in_the_middle_is_reset_by_force(caplog: pytest.LogCaptureFixture) -> None:
     course = Course()
     await course.go(E.START_TASK)
-    course.driver.break_off()
+    course.driver.reset()
     assert "forced from planning" in caplog.text
 
 
 async def test_a_state_to_confirm_is_asked_about() -> None:
     course = Course(confirm=("planning",))
     await course.go(E.START_TASK)
-    (work,) = course.driver.ready()
+    (work,) = course.driver.ready_steps()
     assert work.question is not None
     assert "planning" in work.question.message
 
 
 async def test_no_step_is_skipped() -> None:
     course = Course()
-    (work,) = course.driver.ready()
+    (work,) = course.driver.ready_steps()
     with pytest.raises(InvalidTransition):
-        course.driver.skip(work)
+        course.driver.skip_step(work)
 
 
 def test_corrections_are_counted_by_what_was_written() -> None:
@@ -197,4 +198,4 @@ def test_corrections_are_counted_by_what_was_written() -> None:
         "self_correcting#3": ended,
         "verifying": done,
     }
-    assert TaskHooks().attempts(results) == 2
+    assert TaskHooks().summary(results).attempts == 2

@@ -14,7 +14,7 @@ from tests.support.tasks import Model, plan
 from tideate_core.engine import EventName, RunRequest, Task, WorkflowHooks, WorkflowOrchestrator
 
 if TYPE_CHECKING:
-    from tests.task.desk import Desk
+    from tests.builtin.task.runs.desk import Desk
     from tideate_core.engine import Event, WorkflowResult
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The handoff between agents: files under `.tideate/` that one writes and the next reads (document 4)."""
+"""The handoff between agents: files under `.tideate/` that one writes and the next reads."""
 
 from typing import Final
 

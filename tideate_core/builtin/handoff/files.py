@@ -1,4 +1,4 @@
-"""The files of the handoff: where they are, reading them with all mistakes told, writing them whole."""
+"""Files of the handoff: their places, their reading with all mistakes reported, their writing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ __all__ = ["FILES", "LARGEST", "HandoffFile", "read", "text_of", "write_file", "
 
 LARGEST: Final = 1024 * 1024
 """Bytes of a file that is read."""
-MOST_TOLD: Final = 20
+MOST_LISTED: Final = 20
 
 _Shape = TypeVar("_Shape", bound=BaseModel)
+_MODELS: Final = "tideate_core.builtin.handoff.models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,6 @@ class HandoffFile:
         return {"$schema": "https://json-schema.org/draft/2020-12/schema", **shape}
 
 
-_MODELS: Final = "tideate_core.builtin.handoff.models"
 FILES: Final = {
     "plan": HandoffFile("planner/output/plan_v1.json", f"{_MODELS}:PlanFile", "what is wanted"),
     "state": HandoffFile("workflow/state.json", f"{_MODELS}:ExecutionState", "how far the run is"),
@@ -80,11 +80,13 @@ def read(path: Path, content: bytes, shape: type[_Shape]) -> _Shape:
     text = _text(path, content)
     root, problems = read_json(text)
     if root is None or problems:
-        raise InvalidInput(_told(path, text, problems))
+        raise InvalidInput(_listed(path, text, problems))
     try:
         return shape.model_validate(root.value)
     except ValidationError as error:
-        raise InvalidInput(_told(path, text, [*map(_Places(root).problem, _mistakes(error))])) from error
+        raise InvalidInput(
+            _listed(path, text, [*map(_Locations(root).problem, _validation_errors(error))])
+        ) from error
 
 
 def _text(path: Path, content: bytes) -> str:
@@ -94,18 +96,18 @@ def _text(path: Path, content: bytes) -> str:
         raise InvalidInput(f"{shown_path(path)}: not UTF-8 at byte {error.start}") from error
 
 
-def _told(path: Path, text: str, problems: Sequence[Problem]) -> str:
+def _listed(path: Path, text: str, problems: Sequence[Problem]) -> str:
     table = LineTable(text)
-    lines = [table.mistake(problem).describe(shown_path(path)) for problem in sorted(problems)[:MOST_TOLD]]
+    lines = [table.mistake(problem).describe(shown_path(path)) for problem in sorted(problems)[:MOST_LISTED]]
     more = len(problems) - len(lines)
     return "\n".join([*lines, *([f"{more} more mistakes are not told"] if more else [])])
 
 
-def _mistakes(error: ValidationError) -> list[Any]:
+def _validation_errors(error: ValidationError) -> list[Any]:
     return error.errors(include_url=False, include_context=False, include_input=False)
 
 
-class _Places:
+class _Locations:
     """Finds where in the text a mistake is."""
 
     def __init__(self, root: Located) -> None:

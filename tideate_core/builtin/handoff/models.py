@@ -1,4 +1,4 @@
-"""What the files of the handoff hold; keys in camelCase, as document 4 has them.
+"""Models of the handoff's files; keys in camelCase.
 
 Other programs write and read these files: keys that are not ours are left alone, what is ours has to fit.
 """
@@ -34,6 +34,13 @@ __all__ = [
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _SEEN: Final = frozenset("\n\t\u200c\u200d")
 """Of these what a text may have: the last two join letters and emoji."""
+StepKind = Literal["planning", "coding", "testing", "review"]
+Status = Literal["pending", "running", "completed", "failed"]
+FileName = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00-\x1f\x7f]+$")]
+MOST = 1_000
+"""Most files, and most steps, of a plan."""
+MOST_NAMED: Final = 10
+"""Steps of a circle that a message names."""
 
 
 def _of_text(value: str) -> str:
@@ -55,16 +62,9 @@ def _printable(value: str) -> str:
     return value
 
 
-StepKind = Literal["planning", "coding", "testing", "review"]
-Status = Literal["pending", "running", "completed", "failed"]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
 PlannedName = Annotated[str, StringConstraints(min_length=1, max_length=4_096), AfterValidator(_printable)]
 Prose = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_of_text)]
-FileName = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00-\x1f\x7f]+$")]
-MOST = 1_000
-"""Most files, and most steps, of a plan."""
-MOST_NAMED: Final = 10
-"""Steps of a circle that a message names."""
 
 
 class _Shape(BaseModel):

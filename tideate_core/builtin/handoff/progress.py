@@ -1,4 +1,4 @@
-"""How far a handoff is, by its plan's steps."""
+"""State of a handoff by its plan's steps."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
 __all__ = ["artifacts_of", "last_state", "now", "state_of"]
+
 
 _DONE_AFTER: Final = {"plan": ("planning",), "edit": ("coding",), "report": ("testing", "review")}
 """By the workflow's step the kinds of the plan's steps that are done with it."""

@@ -1,18 +1,21 @@
-"""Changes of files as a step's result keeps them: what is changed, and of which text."""
+"""Changes of a task: their stored form, their review, their writing."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.builtin.review import ask_for_review, write_changes
 from tideate_core.errors import EditConflict
 from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest, unified_diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tideate_core.builtin.task.environment import TaskEnvironment
+    from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
-__all__ = ["as_json", "diff_of", "name_of", "read_back"]
+__all__ = ["as_json", "diff_of", "name_of", "read_back", "review_changes", "write"]
 
 
 def as_json(change: FileChange) -> dict[str, Any]:
@@ -72,3 +75,28 @@ def diff_of(changes: Sequence[FileChange]) -> str:
 def name_of(change: FileChange) -> str:
     """Return the file that is there once the change is made, of a deleted one the file that was."""
     return change.move_to or change.path
+
+
+async def review_changes(
+    step: StepContext, environment: TaskEnvironment, changes: Sequence[FileChange]
+) -> list[FileChange]:
+    """Return what the person accepts; everything, where nobody is to be asked.
+
+    Edits of a demonstration's model are always asked about.
+
+    :raises Declined: nothing was accepted.
+    """
+    wanted = list(changes)
+    if not environment.gated and not step.demonstration:
+        return wanted
+    return await ask_for_review(step, wanted)
+
+
+async def write(step: StepContext, changes: Sequence[FileChange]) -> None:
+    """Write changes, all or none.
+
+    :raises EditConflict: a file is not what a change was made for; nothing was written.
+    :raises WorkspaceError: they cannot be written; nothing was.
+    """
+    if changes:
+        await write_changes(step, list(changes))

@@ -1,21 +1,33 @@
-"""The task's table as a machine that can be shown, listed and stored like any other."""
+"""Definition and driver hooks of the gated task."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tideate_core.builtin.task import TASK
+from tideate_core.engine import DriverHooks, DriverSummary
+from tideate_core.errors import InvalidInput
 from tideate_core.workflows import MachineWorkflow
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from tideate_core.config import Config
+    from tideate_core.engine import Driver, RunRequest, Services
     from tideate_core.machines.language import MachineDefinition, State, Transition
 
-__all__ = ["task_workflow"]
+__all__ = ["TaskHooks", "task_workflow"]
 
-_WHAT: Final = {
+FIRST: Final = "idle"
+"""The state in which the snapshot is made."""
+CORRECTING: Final = "self_correcting"
+"""The state in which what verification found is corrected; its steps are called so, with a number."""
+WRITING: Final = "awaiting_execution_gate"
+"""The first state in which files are written."""
+
+
+_DESCRIPTIONS: Final = {
     "idle": "Check that the project can be verified, then make a snapshot of it.",
     "planning": "The planner makes a plan of the change.",
     "awaiting_plan_gate": "Gate 1: objective, steps, files and rollback strategy of the plan.",
@@ -28,7 +40,7 @@ _WHAT: Final = {
     "verifying": "Gate 5: type check, lint, tests, build and documentation of the project.",
     "self_correcting": "The corrector mends what the verification found, three times at most.",
     "complete": "All five gates have passed.",
-    "failed": "What the task wrote is taken back.",
+    "failed": "What the task wrote is rolled back.",
 }
 
 
@@ -70,9 +82,9 @@ def _machine() -> MachineDefinition:
     from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowState
     from tideate_core.machines.language import BOUNDARY, MachineDefinition, State, Transition
 
-    states = {str(state): State(state.value, _WHAT[state]) for state in WorkflowState}
-    ways = [Transition(BOUNDARY, WorkflowState.IDLE.value, guidance=_WHAT[WorkflowState.IDLE])]
-    told = {WorkflowState.IDLE.value}
+    states = {str(state): State(state.value, _DESCRIPTIONS[state]) for state in WorkflowState}
+    ways = [Transition(BOUNDARY, WorkflowState.IDLE.value, guidance=_DESCRIPTIONS[WorkflowState.IDLE])]
+    named = {WorkflowState.IDLE.value}
     for source, row in TASK_TABLE.items():
         for event, target in row.items():
             if event is WorkflowEvent.RESET:
@@ -80,7 +92,52 @@ def _machine() -> MachineDefinition:
                 continue
             assert isinstance(target, WorkflowState)  # noqa: S101 the task's table has no guards
             # a state's guidance stands at the first way into it
-            guidance = "" if target in told else _WHAT[target]
-            told.add(target.value)
+            guidance = "" if target in named else _DESCRIPTIONS[target]
+            named.add(target.value)
             ways.append(Transition(source.value, target.value, event.value, guidance))
     return MachineDefinition(TASK, states, tuple(ways))
+
+
+class TaskHooks(DriverHooks):
+    """Hooks of the workflow `task`."""
+
+    name = TASK
+    is_reversible = True
+    carries_out_tasks = True
+
+    def driver(
+        self, definition: MachineWorkflow, request: RunRequest, config: Config, services: Services
+    ) -> Driver:
+        # here, because few runs are tasks
+        from tideate_core.builtin.task.driver import TaskDriver
+        from tideate_core.builtin.task.environment import TaskEnvironment
+        from tideate_core.engine import states_to_confirm
+
+        if definition.obfuscator is not None:
+            raise InvalidInput("the states of a task are known to everybody; run it without --obfuscate")
+        configured = config.workflows.get(definition.name)
+        wanted = (configured.confirm if configured else None) or ()
+        confirm = states_to_confirm(definition, wanted, {**request.options, **request.inputs})
+        return TaskDriver(
+            definition, TaskEnvironment(config, services), confirm=confirm, prompt=request.prompt
+        )
+
+    def restart(self, steps: Sequence[str]) -> Sequence[str]:
+        """Return the first step that wrote to files and all after it.
+
+        What they wrote is the old run's, which may have rolled it back; the new run writes, and rolls back,
+        its own.
+        """
+        for number, step in enumerate(steps):
+            if step.partition("#")[0] == WRITING:
+                return steps[number:]
+        return ()
+
+    def summary(self, results: Mapping[str, Any]) -> DriverSummary:
+        corrected = sum(
+            isinstance(value, dict) and value.get("event") == "correction_succeeded"
+            for step, value in results.items()
+            if step.partition("#")[0] == CORRECTING
+        )
+        first = results.get(FIRST)
+        return DriverSummary(corrected, first["snapshot"] if first else None)

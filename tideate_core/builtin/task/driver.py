@@ -1,4 +1,4 @@
-"""Drives a task through its table: a stage or a gate is a step, and what comes of it is the next event."""
+"""Task driver: the stages and gates of the task's table as steps, their results as its events."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task import TASK
-from tideate_core.builtin.task.record import TaskRecord
-from tideate_core.builtin.task.summary import failure_of, summary_of
+from tideate_core.builtin.task.record import TaskRecord, failure_of, summary_of
 from tideate_core.engine import EventName, Question, Work
 from tideate_core.errors import InvalidTransition, MoveLimitReached, StepFailed
 from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
@@ -17,7 +16,7 @@ from tideate_core.machines import TASK_TABLE, WorkflowEvent, WorkflowFSM, Workfl
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.engine import Settled
     from tideate_core.workflows import MachineWorkflow, StepContext
 
@@ -27,17 +26,17 @@ _S = WorkflowState
 BOUNDARY: Final = "*"
 
 HANDLERS: Final = {
-    _S.IDLE: ("tideate_core.builtin.task.preparing", "prepare"),
+    _S.IDLE: ("tideate_core.builtin.task.preparation", "prepare"),
     _S.PLANNING: ("tideate_core.builtin.task.stages", "plan"),
-    _S.AWAITING_PLAN_GATE: ("tideate_core.builtin.task.planned", "plan_gate"),
+    _S.AWAITING_PLAN_GATE: ("tideate_core.builtin.task.gates", "plan_gate"),
     _S.AUDITING: ("tideate_core.builtin.task.stages", "audit"),
-    _S.AWAITING_AUDIT_GATE: ("tideate_core.builtin.task.planned", "audit_gate"),
+    _S.AWAITING_AUDIT_GATE: ("tideate_core.builtin.task.gates", "audit_gate"),
     _S.EXECUTING: ("tideate_core.builtin.task.stages", "execute"),
-    _S.AWAITING_EXECUTION_GATE: ("tideate_core.builtin.task.written", "execution_gate"),
+    _S.AWAITING_EXECUTION_GATE: ("tideate_core.builtin.task.gates", "execution_gate"),
     _S.DOCUMENTING: ("tideate_core.builtin.task.stages", "document"),
-    _S.AWAITING_DOCUMENTATION_GATE: ("tideate_core.builtin.task.written", "documentation_gate"),
-    _S.VERIFYING: ("tideate_core.builtin.task.verifying", "verify"),
-    _S.SELF_CORRECTING: ("tideate_core.builtin.task.correcting", "correct"),
+    _S.AWAITING_DOCUMENTATION_GATE: ("tideate_core.builtin.task.gates", "documentation_gate"),
+    _S.VERIFYING: ("tideate_core.builtin.task.verification", "verify"),
+    _S.SELF_CORRECTING: ("tideate_core.builtin.task.stages", "correct"),
 }
 """By state its module and function; a module is loaded when the task gets there."""
 STAGES: Final = {
@@ -60,11 +59,16 @@ class TaskDriver:
     """
 
     def __init__(
-        self, definition: MachineWorkflow, bench: Bench, *, confirm: Collection[str], prompt: str
+        self,
+        definition: MachineWorkflow,
+        environment: TaskEnvironment,
+        *,
+        confirm: Collection[str],
+        prompt: str,
     ) -> None:
         self.has_steps = True
         self._states = tuple(definition.machine.states)
-        self._bench = bench
+        self._environment = environment
         self._confirm = confirm
         self._prompt = prompt
         self._fsm = WorkflowFSM()
@@ -104,7 +108,11 @@ class TaskDriver:
     def path(self) -> list[dict[str, str]]:
         return list(self._path)
 
-    def break_off(self) -> None:
+    @property
+    def checks_ran(self) -> bool:
+        return any(move["to"] == _S.VERIFYING for move in self._path)
+
+    def reset(self) -> None:
         """Leave the machine where a task can begin; of a failed one the table knows the way."""
         if not self._fsm.reset():
             self._fsm.force_reset()
@@ -118,19 +126,19 @@ class TaskDriver:
     def graph(self) -> None:
         """None: where a task goes is known when it is there."""
 
-    def ready(self) -> list[Work]:
+    def ready_steps(self) -> list[Work]:
         if self._given or self._fsm.is_terminal():
             return []
         self._given = True
         return [self._next()]
 
-    def begin(self, work: Work) -> None:
+    def begin_step(self, work: Work) -> None:
         self._works += 1
         self._visits[self._fsm.state] += 1
         if not self._path:
             self._move(BOUNDARY, WorkflowState.IDLE, "", "only")
 
-    async def take(self, work: Work, value: Any, step: StepContext) -> None:
+    async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
         """Follow the event that came of the step.
 
         :raises StepFailed: it leads to the end of a task that failed.
@@ -142,26 +150,26 @@ class TaskDriver:
         if isinstance(target, WorkflowState) and target not in _ENDS:
             self._check_limits(target)
         self._fsm.require(event)
-        self._record.take(work.step, source, value)
+        self._record.add_result(work.step, source, value)
         self._move(source, self._fsm.state, event, "gate" if value.get("gate") else "only")
         self._given = False
         if self._fsm.state is WorkflowState.FAILED:
             raise StepFailed(failure_of(source, self._record))
 
-    async def fail(self, work: Work, settled: Settled) -> bool:
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
         """False: no stage and no gate is passed over."""
         return False
 
-    def skip(self, work: Work) -> None:
+    def skip_step(self, work: Work) -> None:
         raise InvalidTransition(f"{TASK}: the step {work.step!r} cannot be skipped")
 
-    def unstarted(self) -> list[Work]:
+    def unstarted_steps(self) -> list[Work]:
         return []
 
     def response(self) -> str:
         return summary_of(self._record)
 
-    def unfinished(self) -> None:
+    def unfinished_response(self) -> None:
         """None: nothing of a task that broke off stays."""
 
     def _next(self) -> Work:
@@ -180,16 +188,16 @@ class TaskDriver:
     async def _do(self, state: WorkflowState, step: StepContext) -> dict[str, Any]:
         module, name = HANDLERS[state]
         handler = getattr(import_module(module), name)
-        value: dict[str, Any] = await handler(step, self._record, self._bench)
+        value: dict[str, Any] = await handler(step, self._record, self._environment)
         return value
 
     def _move(self, source: str, target: str, event: str, by: str) -> None:
         move = {"from": str(source), "to": str(target), "when": str(event), "by": by}
         self._path.append(move)
-        self._bench.emit(EventName.TRANSITION, {**move, "move": len(self._path)})
+        self._environment.emit(EventName.TRANSITION, {**move, "move": len(self._path)})
 
     def _check_limits(self, target: WorkflowState) -> None:
-        limits, moves, visits = self._bench.config.limits, len(self._path), self._visits[target]
+        limits, moves, visits = self._environment.config.limits, len(self._path), self._visits[target]
         if moves >= limits.max_moves:
             self._refuse(f"{moves} moves were made", f"max_moves = {limits.max_moves}")
         if visits >= limits.max_visits:

@@ -1,9 +1,9 @@
-"""What a task knows so far, from the results of its steps: the same live and after a restart."""
+"""Record of a task's progress, folded from the results of its steps; its summary and its failure message."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.gates import AuditReport, DocumentationResult, ExecutionPlan, TaskResult, VerificationReport
 from tideate_core.machines import WorkflowEvent, WorkflowState
@@ -13,9 +13,18 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace import FileChange
 
-__all__ = ["TaskRecord"]
+__all__ = ["TaskRecord", "failure_of", "summary_of"]
+
 
 _S = WorkflowState
+_FAILED: Final = {
+    _S.AWAITING_PLAN_GATE: "the plan did not pass gate 1",
+    _S.AWAITING_EXECUTION_GATE: "the edits did not pass gate 3",
+    _S.AWAITING_DOCUMENTATION_GATE: "the documentation did not pass gate 4",
+    _S.SELF_CORRECTING: "the verification did not pass gate 5",
+}
+MOST_LISTED: Final = 20
+"""Issues that an error names."""
 
 
 @dataclass
@@ -26,9 +35,9 @@ class TaskRecord:
     plan: ExecutionPlan | None = None
     audit: AuditReport | None = None
     rejected: int = 0
-    """How many plans the audit rejected."""
+    """Plans that the audit rejected."""
     issues: list[str] = field(default_factory=list)
-    """What the gate that failed last had against it."""
+    """Issues of the gate that failed last."""
     result: TaskResult | None = None
     docs: DocumentationResult | None = None
     staged: Mapping[str, Any] = field(default_factory=dict)
@@ -45,7 +54,7 @@ class TaskRecord:
     edits: list[str] = field(default_factory=list)
     """Of all corrections that were written, the digests that `SelfCorrectionLoop` compares."""
     end: str = ""
-    """Why corrections ended."""
+    """The reason that corrections ended."""
 
     @property
     def agreed(self) -> ExecutionPlan:
@@ -58,8 +67,8 @@ class TaskRecord:
         """The reports that corrections were made for."""
         return self.reports[: len(self.edits)]
 
-    def take(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
-        """A step is done."""
+    def add_result(self, step: str, state: WorkflowState, value: Mapping[str, Any]) -> None:
+        """Fold in what came of a step."""
         if state is _S.IDLE:
             self.snapshot = value["snapshot"]
         elif state is _S.PLANNING:
@@ -96,3 +105,33 @@ class TaskRecord:
         if value["event"] == WorkflowEvent.CORRECTION_SUCCEEDED:
             self.edits.append(value["edit"])
         self.end = value["end"]
+
+
+def failure_of(state: WorkflowState, record: TaskRecord) -> str:
+    """Return why a task failed in a state, in words."""
+    issues = record.issues
+    listed = [f"- {issue}" for issue in issues[:MOST_LISTED]]
+    if len(issues) > MOST_LISTED:
+        listed.append(f"- and {len(issues) - MOST_LISTED} more")
+    head = _FAILED.get(state, f"the task failed in {state.value!r}")
+    if state is _S.SELF_CORRECTING and record.end:
+        head = f"{head}, and {record.end}"
+    return "\n".join([f"{head}:", *listed]) if listed else head
+
+
+def summary_of(record: TaskRecord) -> str:
+    """Return, as Markdown, what a task did."""
+    lines = [record.agreed.objective, "", "Files:", ""]
+    lines += [f"- {name}" for name in record.written] or ["- none"]
+    report = record.reports[-1] if record.reports else None
+    if report is not None:
+        lines += ["", "Checks:", ""]
+        lines += [
+            f"- {result.check}: {'off' if not result.required else result.status}" for result in report.checks
+        ]
+    count = len(record.edits)
+    if count:
+        lines += ["", f"Corrected {'once' if count == 1 else f'{count} times'}."]
+    if record.snapshot:
+        lines += ["", f"Snapshot from before: {record.snapshot}"]
+    return "\n".join(lines)

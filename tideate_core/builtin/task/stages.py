@@ -1,10 +1,11 @@
-"""The stages that a role does: planning, auditing, executing, documenting."""
+"""Stages of a task that a role does: planning, auditing, executing, documenting, correcting."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.builtin.task.changes import as_json
+from tideate_core.builtin.task.changes import as_json, diff_of, name_of, review_changes, write
+from tideate_core.gates import Correction, CorrectionEnd, SelfCorrectionLoop
 from tideate_core.machines import WorkflowEvent
 
 if TYPE_CHECKING:
@@ -12,57 +13,68 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
-    from tideate_core.builtin.task.bench import Bench
+    from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
+    from tideate_core.gates import VerificationReport
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
-__all__ = ["audit", "document", "execute", "plan"]
+__all__ = ["audit", "correct", "document", "execute", "plan"]
+
 
 MOST_NOTES: Final = 20
 """Of one stage that are told."""
+_WORDS: Final = {
+    CorrectionEnd.SAME_ERRORS: "the last correction left exactly the errors that there were",
+    CorrectionEnd.SAME_EDIT: "the corrector came back with a change that it had made before",
+    CorrectionEnd.NO_EDIT: "the corrector changed nothing",
+    CorrectionEnd.EXHAUSTED: "as many corrections as there may be did not settle it",
+    CorrectionEnd.NOT_CORRECTABLE: "no edit would settle it: a command, a program or trust is missing",
+}
 
 
-async def plan(step: StepContext, record: TaskRecord, bench: Bench) -> dict[str, Any]:
+async def plan(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Have a plan made; anew, with what was said against the last one, where the audit rejected that.
 
     Where as many were rejected as may be, gate 1 refuses whatever comes: nobody is asked for another one.
     """
     from tideate_core.agents import plan_task
 
-    if record.plan is not None and record.rejected >= bench.config.limits.max_replans:
+    if record.plan is not None and record.rejected >= environment.config.limits.max_replans:
         kept = record.plan.model_dump(mode="json")
         return {"event": WorkflowEvent.PLANNING_COMPLETE.value, "plan": kept}
-    brief = await bench.brief(step)
+    brief = await environment.brief(step)
     made = await plan_task(
-        step, bench.role(step, "planner"), brief, earlier=record.plan, issues=record.issues
+        step, environment.role(step, "planner"), brief, earlier=record.plan, issues=record.issues
     )
     return {"event": WorkflowEvent.PLANNING_COMPLETE.value, "plan": made.model_dump(mode="json")}
 
 
-async def audit(step: StepContext, record: TaskRecord, bench: Bench) -> dict[str, Any]:
+async def audit(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Have the plan audited."""
     from tideate_core.agents import audit_plan
 
-    brief = await bench.brief(step)
-    report = await audit_plan(step, bench.role(step, "auditor"), brief, record.agreed)
+    brief = await environment.brief(step)
+    report = await audit_plan(step, environment.role(step, "auditor"), brief, record.agreed)
     return {"event": WorkflowEvent.AUDITING_COMPLETE.value, "audit": report.model_dump(mode="json")}
 
 
-async def execute(step: StepContext, record: TaskRecord, bench: Bench) -> dict[str, Any]:
+async def execute(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Have the edits made, in memory."""
     from tideate_core.agents import execute_plan
 
-    brief = await bench.brief(step)
-    done = await execute_plan(step, bench.role(step, "executor"), brief, record.agreed, beyond=bench.gated)
+    brief = await environment.brief(step)
+    done = await execute_plan(
+        step, environment.role(step, "executor"), brief, record.agreed, beyond=environment.gated
+    )
     return _made(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, done.result, done.notes)
 
 
-async def document(step: StepContext, record: TaskRecord, bench: Bench) -> dict[str, Any]:
+async def document(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
     """Have the documentation made, in memory."""
     from tideate_core.agents import document_task
 
-    role, brief = bench.role(step, "documenter"), await bench.brief(step)
+    role, brief = environment.role(step, "documenter"), await environment.brief(step)
     done = await document_task(step, role, brief, record.agreed, record.diff, record.written)
     return _made(step, record, WorkflowEvent.DOCUMENTATION_COMPLETE, done.changes, done.result, done.notes)
 
@@ -85,3 +97,44 @@ def _made(
         "result": result.model_dump(mode="json"),
         "demonstration": step.demonstration,
     }
+
+
+async def correct(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
+    """Have the errors corrected, reviewed and written, unless a correction would not help.
+
+    :raises Declined: nothing of it was accepted.
+    :raises WorkspaceError: it cannot be written; nothing was.
+    """
+    changes: list[FileChange] = []
+
+    async def corrector(report: VerificationReport) -> Correction:
+        from tideate_core.agents import correct_task
+
+        brief, role = await environment.brief(step), environment.role(step, "corrector")
+        done = await correct_task(
+            step, role, brief, record.agreed, report, record.written, beyond=environment.gated
+        )
+        for note in done.notes:
+            step.notice(note)
+        changes.extend(done.changes)
+        return Correction(diff_of(done.changes), done.summary)
+
+    loop = SelfCorrectionLoop(corrected=record.corrected, edits=record.edits)
+    turn = await loop.correct(record.reports[-1], corrector)
+    summary = turn.correction.summary if turn.correction else ""
+    if turn.end is not None:
+        return _ended(record, _WORDS[turn.end] + (f" ({summary})" if summary else ""))
+    assert turn.correction is not None  # noqa: S101 a turn without an end has one
+    accepted = await review_changes(step, environment, await step.workspace.attach(changes))
+    await write(step, accepted)
+    return {
+        "event": WorkflowEvent.CORRECTION_SUCCEEDED.value,
+        "edit": turn.correction.digest,
+        "end": "",
+        "summary": summary,
+        "written": [name_of(change) for change in accepted],
+    }
+
+
+def _ended(record: TaskRecord, why: str) -> dict[str, Any]:
+    return {"event": WorkflowEvent.CORRECTION_EXHAUSTED.value, "end": why, "issues": record.issues}

@@ -70,12 +70,12 @@ def _notify(words: str) -> None:
 async def _abandon(store: Store, run: RunRow, root: Path | None) -> None:
     """End a run that no process has, and roll back what its unfinished step wrote."""
     # here, because few commands write files
-    from tideate_core.engine import give_up, put_back
+    from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
 
     project = await asyncio.to_thread(open_project, None if root is None else str(root))
-    given_up = await give_up(store, run, project.workspace)
+    ended_runs = await end_abandoned_run(store, run, project.workspace)
     try:
-        done = await put_back(project.workspace, given_up)
+        done = await roll_back_abandoned_run(project.workspace, ended_runs)
     except (RollbackConflict, WorkspaceError) as error:
         note(str(error))
         return

@@ -19,7 +19,7 @@ from tideate_core.cli.views.runs import short_id
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
-    from tideate_core.engine import RolledBack
+    from tideate_core.engine import RollbackOutcome
 
 __all__ = ["rollback"]
 
@@ -79,7 +79,7 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
     return await confirmed_at_terminal("rollback", f"Roll back what run {short_id(run_id)} wrote?", run_id)
 
 
-def _print_restored(done: RolledBack) -> None:
+def _print_restored(done: RollbackOutcome) -> None:
     for path in done.restored:
         kept = ", your edits kept" if path in done.merged else ""
         messages().print(f"restored{kept}: {label(path)}", markup=False, soft_wrap=True)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.cli.views.project import Project
-    from tideate_core.engine import RolledBack, Undoing
+    from tideate_core.engine import RollbackOutcome, RunRollback
     from tideate_core.store import RunRow
     from tideate_core.workspace import RollbackPlan
 
@@ -49,11 +49,11 @@ class RunChanges:
 
 def list_changes(project: Project, note: Note) -> list[RunChanges]:
     """Return the runs that changed files, the newest first."""
-    from tideate_core.engine import families
+    from tideate_core.engine import run_families
     from tideate_core.mcp.servers import recorded_changes
 
     served = recorded_changes(project.private)
-    runs = _of_the_store(project, families, note).items()
+    runs = _of_the_store(project, run_families, note).items()
     found = [_change_of(project, run, members, served) for run, members in runs]
     found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]
     return sorted(found, key=lambda one: one.at, reverse=True)
@@ -65,27 +65,27 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
     :raises RunNotFound: no run that wrote to files has this id.
     :raises InvalidInput: it is no id, or several begin so.
     """
-    from tideate_core.engine import members_of, without_changes
+    from tideate_core.engine import family_members, nothing_changed_error
 
     if not RUN_ID.fullmatch(wanted):
         raise InvalidInput(
             f"{wanted!r} is not a run id; `tideate rollback` lists the runs that changed files"
         )
-    members = _of_the_store(project, members_of, note)
+    members = _of_the_store(project, family_members, note)
     found = [wanted] if wanted in members else sorted(run for run in members if run.startswith(wanted))
     if len(found) > 1:
         raise InvalidInput(f"several runs begin with {wanted!r}: {', '.join(found[:5])}; give more digits")
     if found:
         return found[0], members[found[0]]
-    raise without_changes(Reader(project.private), wanted)
+    raise nothing_changed_error(Reader(project.private), wanted)
 
 
 def look_ahead(project: Project, members: list[str]) -> RollbackPlan:
     """Return what a rollback would restore, and what is in its way."""
-    return _undoing(project).look_ahead(members)
+    return _run_rollback(project).preview(members)
 
 
-async def roll_back(project: Project, run_id: str, members: list[str], note: Note) -> RolledBack:
+async def roll_back(project: Project, run_id: str, members: list[str], note: Note) -> RollbackOutcome:
     """Undo what a run wrote; a run that has not ended is cancelled.
 
     :raises RollbackConflict: the same lines were changed since.
@@ -93,7 +93,7 @@ async def roll_back(project: Project, run_id: str, members: list[str], note: Not
     from tideate_core.app import recover_before
 
     await recover_before(project.root, note)
-    return await _undoing(project).roll_back(run_id, members, lambda: opened_store(project.root))
+    return await _run_rollback(project).roll_back(run_id, members, lambda: opened_store(project.root))
 
 
 def _of_the_store(
@@ -109,10 +109,10 @@ def _of_the_store(
         return {run: [run] for run in runs_with_changes(project.private)}
 
 
-def _undoing(project: Project) -> Undoing:
-    from tideate_core.engine import Undoing
+def _run_rollback(project: Project) -> RunRollback:
+    from tideate_core.engine import RunRollback
 
-    return Undoing(project.workspace.root, project.private)
+    return RunRollback(project.workspace.root, project.private)
 
 
 def _change_of(project: Project, run: str, members: list[str], served: frozenset[str]) -> RunChanges:
@@ -136,7 +136,7 @@ def _written_at(journal: Path) -> int:
 
 def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
     try:
-        ahead = _undoing(project).look_ahead(members)
+        ahead = _run_rollback(project).preview(members)
     except (StoreError, WorkspaceError) as error:
         return {"files": [], "merged": [], "changed_since": [], "reasons": {}, "error": str(error)}
     return {

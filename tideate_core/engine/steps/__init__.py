@@ -1,18 +1,17 @@
-"""What a step of a definition does: each kind of step becomes a handler."""
+"""Handlers for the kinds of steps of a definition."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.engine.steps.output import check_output
-from tideate_core.engine.steps.services import RunChild, Services, ToolCaller, Workflows
 from tideate_core.errors import InvalidDefinition, MissingStepHandler, did_you_mean
 from tideate_core.workflows import KNOWN_AGENTS
 
 if TYPE_CHECKING:
+    from tideate_core.engine.step_services import Services
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
-__all__ = ["RunChild", "Services", "ToolCaller", "Workflows", "check_output", "handler_for"]
+__all__ = ["handler_for"]
 
 
 def handler_for(
@@ -34,15 +33,15 @@ def handler_for(
 def _of_kind(step: WorkflowStep, registered: StepHandler | None, services: Services) -> StepHandler:
     # each is loaded where it is needed: templates and schemas are slow to load
     if step.tool is not None:
-        from tideate_core.engine.steps.tool import call_tool
+        from tideate_core.engine.tools.calls import call_tool
 
         return call_tool(step.tool, services)
     if step.workflow is not None:
-        from tideate_core.engine.steps.workflow import run_workflow
+        from tideate_core.engine.steps.nested import run_workflow
 
         return run_workflow(step.workflow, services)
     if step.machine is not None:
-        from tideate_core.engine.steps.machine import run_machine
+        from tideate_core.engine.steps.nested import run_machine
 
         return run_machine(step.machine, services)
     if step.agent is not None:

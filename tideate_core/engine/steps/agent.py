@@ -1,23 +1,35 @@
-"""A step whose work a model does: the agent `assistant`."""
+"""Agent step: a model does its task; typed output by a JSON Schema."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import json
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.edits import fence_for
+from tideate_core.edits import fence_for, fenced_blocks
+from tideate_core.engine.memory import digest_of
 from tideate_core.engine.mentions import with_material
-from tideate_core.engine.steps.output import check_value
-from tideate_core.engine.steps.typed import WantedOutput
+from tideate_core.engine.step_output import check_value
 from tideate_core.engine.subject import brief
+from tideate_core.errors import OutputMismatch
 from tideate_core.workflows import render_task
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Reply
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
-__all__ = ["PROMPT", "assist"]
+__all__ = ["PROMPT", "WantedOutput", "assist"]
+
 
 PROMPT = "assistant"
 """The prompt file; a project or a person may have their own."""
+WRAPPED: Final = "result"
+"""The key of a value that is no object: providers only take objects."""
+REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
 def assist(definition: WorkflowStep) -> StepHandler:
@@ -49,3 +61,72 @@ def assist(definition: WorkflowStep) -> StepHandler:
         return value
 
     return answer
+
+
+class WantedOutput:
+    """The output that a step's `output_schema` wants of a model.
+
+    The schema goes with the request, so that a provider can hold the model to it; whether the value fits is
+    looked at afterwards, where every kind of step is. A schema with references cannot go with it: then the
+    prompt has it, and the value is read out of the text.
+    """
+
+    def __init__(self, step: str, schema: Mapping[str, Any]) -> None:
+        self._step = step
+        self._schema = schema
+        self._is_object = schema.get("type") == "object"
+
+    @cached_property
+    def shape(self) -> type[BaseModel] | None:
+        """The type that the adapter is asked for, None where it cannot be."""
+        return None if _refers(self._schema) else self._model()
+
+    @property
+    def words(self) -> str:
+        """The schema for the prompt, empty where it goes with the request."""
+        return "" if self.shape else json.dumps(self._schema, indent=2, ensure_ascii=False)
+
+    def value_of(self, reply: Reply) -> Any:
+        """Return the value that a model answered with.
+
+        :raises OutputMismatch: the answer's text is no JSON.
+        """
+        if reply.parsed is None:
+            return self._read(reply.text)
+        given = reply.parsed.model_dump(mode="json")
+        return given if self._is_object else given[WRAPPED]
+
+    def _model(self) -> type[BaseModel]:
+        # here, because few steps have a schema
+        from pydantic import ConfigDict, Field, RootModel, create_model
+
+        # recordings and providers know a request by this name
+        name = f"Output_{digest_of(self._schema)[:8]}"
+
+        def replace(shape: dict[str, Any]) -> None:
+            shape.clear()
+            shape.update({**self._schema, "title": name} if self._is_object else self._schema)
+
+        if not self._is_object:
+            return create_model(name, result=(Any, Field(json_schema_extra=replace)))
+
+        class Root(RootModel[dict[str, Any]]):
+            model_config = ConfigDict(json_schema_extra=replace)
+
+        return create_model(name, __base__=Root)
+
+    def _read(self, text: str) -> Any:
+        blocks = [block for block in fenced_blocks(text.split("\n")) if block.closed]
+        source = "\n".join(blocks[-1].lines) if blocks else text
+        try:
+            return json.loads(source)
+        except ValueError as error:
+            raise OutputMismatch(
+                f"the answer to step {self._step!r} is no JSON, which its output_schema wants: {error}"
+            ) from error
+
+
+def _refers(schema: Any) -> bool:
+    if isinstance(schema, dict):
+        return not REFERENCES.isdisjoint(schema) or any(map(_refers, schema.values()))
+    return isinstance(schema, list) and any(map(_refers, schema))

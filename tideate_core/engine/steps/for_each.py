@@ -1,4 +1,4 @@
-"""A step that does its work once for every item of a list."""
+"""Loop step: the step's work once for every item of a list."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from tideate_core.engine.ending import words_of
-from tideate_core.engine.events import EventName
-from tideate_core.engine.executor import FATAL
+from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
-from tideate_core.engine.steps.items import ItemContext
-from tideate_core.engine.steps.output import check_json, check_value
+from tideate_core.engine.step_context import ItemRun
+from tideate_core.engine.step_output import check_json, check_value
+from tideate_core.engine.step_runner import FATAL
 from tideate_core.errors import FrontEndGone, OutputMismatch, StepFailed, StoreError, TideateError
 from tideate_core.workflows import LIMITS, Confirm, Declined, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.engine.steps.services import Services
+    from tideate_core.engine.step_context import StepRun
+    from tideate_core.engine.step_services import Services
     from tideate_core.workflows import ForEach, StepContext, StepHandler, WorkflowStep
 
 __all__ = ["MOST_ITEMS", "for_each"]
 
 MOST_ITEMS: Final = LIMITS.loop_items
 NEVER_PASSED_OVER: Final = (Declined, FrontEndGone, StoreError)
-"""What ends the run, also where it goes on without an item."""
+"""Errors that end the run, also where it goes on without an item."""
 
 
 def for_each(
@@ -108,7 +108,7 @@ class _Loop:
                 if not self._definition.continue_on_error:
                     raise
                 self._failed[index] = error
-                self._results[index] = words_of(error)
+                self._results[index] = error_fields(error)
 
     async def _do(self, index: int) -> Any:
         item = self._items[index]
@@ -118,16 +118,16 @@ class _Loop:
     async def _produce(self, index: int, item: Any) -> Any:
         feedback = self._step.recall(_refused(index)) or ""
         values = {**self._values, "item": item, "index": index}
-        context = ItemContext(self._step, index, len(self._items), values, feedback)
+        context = ItemRun(cast("StepRun", self._step), index, len(self._items), values, feedback)
         begun, ending = time.monotonic(), dict[str, Any](success=False)
         try:
-            value = await self._value(cast("StepContext", context), index)
+            value = await self._value(context, index)
             ending = {"success": True}
         except Declined:
             ending["declined"] = True
             raise
         except Exception as error:
-            ending |= words_of(error)
+            ending |= error_fields(error)
             if isinstance(error, OutputMismatch):
                 await self._step.remember(_refused(index), str(error))
             else:
@@ -144,7 +144,7 @@ class _Loop:
         value = outcome.value if isinstance(outcome, Confirm) else outcome
         check_json(context.step, value)
         check_value(self._definition, value, at=f"$[{index}]")
-        if not isinstance(outcome, Confirm) or not self._services.gated():
+        if not isinstance(outcome, Confirm) or not self._services.gated:
             return value
         decision = await context.confirm(
             outcome.kind, outcome.message, details=outcome.details, payload=outcome.payload

@@ -1,4 +1,4 @@
-"""Runs inside a run: how a step has another workflow run, and what its end means for the step."""
+"""Nested step: another workflow or machine as a run of its own."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import uuid
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.execution import RunRequest
 from tideate_core.engine.mentions import passing_on
-from tideate_core.errors import InvalidInput, StepFailed
-from tideate_core.workflows import Declined
+from tideate_core.engine.run import RunRequest
+from tideate_core.engine.state import render_value
+from tideate_core.errors import InvalidDefinition, InvalidInput, StepFailed
+from tideate_core.workflows import Declined, render_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tideate_core.engine.execution import WorkflowResult
-    from tideate_core.engine.steps.services import Services
-    from tideate_core.workflows import StepContext
+    from tideate_core.engine.run import WorkflowResult
+    from tideate_core.engine.step_services import Services
+    from tideate_core.workflows import NestedWorkflow, StepContext, StepHandler
 
-__all__ = ["DEEPEST", "ChildFailed", "child_id", "run_nested"]
+__all__ = ["DEEPEST", "PATH", "ChildFailed", "child_id", "run_machine", "run_nested", "run_workflow"]
 
 
 DEEPEST: Final = 8
@@ -26,6 +27,8 @@ DEEPEST: Final = 8
 
 # the runs around a step, from the outermost: a task has it of the step that started it, after a crash too
 _around: ContextVar[tuple[str, ...]] = ContextVar("runs_around", default=())
+PATH: Final = "path"
+"""Under which the step remembers the moves that the machine made."""
 
 
 class ChildFailed(StepFailed):
@@ -84,3 +87,35 @@ async def run_nested(
     if not result.ok:
         raise ChildFailed(result)
     return result
+
+
+def run_workflow(nested: NestedWorkflow, services: Services) -> StepHandler:
+    """Return what runs a workflow as a run of its own, and returns its response."""
+
+    async def run(step: StepContext) -> Any:
+        values = step.values()
+        prompt = render_task(nested.prompt, values) if nested.prompt else step.prompt
+        inputs = render_value(nested.inputs, values)
+        result = await run_nested(step, services, nested.name, prompt=prompt, inputs=inputs)
+        return result.response
+
+    return run
+
+
+def run_machine(name: str, services: Services) -> StepHandler:
+    """Return what runs a machine on this run's prompt, and returns its response.
+
+    :param name: the machine's, or the path of its `.workflow` file.
+    """
+
+    async def run(step: StepContext) -> Any:
+        if services.workflows.get(name).kind != "machine":
+            raise InvalidDefinition(
+                f"step {step.step!r}: {name!r} has steps and is no machine; "
+                "name it in `workflow` instead of `machine`"
+            )
+        result = await run_nested(step, services, name, prompt=step.prompt, inputs={})
+        await step.remember(PATH, result.path)
+        return result.response
+
+    return run

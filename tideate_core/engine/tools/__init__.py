@@ -1,4 +1,4 @@
-"""Calls of tools in a run: with a person's permission, told as events, and never twice unasked."""
+"""Tool calls of a run: permitted by a person, reported as events, never repeated unasked."""
 
 from tideate_core.engine.tools.calls import ToolCalls
 

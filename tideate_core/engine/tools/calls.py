@@ -1,31 +1,46 @@
-"""One call of a tool in a step, from the question to the last of its events."""
+"""Tool calls of a step or its model: permission, events, and no second call after a crash unasked."""
 
 from __future__ import annotations
 
 import json
+import re
 import time
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.engine.ending import words_of
-from tideate_core.engine.events import EventName
+from tideate_core.adapters import OfferedTool, ToolAdapter
+from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
+from tideate_core.engine.state import render_value
 from tideate_core.engine.tools.permission import permit
-from tideate_core.engine.tools.repetition import Repetition
-from tideate_core.errors import ToolFailed
+from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrupted
 from tideate_core.mcp.client import check_arguments
+from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
-    from tideate_core.engine.steps.services import Services, ToolCaller
-    from tideate_core.mcp.client import ConnectedServer, Tool
-    from tideate_core.workflows import StepContext
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["ToolCalls"]
+    from tideate_core.adapters import Adapter
+    from tideate_core.engine.step_context import OfferTools
+    from tideate_core.engine.step_services import Services, ToolCaller
+    from tideate_core.mcp.client import ConnectedServer, Tool
+    from tideate_core.workflows import StepContext, StepHandler, ToolCall
+
+__all__ = ["Repetition", "ToolCalls", "call_tool", "offering"]
+
 
 SHOWN: Final = 2_000
 """Characters of a call's arguments that its event has."""
 BETWEEN: Final = 0.1
 """Seconds between two words of how far a call is: a server may say it a thousand times."""
+ENDED: Final = None
+"""The memory of a call whose outcome is known."""
+MOST_CALLS: Final = 30
+"""Of one answer."""
+LONGEST_NAME: Final = 64
+LONGEST: Final = 60_000
+"""Characters of a result that a model is told."""
 
 
 class ToolCalls:
@@ -55,11 +70,11 @@ class ToolCalls:
         return await self._step.choose_once(f"{key}:{self._step.attempt}", digest, produce)
 
     async def _find(self, server: str, name: str) -> Tool:
-        def tell(told: ConnectedServer) -> None:
-            if told.server == server:
-                self._emit(EventName.MCP_CONNECTED, told.as_json())
+        def report(connected: ConnectedServer) -> None:
+            if connected.server == server:
+                self._emit(EventName.MCP_CONNECTED, connected.as_json())
 
-        stop = self._tools.on_connected(tell)
+        stop = self._tools.on_connected(report)
         try:
             return await self._tools.tool(server, name)
         finally:
@@ -67,7 +82,7 @@ class ToolCalls:
 
     async def _produce(self, tool: Tool, arguments: dict[str, Any], key: str) -> Any:
         step = self._step
-        gated = self._services.gated()
+        gated = self._services.gated
         await permit(step, self._tools.permissions, tool, arguments, key=key, gated=gated)
         repetition = Repetition(step, tool, key)
         await repetition.ask(gated=gated)
@@ -88,7 +103,7 @@ class ToolCalls:
             value = await self._send(tool, arguments)
             ending = {"ok": True}
         except Exception as error:
-            ending |= words_of(error)
+            ending |= error_fields(error)
             raise
         finally:
             duration = round((time.monotonic() - begun) * 1000)
@@ -120,3 +135,140 @@ class ToolCalls:
 def _shown(arguments: dict[str, Any]) -> Any:
     text = json.dumps(arguments, ensure_ascii=False)
     return arguments if len(text) <= SHOWN else f"{text[:SHOWN]} … ({len(text)} characters)"
+
+
+class Repetition:
+    """Remembers that a call was sent, over a crash too, until it is known what came of it.
+
+    A tool that may be called again, by its own word or by that of the workflow's author, needs none of it.
+    """
+
+    def __init__(self, step: StepContext, tool: Tool, key: str) -> None:
+        definition = step.definition
+        vouched = (
+            definition is not None and definition.idempotent and "idempotent" in definition.model_fields_set
+        )
+        self._step = step
+        self._tool = tool
+        self._key = f"sent:{key}"
+        self._needed = not (tool.repeatable or vouched)
+        self._asked_before = definition is not None and not definition.idempotent
+        """After a crash the run asks of such a step by itself."""
+
+    async def ask(self, *, gated: bool) -> None:
+        """Return when the call may be sent.
+
+        :param gated: a person may be asked.
+        :raises Declined: the person does not want it sent again.
+        :raises ToolInterrupted: nobody may be asked.
+        """
+        attempt = self._step.recall(self._key)
+        if not self._needed or attempt is MISSING or attempt is ENDED:
+            return
+        if attempt == self._step.attempt and self._asked_before:
+            return
+        what = f"{self._tool.name!r} of the MCP server {self._tool.server!r}"
+        if not gated:
+            raise ToolInterrupted(
+                f"{self._step.step}: {what} was called before, and it is not known what came of it; it is "
+                "not called twice unasked. Let the run ask, or say `idempotent: true` in the step if a "
+                "second call does no harm"
+            )
+        decision = await self._step.confirm(
+            "gate",
+            f"{self._step.step}: {what} was called before, and no answer came. It may have done its work. "
+            "Call it again?",
+        )
+        if not decision.accepted:
+            raise Declined(decision.reason)
+
+    async def begin(self) -> None:
+        """Remember that it is sent; durable when this returns."""
+        if self._needed:
+            await self._step.remember(self._key, self._step.attempt)
+
+    async def end(self) -> None:
+        """Remember that it was answered."""
+        if self._needed:
+            await self._step.remember(self._key, ENDED)
+
+
+def call_tool(tool: ToolCall, services: Services) -> StepHandler:
+    """Return what calls the tool with its arguments filled in, and returns what it gives."""
+
+    async def call(step: StepContext) -> Any:
+        if services.tools is None:
+            raise ConfigError(
+                f"step {step.step!r} wants the tool {tool.name!r} of the MCP server {tool.server!r}, and "
+                "there are no MCP servers here; let a handler do it, or take the step out"
+            )
+        arguments = render_value(tool.arguments, step.values())
+        return await ToolCalls(services.tools, services, step).call(tool.server, tool.name, arguments)
+
+    return call
+
+
+def offering(services: Services) -> OfferTools:
+    """Return what finds tools by their names, `SERVER/TOOL` or `SERVER`, for a step's questions."""
+
+    async def offer(step: StepContext, adapter: Adapter, names: Sequence[str]) -> list[OfferedTool]:
+        if services.tools is None:
+            raise ConfigError(f"the tools {', '.join(names)} are wanted, and there are no MCP servers here")
+        if not isinstance(adapter, ToolAdapter):
+            raise ConfigError(
+                f"the adapter {adapter.name!r} cannot use tools ({', '.join(names)} are wanted)"
+            )
+        found = [tool for name in names for tool in await _found(services.tools, name)]
+        calls = _Calls(ToolCalls(services.tools, services, step))
+        return calls.offer({(one.server, one.name): one for one in found}.values())
+
+    return offer
+
+
+async def _found(tools: ToolCaller, name: str) -> list[Tool]:
+    server, slash, tool = name.partition("/")
+    return [await tools.tool(server, tool)] if slash else await tools.tools(server)
+
+
+class _Calls:
+    """The calls that a model makes for one answer."""
+
+    def __init__(self, calls: ToolCalls) -> None:
+        self._calls = calls
+        self._made = Counter[str]()
+
+    def offer(self, tools: Iterable[Tool]) -> list[OfferedTool]:
+        """Return tools under names that a model takes; no two have the same, whatever servers call them."""
+        named: dict[str, OfferedTool] = {}
+        for tool in tools:
+            name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]
+            number = 1
+            while name in named:
+                number += 1
+                end = f"_{number}"
+                name = f"{name[: LONGEST_NAME - len(end)]}{end}"
+            named[name] = self._offered(tool, name)
+        return list(named.values())
+
+    def _offered(self, tool: Tool, name: str) -> OfferedTool:
+        async def call(arguments: dict[str, Any]) -> str:
+            return await self._call(tool, arguments)
+
+        return OfferedTool(name, tool.description, tool.input_schema, call)
+
+    async def _call(self, tool: Tool, arguments: dict[str, Any]) -> str:
+        """Call a tool for the model; what goes wrong it is told, so that it can go on otherwise."""
+        digest = digest_of(tool.digest, arguments)
+        self._made[digest] += 1
+        if self._made.total() > MOST_CALLS:
+            return f"error: no more than {MOST_CALLS} calls are allowed; answer with what you know"
+        # the same call again is another one: it is told apart by its number, in the next process, too
+        key = f"agent:{digest}:{self._made[digest]}"
+        try:
+            value = await self._calls.call(tool.server, tool.name, arguments, key=key)
+        except Declined as declined:
+            return f"error: the person did not allow this call ({declined}); go on without it"
+        except ToolError as error:
+            return f"error: {error}"
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text)} characters; ask for less)"

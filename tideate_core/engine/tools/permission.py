@@ -1,4 +1,4 @@
-"""Whether a tool may be called: by policy, by what the person said before, or by asking."""
+"""Permission of tool calls: by policy, by an earlier answer, or by asking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tideate_core.workflows import Declined
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tideate_core.engine.steps.services import Permissions
+    from tideate_core.engine.step_services import Permissions
     from tideate_core.mcp.client import Tool
     from tideate_core.workflows import StepContext
 

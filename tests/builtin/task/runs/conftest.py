@@ -1,0 +1,34 @@
+"""A desk with a small project, whose checks take no time, and one with real tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builtin.task.runs.desk import Desk
+from tests.support.elsewhere import state_home
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.support.model_server import ModelServer
+
+__all__ = ["desk", "real_desk", "state_home"]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path, server: ModelServer) -> AsyncIterator[Desk]:
+    desk = Desk(tmp_path, server)
+    with desk.site.person():
+        yield desk
+        await desk.aclose()
+
+
+@pytest.fixture
+async def real_desk(tmp_path: Path, server: ModelServer) -> AsyncIterator[Desk]:
+    desk = Desk(tmp_path, server, real=True)
+    with desk.site.person():
+        yield desk
+        await desk.aclose()

@@ -1,0 +1,134 @@
+"""A person's home with one project in it, the processes that had its task, and what is durable then."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.builtin.task.runs.child import Order
+from tests.support.place import Place
+from tests.support.state import trust_all
+from tests.support.tally import TASK, as_it_stands, make_project
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tests.builtin.task.runs.child import Told
+    from tests.builtin.task.runs.nursery import Nursery
+    from tests.crash.kills import Kill
+    from tests.snapshots.trees import Node
+    from tests.support.model_server import ModelServer
+
+__all__ = ["RUN", "Durable", "Site"]
+
+RUN: Final = "0" * 31 + "5"
+KILLED: Final = -9
+
+
+@dataclass(frozen=True, slots=True)
+class Durable:
+    """What the database has while no process is there."""
+
+    status: str
+    """Of the run; empty where no commit has it."""
+    ended: frozenset[str]
+    """Steps that ended."""
+    answered: frozenset[str]
+    """Steps in which a question has its answer."""
+    visited: tuple[str, ...]
+    """Steps that began, in that order."""
+
+
+class Site(Place):
+    """A place for one task."""
+
+    def __init__(
+        self,
+        home: Path,
+        server: ModelServer,
+        *,
+        real: bool = False,
+        leave_out: str = "",
+        state: Path | None = None,
+    ) -> None:
+        super().__init__(home, state)
+        make_project(self.root, real=real, leave_out=leave_out)
+        self.before = as_it_stands(self.root)
+        config = home / "config_home" / "tideate"
+        config.mkdir(parents=True)
+        adapter = f'[adapters.fake]\nbase_url = "{server.base_url}"\nmodel = "scripted"\n'
+        (config / "config.toml").write_text(f'adapter = "fake"\n{adapter}')
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What the processes of this person have in their environment."""
+        names = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+        own = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.state)}
+        return own | {name: str(self.home / name[4:].lower()) for name in names}
+
+    @contextmanager
+    def person(self) -> Iterator[None]:
+        """Be that person in this process."""
+        before = dict(os.environ)
+        os.environ |= self.variables
+        try:
+            yield
+        finally:
+            os.environ.clear()
+            os.environ |= before
+
+    def trust(self) -> None:
+        """Let the project's commands run."""
+        with self.person():
+            trust_all(self.root)
+
+    # -- processes --------------------------------------------------------------------------------
+
+    def go(
+        self, nursery: Nursery, *, told: Told | None = None, kill: Kill | None = None
+    ) -> dict[str, Any] | None:
+        """Begin the task or go on with it in a new process; None where it was killed."""
+        (self.home / "ended.json").unlink(missing_ok=True)
+        status = nursery.run(Order(str(self.root), str(self.home), RUN, TASK, self.variables, told, kill))
+        if status == KILLED and (told or kill):
+            return None
+        assert status == 0, (self.home / "stderr").read_text()
+        ended: dict[str, Any] = json.loads((self.home / "ended.json").read_text())
+        return ended
+
+    def asked(self) -> list[tuple[str, str]]:
+        """Return the step and the kind of each question that a person was asked."""
+        path = self.home / "asked.jsonl"
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return [(line["step"], line["kind"]) for line in lines]
+
+    # -- what there is ----------------------------------------------------------------------------
+
+    def files(self) -> dict[str, Node]:
+        """Return all of the project but what git and the tools keep."""
+        return as_it_stands(self.root)
+
+    def changed(self) -> dict[str, Node | None]:
+        """Return what is other than at first, None where something is gone."""
+        now = self.files()
+        return {name: now.get(name) for name in now | self.before if now.get(name) != self.before.get(name)}
+
+    def durable(self) -> Durable:
+        """Return what the commits have that were made."""
+        if not self.has_run():
+            return Durable("", frozenset(), frozenset(), ())
+        runs, steps, memos = self.query(
+            f"SELECT status FROM workflow_executions WHERE id = '{RUN}'",
+            "SELECT step_id, status FROM workflow_steps ORDER BY ordinal",
+            "SELECT step_id, key FROM workflow_memos",
+        )
+        return Durable(
+            runs[0][0],
+            frozenset(step for step, status in steps if status in ("completed", "failed")),
+            frozenset(step for step, key in memos if ".confirm:" in key),
+            tuple(step for step, _ in steps),
+        )

@@ -1,0 +1,209 @@
+"""A check that formats files: the person says that it was one, and then what it did goes with the task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.builtin.task.runs.child import Told
+from tests.builtin.task.runs.nursery import Nursery
+from tests.builtin.task.runs.site import RUN, Site
+from tests.support.tally import DONE, LINES, WORDS, as_it_stands, node
+from tests.support.tally_texts import CHECK
+from tests.support.tasks import CODE, Model, edits
+from tideate_core.cli.views.project import open_project
+from tideate_core.engine import EventName
+from tideate_core.workflows import Decision
+from tideate_core.workspace import SnapshotManager
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.builtin.task.runs.desk import Desk
+    from tests.support.model_server import ModelServer
+    from tideate_core.engine import ConfirmationRequest
+
+pytestmark = pytest.mark.slow
+
+FORMATTER = """\
+#!/usr/bin/env python3
+import os, sys
+if sys.argv[1:] == ["lint"]:
+    for name in ("src/tally/lines.py", "src/tally/words.py"):
+        text = open(name).read()
+        if not text.endswith("# formatted\\n"):
+            open(name, "w").write(text + "# formatted\\n")
+    os.makedirs("made/deep", exist_ok=True)
+    open("made/deep/list.txt", "w").write("made\\n")
+    os.chmod("scripts/check.py", 0o700)
+    if os.path.lexists("docs/later"):
+        os.remove("docs/later")
+        os.remove("data/sample.bin")
+        os.rmdir("data/incoming")
+"""
+TOUCHED = {
+    "data/incoming",
+    "data/sample.bin",
+    "docs/later",
+    "made",
+    "made/deep",
+    "made/deep/list.txt",
+    "scripts/check.py",
+    "src/tally/lines.py",
+    "src/tally/words.py",
+}
+BROKEN = LINES.replace("return", "return 1 +", 1)
+
+
+def format_by_lint(site: Site) -> None:
+    """Let the lint command format files, make some and remove some."""
+    (site.root / "scripts" / "check.py").write_text(FORMATTER + CHECK)
+    site.before = as_it_stands(site.root)
+
+
+@pytest.fixture
+def formatting(desk: Desk) -> Desk:
+    format_by_lint(desk.site)
+    return desk
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as nursery:
+        yield nursery
+
+
+def saying(
+    *, yes: bool, before: Callable[[], object] = lambda: None
+) -> Callable[[ConfirmationRequest], Decision]:
+    """Say this to the question about the checks, and yes to all others."""
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.step.startswith("verifying"):
+            before()
+            return Decision(yes)
+        return Decision(True)
+
+    return answer
+
+
+def questions(desk: Desk) -> list[ConfirmationRequest]:
+    return [request for request in desk.front.requests if request.step.startswith("verifying")]
+
+
+def failing(desk: Desk) -> None:
+    desk.model.says("executor", edits({**CODE, "src/tally/lines.py": BROKEN}))
+    desk.model.says("corrector", "I cannot.")
+
+
+async def test_what_a_check_did_goes_with_a_task_that_is_rolled_back(formatting: Desk) -> None:
+    desk = formatting
+    desk.front.answer = saying(yes=True)
+    result = await desk.run()
+    assert result.ok, result.error
+    assert set(desk.changed()) == {*DONE, *TOUCHED}
+    (request,) = questions(desk)
+    assert request.message.startswith("Changed while the checks ran: data/incoming/, data/sample.bin, ")
+    assert "+# formatted" in request.details
+    assert {"src/tally/words.py", "made/deep/list.txt"} <= set(result.files)
+    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
+    assert desk.changed() == {}
+    assert [one.name.split()[1] for one in await SnapshotManager(desk.root).list()] == ["task"]
+
+
+async def test_and_with_one_that_fails(formatting: Desk) -> None:
+    desk = formatting
+    failing(desk)
+    desk.front.answer = saying(yes=True)
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed, result.files) == (False, True, [])
+    assert desk.changed() == {}
+
+
+async def test_and_with_one_that_is_corrected(formatting: Desk) -> None:
+    desk = formatting
+    desk.model.says("executor", edits({**CODE, "src/tally/lines.py": BROKEN}))
+    desk.model.says("corrector", edits({"src/tally/lines.py": LINES}))
+    desk.front.answer = saying(yes=True)
+    result = await desk.run()
+    assert result.ok, result.error
+    assert [request.step for request in questions(desk)] == ["verifying", "verifying#2"]
+    assert "words.py" not in questions(desk)[1].message, "it was formatted already"
+    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
+    assert desk.changed() == {}
+
+
+async def test_what_the_person_calls_theirs_stays(formatting: Desk) -> None:
+    desk = formatting
+    failing(desk)
+    desk.front.answer = saying(yes=False)
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed) == (False, False)
+    assert result.files == ["src/tally/lines.py"], "a new file of the task that somebody changed"
+    assert set(desk.changed()) == {*TOUCHED, "src/tally/lines.py"}
+    notices = [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
+    assert any("not counted as the task's: " in words for words in notices)
+
+
+async def test_their_line_stays_where_they_edit_meanwhile(desk: Desk) -> None:
+    words = desk.root / "src/tally/words.py"
+    failing(desk)
+    desk.when("CHECK_STARTED", "verifying", lambda: words.write_text(WORDS + "MINE = 1\n"))
+    desk.front.answer = saying(yes=False)
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed) == (False, True)
+    assert desk.changed() == {"src/tally/words.py": node(WORDS + "MINE = 1\n")}
+
+
+async def test_nobody_is_asked_where_nobody_is_to_be(formatting: Desk) -> None:
+    desk = formatting
+    result = await desk.run(require_confirmation=False)
+    assert result.ok, result.error
+    assert questions(desk) == []
+    assert "src/tally/words.py" not in result.files
+
+
+async def test_where_checks_only_look_nothing_is_asked(desk: Desk) -> None:
+    result = await desk.run()
+    assert result.ok, result.error
+    assert questions(desk) == []
+
+
+async def test_what_was_deleted_after_the_answer_is_put_right(formatting: Desk) -> None:
+    """The snapshot that the question needs may be deleted by a person while it stands."""
+    desk = formatting
+
+    def forget() -> None:
+        for one in (desk.site.private / "snapshots").glob("*.json"):
+            if "before the checks" in one.read_text(errors="replace")[:400]:
+                one.unlink()
+
+    desk.front.answer = saying(yes=True, before=forget)
+    result = await desk.run()
+    assert result.ok, result.error
+    await open_project(str(desk.root)).workspace.rollback(result.execution_id)
+    assert desk.changed() == {}
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    "told",
+    [Told("ASKED", "verifying"), Told("ASKED", "verifying", calls=12), Told("STEP_COMPLETED", "verifying")],
+)
+async def test_killed_before_the_answer_or_after_it_all_goes_back(
+    tmp_path: Path, server: ModelServer, nursery: Nursery, told: Told
+) -> None:
+    site = Site(tmp_path, server)
+    Model(server)
+    site.trust()
+    format_by_lint(site)
+    assert site.go(nursery, told=told) is None, f"it came to its end without {told}"
+    ended = site.go(nursery)
+    assert ended is not None
+    assert ended["result"]["ok"], ended["result"]
+    assert set(site.changed()) == {*DONE, *TOUCHED}
+    with site.person():
+        await open_project(str(site.root)).workspace.rollback(RUN)
+    assert site.changed() == {}

@@ -1,0 +1,136 @@
+"""Whether a task can be verified is known before anybody is asked, and a snapshot comes first."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.conftest import LIMIT
+from tests.support.state import trust_all
+from tests.support.tally import TASK
+from tideate_core.adapters import AdapterPool
+from tideate_core.builtin.task.preparation import unready
+from tideate_core.cli.views.project import build_catalog, open_project
+from tideate_core.config import Verify
+from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
+from tideate_core.errors import WorkspaceError
+from tideate_core.gates import readiness
+from tideate_core.store import Store
+from tideate_core.toolchain import Check
+from tideate_core.workflows import PromptLibrary
+from tideate_core.workspace import SnapshotManager, Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.builtin.task.runs.desk import Desk
+    from tideate_core.engine import Event, WorkflowResult
+
+
+def test_everything_that_is_missing_is_said_at_once_with_what_to_do(tmp_path: Path) -> None:
+    words = "\n".join(unready(readiness(tmp_path, Verify(tests=["make", "test"], lint="off"))))
+    for check in ("type_check", "build", "documentation"):
+        assert f"verify.{check}" in words
+        assert f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
+    assert "verify.lint" not in words
+    assert "- tests: `make test`" in words
+    assert "tideate trust" in words
+
+
+def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(tmp_path: Path) -> None:
+    config = tmp_path / ".tideate" / "config.toml"
+    config.parent.mkdir()
+    config.write_text('[verify]\ntests = ["make", "test"]\nbuild = "off"\n')
+    words = unready(readiness(tmp_path, Verify()))
+    assert any(line.startswith("verify.tests, verify.build: set in .tideate/config.toml") for line in words)
+    assert "tests = " not in "\n".join(words)
+    assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
+
+
+def test_an_untrusted_configuration_is_not_passed_over_for_what_is_found(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\n\t@echo found\n")
+    trust_all(tmp_path)
+    (found,) = [one for one in readiness(tmp_path, Verify()) if one.check == Check.TESTS]
+    assert found.state == "ready"
+    config = tmp_path / ".tideate" / "config.toml"
+    config.parent.mkdir(exist_ok=True)
+    config.write_text('[verify]\ntests = ["make", "more"]\n')
+    (found,) = [one for one in readiness(tmp_path, Verify()) if one.check == Check.TESTS]
+    assert found.state == "declared"
+
+
+def test_a_project_without_any_check_is_ready_when_that_is_said(tmp_path: Path) -> None:
+    off = Verify(type_check="off", lint="off", tests="off", build="off", documentation="off")
+    assert unready(readiness(tmp_path, off)) == []
+
+
+async def run_as(desk: Desk, *, accept: bool, workspace: Workspace | None = None) -> WorkflowResult:
+    """Run a task where a policy answers."""
+    project, events = open_project(str(desk.root)), list["Event"]()
+    runner = WorkflowRunner(
+        build_catalog(desk.root),
+        AdapterPool(project.loaded.config),
+        project.loaded.config,
+        PolicyFrontEnd(accept, events.append),
+        lambda _request: workspace or project.workspace,
+        PromptLibrary(),
+        lambda: Store.open(desk.site.private),
+    )
+    result = await asyncio.wait_for(runner.run(RunRequest(name="task", prompt=TASK)), LIMIT)
+    await runner.aclose()
+    return result
+
+
+async def test_a_task_needs_a_project(desk: Desk, tmp_path: Path) -> None:
+    workspace = Workspace(None, private=tmp_path / "private")
+    result = await run_as(desk, accept=True, workspace=workspace)
+    assert (result.ok, result.error_code) == (False, "InvalidInput")
+    assert "needs a project" in str(result.error)
+    assert desk.model.asked("planner") == 0
+
+
+@pytest.mark.slow
+async def test_a_policy_that_says_yes_carries_it_out(desk: Desk) -> None:
+    result = await run_as(desk, accept=True)
+    assert (result.ok, result.rollback_performed) == (True, False), result.error
+
+
+async def test_a_policy_that_says_no_leaves_everything(desk: Desk) -> None:
+    result = await run_as(desk, accept=False)
+    assert (result.cancelled, result.reason, result.rollback_performed) == (True, "declined", True)
+    assert desk.changed() == {}
+
+
+async def test_without_a_snapshot_no_model_is_asked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def full(_self: SnapshotManager, _name: str, **_rest: object) -> str:
+        raise WorkspaceError("no space left on the disk")
+
+    monkeypatch.setattr(SnapshotManager, "create", full)
+    result = await desk.run()
+    assert (result.ok, result.error) == (False, "no space left on the disk")
+    assert desk.model.asked("planner") == 0
+    assert desk.steps() == ["idle"]
+
+
+@pytest.mark.slow
+async def test_buffers_that_are_not_saved_are_said(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unsaved(_self: Workspace) -> list[str]:
+        return ["README.md"]
+
+    monkeypatch.setattr(Workspace, "unsaved_files", unsaved)
+    result = await desk.run()
+    assert result.ok, result.error
+    notices = [data["message"] for data in desk.front.data(EventName.NOTICE) if data["step"] == "idle"]
+    assert any("README.md" in notice for notice in notices)
+
+
+@pytest.mark.slow
+async def test_a_mention_that_stands_for_nothing_is_said_and_stays_a_word(desk: Desk) -> None:
+    result = await desk.run(f"{TASK}, as in @file:nowhere.md and @file:README.md")
+    assert result.ok, result.error
+    assert any("nowhere.md" in data["message"] for data in desk.front.data(EventName.NOTICE))
+    told = desk.model.prompts("planner")[0]
+    assert "@file:nowhere.md" in told
+    assert (desk.root / "README.md").read_text().splitlines()[0] in told

@@ -1,0 +1,247 @@
+"""The built-in workflows where something does not fit, changes nothing, or is only partly wanted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builtin.test_buffer_workflows import BETTER, LOOP, PLAN, analyzed, only, planned
+from tests.workspace.project import Editor
+from tideate_core.builtin.buffer_workflows import analyze
+from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.workflows import BufferContext, Decision, RunContext
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+
+
+async def test_lines_that_do_not_fit_the_model_are_refused_before_it_is_asked(bench: Bench) -> None:
+    await bench.limit(256)
+    bench.write("a.py", "x = 1\n" * 200)
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 1, 200))
+    assert result.error_code == "ContextTooLong"
+    assert "200 lines (1199 characters) do not fit this model" in str(result.error)
+    assert bench.server.requests == []
+
+
+async def test_a_planned_file_that_does_not_fit_the_model_stops_all_of_them(bench: Bench) -> None:
+    planned(bench)
+    bench.write("a.py", "x = 1\n" * 2000)
+    await bench.limit(4096)
+    before = bench.fingerprint()
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.error_code == "ContextTooLong"
+    assert "a.py does not fit this model; nothing was changed" in str(result.error)
+    assert bench.fingerprint() == before
+
+
+async def test_a_handler_that_works_on_lines_says_so_where_there_are_none(bench: Bench) -> None:
+    bench.register("mine", {"analyze": analyze})
+    result = await bench.run("mine", "simplify")
+    assert result.error_code == "InvalidInput"
+    assert "analyze needs lines to work on" in str(result.error)
+
+
+async def test_an_answer_that_was_cut_off_is_given_with_a_warning(bench: Bench) -> None:
+    bench.server.answers("why", "Because of", finish_reason="length")
+    result = await bench.run("ask", "why")
+    assert (result.ok, result.response) == (True, "Because of")
+    (notice,) = bench.front.data(EventName.NOTICE)
+    assert (notice["level"], "cut off" in notice["message"]) == ("warn", True)
+
+
+async def test_an_answer_that_changes_nothing_is_told_and_not_reviewed(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    same = "\n".join(LOOP.splitlines()[3:6])
+    analyzed(bench, f"```python\n{same}\n```")
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert (result.ok, result.files) == (True, [])
+    assert [request.kind for request in bench.front.requests] == ["gate"]
+    assert [notice["message"] for notice in bench.front.data(EventName.NOTICE)] == [
+        "the answer changes nothing"
+    ]
+    assert bench.fingerprint() == before
+
+
+async def test_planned_files_whose_answers_change_nothing_are_a_run_without_changes(bench: Bench) -> None:
+    planned(bench, {"files": PLAN["files"][:1]})
+    bench.server.answers("Change a.py: use the new name", "```python\nfrom old import f\n\nf()\n```")
+    result = await bench.run("multi_file", "move f into a library")
+    assert (result.ok, result.files, result.response) == (True, [], "nothing to change")
+
+
+async def test_text_for_a_buffer_that_cannot_be_changed_is_presented_with_its_filetype(bench: Bench) -> None:
+    bench.server.answers("a constant", "```\nLIMIT = 3\n```")
+    buffer = BufferContext(text="help\n", modifiable=False, filetype="help")
+    result = await bench.run("generate", "a constant", context=RunContext(buffer=buffer))
+    assert (result.ok, result.files) == (True, [])
+    assert bench.front.presented == ["LIMIT = 3"]
+
+
+# what a person accepts
+
+
+def verdicts(*accepted: list[int]) -> Any:
+    """Accept these hunks, one list a file; every other question is answered with yes."""
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        if request.kind != "review":
+            return Decision(True)
+        return Decision(True, {"files": [{"accepted": hunks} for hunks in accepted]})
+
+    return answer
+
+
+async def test_a_review_that_accepts_no_hunk_declines_the_change(bench: Bench) -> None:
+    bench.write("a.py", LOOP)
+    analyzed(bench)
+    bench.front.answer = verdicts([])
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
+    assert (result.cancelled, result.reason) == (True, "declined")
+    assert bench.fingerprint() == before
+
+
+async def test_a_review_that_accepts_every_hunk_writes_the_whole_change(bench: Bench) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\nfour\nfive\n")
+    analyzed(bench, "```\nONE\ntwo\nthree\nfour\nFIVE\n```")
+    bench.front.answer = verdicts([0, 1])
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 5))
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.txt"] == b"ONE\ntwo\nthree\nfour\nFIVE\n"
+
+
+async def test_of_several_files_those_without_an_accepted_hunk_stay(bench: Bench) -> None:
+    planned(bench)
+    bench.front.answer = verdicts([], [0], [0], [])
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    assert sorted(result.files) == ["lib/b.py", "old.py"]
+    assert sorted(bench.fingerprint()) == ["a.py", "lib/b.py", "m.py"]
+
+
+MALFORMED: dict[str, tuple[Any, str]] = {
+    "no object": ([0], "it: input should be"),
+    "no files": ({}, "files: field required"),
+    "no list": ({"files": {"a": 1}}, "files: input should be a valid list"),
+    "no verdict": ({"files": [0]}, "files.0: input should be"),
+    "no number": ({"files": [{"accepted": ["0"]}]}, "files.0.accepted.0: input should be a valid integer"),
+    "no accepted": ({"files": [{"path": "a.txt"}]}, "files.0.accepted: field required"),
+    "another file": ({"files": [{"path": "b.txt", "accepted": [0]}]}, "it names b.txt where a.txt was shown"),
+    "too many files": ({"files": [{"accepted": [0]}] * 2}, "it is about 2 files, and 1 were shown"),
+    "no such hunk": ({"files": [{"accepted": [0, 999]}]}, "a.txt has 2 hunks, and number 999 was accepted"),
+    "a negative one": ({"files": [{"accepted": [-1]}]}, "a.txt has 2 hunks, and number -1 was accepted"),
+}
+
+
+@pytest.mark.parametrize(("value", "why"), MALFORMED.values(), ids=MALFORMED)
+async def test_an_answer_that_is_none_to_the_review_is_asked_for_again(
+    bench: Bench, value: Any, why: str
+) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\n")
+    analyzed(bench, "```\nONE\ntwo\nTHREE\n```")
+    given = iter([value, {"files": [{"path": "a.txt", "accepted": [1]}]}])
+    bench.front.answer = lambda request: Decision(True, next(given) if request.kind == "review" else None)
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 3))
+    assert result.ok, result.error
+    assert bench.fingerprint()["a.txt"] == b"one\ntwo\nTHREE\n"
+    first, again = [request.message for request in bench.front.requests if request.kind == "review"]
+    assert (why in again, again.endswith(first)) == (True, True), again
+
+
+async def test_a_front_end_that_never_gives_an_answer_to_the_review_fails_the_run(bench: Bench) -> None:
+    bench.write("a.txt", "one\ntwo\nthree\n")
+    analyzed(bench, "```\nONE\ntwo\nTHREE\n```")
+    before = bench.fingerprint()
+    bench.front.answer = verdicts([999])
+    result = await bench.run("refactor", "shout", context=bench.context("a.txt", 1, 3))
+    assert (result.ok, result.error_code) == (False, "StepFailed")
+    assert "number 999 was accepted; nothing was written" in str(result.error)
+    assert bench.fingerprint() == before
+
+
+async def test_an_answer_that_is_no_plan_is_asked_for_again_with_the_one_before(bench: Bench) -> None:
+    planned(bench)
+    given = iter([[1], {"files": 1}, {"files": [{"path": 1}]}, None])
+    bench.front.answer = lambda request: (
+        Decision(True, next(given)) if request.kind == "plan" else Decision(True)
+    )
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    asked = [request for request in bench.front.requests if request.kind == "plan"]
+    assert [request.payload["files"] == PLAN["files"] for request in asked] == [True] * 4
+    assert all("the plan cannot be read" in request.message for request in asked[1:])
+
+
+async def test_a_plan_with_no_file_left_is_declined(bench: Bench) -> None:
+    planned(bench)
+    before = bench.fingerprint()
+    bench.front.answer = only("plan", Decision(True, {"files": []}))
+    result = await bench.run("multi_file", "move f into a library")
+    assert (result.cancelled, result.reason) == (True, "declined")
+    assert len(bench.server.requests) == 1
+    assert bench.fingerprint() == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "code"),
+    [
+        ("plan", {"files": [{"action": "delete", "path": "nowhere.py", "why": "x"}]}, "InvalidInput"),
+        ("override", None, "StepFailed"),
+    ],
+)
+async def test_an_answer_by_rule_that_cannot_be_carried_out_fails_and_is_not_asked_again(
+    bench: Bench, kind: str, value: Any, code: str
+) -> None:
+    planned(bench)
+    bench.server.answers("Write the new file lib/b.py: holds it", "```python\ndef f(:\n    return 1\n```")
+    bench.front.answer = only(kind, Decision(value is not None, value, by="policy:yes"))
+    before = bench.fingerprint()
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.error_code == code
+    assert len([request for request in bench.front.requests if request.kind == kind]) == 1
+    assert bench.fingerprint() == before
+
+
+# buffers of an editor
+
+
+async def test_what_was_changed_in_an_editors_buffers_is_told_to_be_unsaved(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned(bench)
+    editor = Editor()
+    number = editor.load(bench.root / "a.py", "from old import f\n\nf()")
+    monkeypatch.setattr(
+        bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
+    )
+    result = await bench.run("multi_file", "move f into a library")
+    assert result.ok, result.error
+    assert editor.text(number) == "from lib.b import f\n\nf()"
+    assert bench.fingerprint()["a.py"] == b"from old import f\n\nf()\n"
+    warned = [notice["message"] for notice in bench.front.data(EventName.NOTICE) if notice["level"] == "warn"]
+    assert warned == ["changed in the editor and not saved yet (`:wa` does): a.py"]
+    shown = bench.front.requests[-1].payload["files"][0]
+    assert (shown["buffer"], shown["tick"], "before" in shown) == (number, 1, False)
+
+
+async def test_a_buffer_is_changed_where_it_stands(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = Editor()
+    number = editor.load(None, LOOP.removesuffix("\n"))
+    monkeypatch.setattr(
+        bench, "workspace", lambda: Workspace(bench.root, buffers=editor, private=bench.private)
+    )
+    analyzed(bench, BETTER)
+    context = RunContext.model_validate(
+        {
+            "buffer": {"text": editor.text(number), "number": number, "tick": 1, "filetype": "python"},
+            "selection": {"start": 4, "end": 6},
+        }
+    )
+    result = await bench.run("refactor", "simplify", context=context)
+    assert result.ok, result.error
+    assert "    return math.pi * r**2\n" in editor.text(number)
+    assert "lines 4-6 of the buffer" in bench.front.requests[0].message

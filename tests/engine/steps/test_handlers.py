@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.engine.state import render_value
+from tideate_core.errors import InvalidDefinition
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+    from tests.engine.steps.conftest import Write
+    from tideate_core.workflows import StepContext
+
+
+async def test_a_step_of_no_other_kind_is_done_by_the_handler_of_its_id(bench: Bench, write: Write) -> None:
+    async def work(step: StepContext) -> str:
+        return step.prompt.upper()
+
+    write("steps: [{id: work}]", work=work)
+    assert (await bench.run("flow", "loud")).results == {"work": "LOUD"}
+
+
+async def test_a_step_without_a_handler_fails_when_the_run_gets_there(bench: Bench, write: Write) -> None:
+    async def work(_: StepContext) -> str:
+        return "done"
+
+    write("steps: [{id: work}, {id: rest, dependencies: [work]}]", work=work)
+    result = await bench.run("flow")
+    assert result.error_code == "MissingStepHandler"
+    assert "rest (workflow 'flow'" in str(result.error)
+    assert result.results["work"] == "done"
+
+
+async def test_a_handlers_result_is_held_to_the_steps_schema(bench: Bench, write: Write) -> None:
+    async def work(_: StepContext) -> Any:
+        return {"n": "three"}
+
+    write(
+        "steps: [{id: work, output_schema: {properties: {n: {type: integer}}}}]",
+        work=work,
+    )
+    assert "$.n: 'three' is not of type 'integer'" in str((await bench.run("flow")).error)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{{ n }}", 3),
+        (" {{- n -}} ", 3),
+        ("{{ all }}", [1, {"a": None}]),
+        ("{{ n }}{{ n }}", "33"),
+        ("n is {{ n }}", "n is 3"),
+        ("{% if n %}{{ n }}{% endif %}", "3"),
+        ("plain", "plain"),
+        ({"k": ["{{ n }}", 1.5, None, True]}, {"k": [3, 1.5, None, True]}),
+    ],
+)
+def test_a_text_that_is_one_expression_keeps_the_values_type(text: Any, value: Any) -> None:
+    assert render_value(text, {"n": 3, "all": [1, {"a": None}]}) == value
+
+
+def test_an_expression_that_names_nothing_known_is_refused() -> None:
+    with pytest.raises(InvalidDefinition, match="'m' is not known"):
+        render_value({"a": "{{ m }}"}, {"n": 3})

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.engine import Event, EventName
+from tideate_core.engine.events import WorkflowHooks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = (
+    "on_workflow_start",
+    "on_workflow_end",
+    "on_step_start",
+    "on_step_end",
+    "on_step_fail",
+    "on_checkpoint",
+    "on_error",
+)
+
+
+def listening() -> tuple[WorkflowHooks, list[str]]:
+    called: list[str] = []
+
+    def hook(name: str) -> Callable[[Event], None]:
+        return lambda event: called.append(f"{name} {event.execution_id}")
+
+    return WorkflowHooks(**{name: hook(name) for name in NAMES}), called
+
+
+@pytest.mark.parametrize(
+    ("name", "hooks"),
+    [
+        (EventName.WORKFLOW_STARTED, ["on_workflow_start"]),
+        (EventName.WORKFLOW_RESTORED, ["on_workflow_start"]),
+        (EventName.WORKFLOW_COMPLETED, ["on_workflow_end"]),
+        (EventName.WORKFLOW_CANCELLED, ["on_workflow_end"]),
+        (EventName.WORKFLOW_FAILED, ["on_error", "on_workflow_end"]),
+        (EventName.STEP_STARTED, ["on_step_start"]),
+        (EventName.STEP_COMPLETED, ["on_step_end"]),
+        (EventName.STEP_FAILED, ["on_step_fail"]),
+        (EventName.CHECKPOINT_CREATED, ["on_checkpoint"]),
+        (EventName.NOTICE, []),
+    ],
+)
+def test_each_event_calls_the_hooks_that_are_meant(name: EventName, hooks: list[str]) -> None:
+    told, called = listening()
+    told.notify(Event(name, "r"))
+    assert called == [f"{hook} r" for hook in hooks]
+
+
+def test_a_hook_that_is_not_set_is_not_missed() -> None:
+    for name in EventName:
+        WorkflowHooks().notify(Event(name, "r"))
+
+
+def test_a_hook_that_raises_is_logged_and_the_others_are_called(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[Event] = []
+
+    def broken(_event: Event) -> None:
+        raise ZeroDivisionError("in the hook")
+
+    hooks = WorkflowHooks(on_error=broken, on_workflow_end=ended.append)
+    hooks.notify(Event(EventName.WORKFLOW_FAILED, "r"))
+    assert len(ended) == 1
+    assert "on_error raised" in caplog.text
+    assert "in the hook" in caplog.text

@@ -1,0 +1,85 @@
+"""A cancelled run whose end cannot be written: its steps stop at once, and it is said what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.conftest import LIMIT
+from tests.engine.test_resumed_runs import events_of
+from tests.engine.test_scheduler import graph, step
+from tideate_core.engine import EventName, live_run
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+    from tideate_core.workflows import StepContext
+
+
+async def cancelled_while(bench: Bench, lock: bool) -> list[str]:
+    """Cancel a run, with its database locked or a step that takes its time; return what was told of it."""
+    started, stopped, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def works(_step: StepContext) -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+            if not lock:
+                await go.wait()
+
+    graph(bench, {"a": works}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(started.wait(), LIMIT)
+    with closing(sqlite3.connect(bench.private / "tideate.db", isolation_level=None)) as other:
+        if lock:
+            other.execute("BEGIN IMMEDIATE")
+        bench.runner.cancel()
+        await asyncio.wait_for(stopped.wait(), LIMIT)  # while the lock is held
+        await bench.front.until(lambda: bool(bench.front.data(EventName.NOTICE)))
+        go.set()
+        other.close()
+    result = await asyncio.wait_for(task, LIMIT)
+    assert result.reason == "cancelled"
+    assert (await events_of(bench.runner, result.execution_id))[-1].name == EventName.WORKFLOW_CANCELLED
+    return [data["message"] for data in bench.front.data(EventName.NOTICE)]
+
+
+@pytest.mark.slow
+async def test_steps_stop_though_the_database_is_locked_and_that_is_said(bench: Bench) -> None:
+    (told,) = await cancelled_while(bench, lock=True)
+    assert "waits for the database, which another process keeps locked" in told
+
+
+async def test_a_step_that_takes_its_time_to_stop_is_said_to(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_run, "LATE", 0.05)
+    (told,) = await cancelled_while(bench, lock=False)
+    assert told == "cancelled; waits for what is under way to end"
+
+
+async def test_a_run_that_ends_at_once_is_not_said_to_wait(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = asyncio.Event()
+    monkeypatch.setattr(live_run.CancellationNotice, "_send", lambda _: told.set())
+    started = asyncio.Event()
+
+    async def works(_step: StepContext) -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    graph(bench, {"a": works}, step("a"))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(started.wait(), LIMIT)
+    notice = next(iter(bench.runner._running.values())).cancellation_notice
+    bench.runner.cancel()
+    assert (await asyncio.wait_for(task, LIMIT)).reason == "cancelled"
+    assert notice.due is not None
+    assert notice.due.cancelled()
+    assert not told.is_set()

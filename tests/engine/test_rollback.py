@@ -1,0 +1,201 @@
+"""What runs changed, together with the runs that are their steps: found, taken back, forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.engine.conftest import LIMIT, Bench
+from tests.engine.test_resumed_runs import Stop, row_of
+from tests.engine.test_scheduler import passing, step
+from tests.workspace.project import Editor
+from tideate_core.engine.rollback import (
+    RunRollback,
+    family_members,
+    forget_changes,
+    nothing_changed_error,
+    run_families,
+    runs_with_changes,
+)
+from tideate_core.errors import InvalidInput, RollbackConflict, RunIsOwned, RunNotFound
+from tideate_core.store import Reader
+from tideate_core.workflows import WorkflowDefinition
+from tideate_core.workspace import FileChange
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tideate_core.engine.rollback import RollbackOutcome
+    from tideate_core.store import Store
+    from tideate_core.workflows import StepContext, StepHandler
+    from tideate_core.workspace import BufferText
+
+
+async def adds(step: StepContext) -> str:
+    """Write the step's name at the end of `a.txt`."""
+    before = (await step.workspace.read("a.txt")).text
+    change = FileChange("a.txt", "modify", before, f"{before}\n{step.step}")
+    await step.workspace.apply([change], execution_id=step.execution_id)
+    return step.step
+
+
+def nested(bench: Bench, last: StepHandler = adds) -> None:
+    """Register `g`: it writes, has two runs within one another write, and does what `last` does."""
+    bench.write("a.txt", "mine\n")
+    bench.register("innermost", {"third": adds})
+    steps = [step("second"), step("deeper", "second", workflow="innermost")]
+    inner = WorkflowDefinition.model_validate({"name": "inner", "steps": steps})
+    bench.registry.register(inner, {"second": adds})
+    steps = [step("first"), step("nested", "first", workflow="inner"), step("last", "nested")]
+    outer = WorkflowDefinition.model_validate({"name": "g", "steps": steps})
+    bench.registry.register(outer, {"first": adds, "last": last})
+
+
+async def rolled_back(bench: Bench, run: str) -> RollbackOutcome:
+    @asynccontextmanager
+    async def store() -> AsyncIterator[Store]:
+        yield await bench.runner.store()
+
+    members = family_members(bench.private, Reader(bench.private))[run]
+    rollback = RunRollback(bench.root, bench.private)
+    return await asyncio.wait_for(rollback.roll_back(run, members, store), LIMIT)
+
+
+def content(bench: Bench) -> list[str]:
+    return (bench.root / "a.txt").read_text().splitlines()
+
+
+async def test_a_run_is_taken_back_with_the_runs_that_are_its_steps(bench: Bench) -> None:
+    nested(bench)
+    result = await bench.run("g")
+    assert result.ok, result.error
+    assert content(bench) == ["mine", "first", "second", "third", "last"]
+    (members,) = run_families(bench.private, Reader(bench.private)).values()
+    assert sorted(members) == runs_with_changes(bench.private)
+    assert len(members) == 3
+    done = await rolled_back(bench, result.execution_id)
+    assert (done.restored, done.cancelled, content(bench)) == (["a.txt"], False, ["mine"])
+    assert (await row_of(bench.runner, result.execution_id)).status == "completed"
+
+
+async def test_the_run_of_a_step_is_taken_back_alone_with_what_ran_within_it(bench: Bench) -> None:
+    nested(bench, last=passing)
+    result = await bench.run("g")
+    assert result.ok, result.error
+    reader = Reader(bench.private)
+    (inner,) = [run for run in reader.runs(parents_only=False) if run.parent == result.execution_id]
+    assert len(family_members(bench.private, reader)[inner.id]) == 2
+    await rolled_back(bench, inner.id)
+    assert content(bench) == ["mine", "first"]
+
+
+async def test_what_was_changed_since_stops_all_of_it(bench: Bench) -> None:
+    nested(bench)
+    result = await bench.run("g")
+    bench.write("a.txt", "mine again\n")
+    ahead = RunRollback(bench.root, bench.private).preview(runs_with_changes(bench.private))
+    assert ahead.conflicts == ["a.txt"]
+    with pytest.raises(RollbackConflict, match=r"a\.txt"):
+        await rolled_back(bench, result.execution_id)
+    assert content(bench) == ["mine again"]
+
+
+async def test_a_run_that_could_go_on_is_cancelled_with_its_changes(bench: Bench) -> None:
+    nested(bench, last=Stop(bench))
+    left = await bench.run("g")
+    assert left.reason == "interrupted"
+    bench.runner = bench.make_runner(bench.config)
+    done = await rolled_back(bench, left.execution_id)
+    assert (done.cancelled, content(bench)) == (True, ["mine"])
+    assert (await row_of(bench.runner, left.execution_id)).status == "cancelled"
+
+
+async def test_a_run_that_could_go_on_still_can_where_a_conflict_stopped_the_rollback(bench: Bench) -> None:
+    nested(bench, last=Stop(bench))
+    left = await bench.run("g")
+    bench.runner = bench.make_runner(bench.config)
+    bench.write("a.txt", "mine again\n")
+    with pytest.raises(RollbackConflict):
+        await rolled_back(bench, left.execution_id)
+    assert (await row_of(bench.runner, left.execution_id)).resumable
+
+
+@pytest.mark.concurrency
+async def test_a_run_that_is_under_way_is_left_alone(bench: Bench) -> None:
+    release = asyncio.Event()
+    waiting = asyncio.Event()
+
+    async def waits(_step: StepContext) -> str:
+        waiting.set()
+        await release.wait()
+        return "done"
+
+    bench.write("a.txt", "mine\n")
+    bench.register("two", {"first": adds, "second": waits})
+    task = asyncio.create_task(bench.run("two"))
+    await asyncio.wait_for(waiting.wait(), LIMIT)
+    (run,) = bench.runner.running
+    with pytest.raises(RunIsOwned):
+        await rolled_back(bench, run.id)
+    release.set()
+    assert (await task).ok
+    assert content(bench) == ["mine", "first"]
+
+
+async def test_what_was_forgotten_and_what_changed_nothing_is_told_apart(bench: Bench) -> None:
+    bench.write("a.txt", "mine\n")
+    bench.register("writes", {"first": adds})
+    bench.register("reads", {"first": passing})
+    written, read = (await bench.run("writes")).execution_id, (await bench.run("reads")).execution_id
+    forget_changes(bench.private, written)
+    assert runs_with_changes(bench.private) == []
+    reader = Reader(bench.private)
+    error = nothing_changed_error(reader, read)
+    assert isinstance(error, InvalidInput)
+    assert "of reads changed no file" in str(error)
+    with pytest.raises(RunNotFound):
+        nothing_changed_error(reader, "f" * 32)
+
+
+async def test_a_run_whose_changes_were_forgotten_is_not_one_that_changed_nothing(bench: Bench) -> None:
+    async def writes(step: StepContext) -> str:
+        step.changed(["a.txt"])
+        return await adds(step)
+
+    bench.write("a.txt", "mine\n")
+    bench.register("writes", {"first": writes})
+    written = (await bench.run("writes")).execution_id
+    forget_changes(bench.private, written)
+    assert isinstance(nothing_changed_error(Reader(bench.private), written), RunNotFound)
+
+
+def test_where_nothing_was_ever_written_there_is_nothing_to_take_back(tmp_path: Path) -> None:
+    assert runs_with_changes(tmp_path) == []
+    assert run_families(tmp_path, Reader(tmp_path)) == {}
+
+
+@pytest.mark.concurrency
+async def test_a_rollback_whose_caller_is_cancelled_is_done_to_the_end(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nested(bench)
+    result = await bench.run("g")
+    assert result.ok, result.error
+    members = family_members(bench.private, Reader(bench.private))[result.execution_id]
+    editor = Editor()
+    find = editor.find
+
+    async def cancelled_meanwhile(path: Path) -> BufferText | None:
+        rollback.cancel()
+        return await find(path)
+
+    monkeypatch.setattr(editor, "find", cancelled_meanwhile)  # looked for before anything is restored
+    rollback = asyncio.create_task(RunRollback(bench.root, bench.private, editor).restore_files(members))
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(rollback, LIMIT)
+    assert content(bench) == ["mine"]
+    assert editor.disk_checks == [bench.root / "a.txt"]  # which comes last

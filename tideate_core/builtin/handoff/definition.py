@@ -1,0 +1,71 @@
+"""Definition and driver hooks of the handoff workflow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.builtin.handoff import HANDOFF
+from tideate_core.engine import DriverHooks
+from tideate_core.workflows import WorkflowDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.project import Documents
+    from tideate_core.store import Ending
+
+__all__ = ["HANDLED_STEPS", "HandoffHooks", "handoff_workflow"]
+
+HANDLED_STEPS: Final = ("plan", "edit", "manifest", "report")
+"""The steps that are no tool calls."""
+_ORDER: Final = ("plan", "status", "edit", "commit", "manifest", "tests", "report")
+_TOOLS: Final[Mapping[str, dict[str, Any]]] = {
+    "status": {"server": "git", "name": "git_status"},
+    "commit": {
+        "server": "git",
+        "name": "git_commit",
+        "arguments": {
+            "agent": "coder",
+            "scope": "handoff",
+            "description": "{{ steps.plan.result.subject }}",
+            "files": "{{ steps.edit.result.files }}",
+            "branch": "{{ steps.plan.result.branch }}",
+        },
+    },
+    "tests": {
+        "server": "test",
+        "name": "test_run",
+        "arguments": {"files": "{{ steps.manifest.result.tests }}", "or_all": True},
+    },
+}
+
+
+def handoff_workflow() -> WorkflowDefinition:
+    """Return the chain from a plan in a file to a commit and the results of its tests."""
+    steps = [
+        {"id": name, "dependencies": _ORDER[at - 1 : at] if at else (), "tool": _TOOLS.get(name)}
+        for at, name in enumerate(_ORDER)
+    ]
+    return WorkflowDefinition.model_validate(
+        {
+            "name": HANDOFF,
+            "description": "Carry out a plan from a file, commit it on a branch of its own, test it",
+            "inputs": {"plan": {"default": "", "description": "The plan's file, by default the planner's."}},
+            "steps": steps,
+        }
+    )
+
+
+class HandoffHooks(DriverHooks):
+    """Hooks of the workflow `handoff`: the last state that a run leaves."""
+
+    name = HANDOFF
+
+    def conclude(self, run_id: str, results: Mapping[str, Any], ending: Ending, documents: Documents) -> None:
+        # here, because few runs are handoffs
+        from tideate_core.builtin.handoff.files import FILES, write_json
+        from tideate_core.builtin.handoff.progress import last_state
+
+        why = "" if ending.status == "completed" else ending.error or f"it was {ending.reason or 'cancelled'}"
+        if (state := last_state(run_id, results, why)) is not None:
+            write_json(documents, FILES["state"].path, state)

@@ -1,0 +1,236 @@
+"""Steps of the handoff workflow: read the plan, make the edits, state what to test, judge the results."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.agents import Roles, TaskBrief, execute_plan
+from tideate_core.builtin.handoff.files import FILES, LARGEST, read, write_file, write_json
+from tideate_core.builtin.handoff.models import PlanFile, TestManifest
+from tideate_core.builtin.handoff.progress import artifacts_of, now, state_of
+from tideate_core.builtin.review import review_and_apply
+from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot, StepFailed
+from tideate_core.gates import ExecutionPlan, PlanStep
+from tideate_core.project import Documents, name_in_project, read_document
+from tideate_core.workflows import Confirm, shown_path
+from tideate_core.workspace import make_patch, new_name_problem, read_images
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
+
+__all__ = ["edit", "manifest", "plan", "report"]
+
+
+LONGEST_SUBJECT: Final = 60
+"""Characters of a commit's description."""
+LONGEST_BRANCH: Final = 40
+MOST_FAILURES: Final = 20
+
+
+async def plan(step: StepContext) -> Confirm:
+    """Read the plan, and have it confirmed.
+
+    :raises InvalidInput: there is no plan, or it has mistakes.
+    """
+    root, documents = _places(step)
+    given = str(step.inputs.get("plan") or "")
+    name = given or f"{documents.folder}/{FILES['plan'].path}"
+    wanted = await asyncio.to_thread(_read_plan, root, name)
+    _refuse_foreign(step, wanted)
+    await _write_state(step, wanted, done=())
+    files = sorted({file for one in wanted.coding for file in one.expected_outputs})
+    title = " ".join(wanted.title.split())
+    value = {
+        "plan": wanted.model_dump(mode="json", by_alias=True),
+        "started_at": now(),
+        "branch": f"tideate/{_slug(wanted.plan_id)}-{step.execution_id[:8]}",
+        "subject": title if len(title) <= LONGEST_SUBJECT else title[: LONGEST_SUBJECT - 1].rstrip() + "…",
+        "files": files,
+    }
+    return Confirm(
+        value,
+        f"Carry out the plan {wanted.plan_id!r}: {title}? "
+        f"What comes of it is committed on the branch {value['branch']}.",
+        details=_as_markdown(wanted),
+    )
+
+
+async def edit(step: StepContext) -> dict[str, Any]:
+    """Have the edits made, reviewed and written; leave them as a patch set.
+
+    :raises InvalidInput: a file of the plan has changes that are not committed or not saved: they would be
+        committed along.
+    :raises Declined: nothing was accepted.
+    """
+    root, documents = _places(step)
+    wanted = _plan_of(step)
+    names = [name for one in wanted.coding for name in one.expected_outputs]
+    await _refuse_dirty(step, names)
+    order = ExecutionPlan(
+        objective=wanted.objective or wanted.title,
+        steps=[
+            PlanStep(type="edit", description=f"{one.name}: {one.description}", files=one.expected_outputs)
+            for one in wanted.coding
+        ],
+        files=sorted(set(names)),
+        rollback_strategy=wanted.rollback_strategy,
+    )
+    done = await execute_plan(step, Roles(root).get("executor"), TaskBrief(wanted.title), order)
+    if done.result.errors:
+        raise StepFailed("; ".join(done.result.errors))
+    touched = _touched(done.changes)
+    await _refuse_dirty(step, touched)
+    before = await asyncio.to_thread(read_images, root, touched)
+    written = await review_and_apply(step, done.changes)
+    if not written:
+        raise StepFailed("the plan was carried out and changes no file")
+    await step.workspace.save([change.move_to or change.path for change in written])
+    touched = _touched(written)
+    after = await asyncio.to_thread(read_images, root, touched)
+    patch = await asyncio.to_thread(make_patch, {path: before[path] for path in touched}, after)
+    name = f"coder/build/patchset_{step.execution_id[:8]}.diff"
+    await asyncio.to_thread(write_file, documents, name, patch)
+    return {"files": touched, "patchset": name}
+
+
+async def manifest(step: StepContext) -> dict[str, Any]:
+    """Say what is to be tested.
+
+    :raises StoreError: the manifest cannot be written.
+    """
+    root, documents = _places(step)
+    wanted, commit, edited = _plan_of(step), step.results["commit"], step.results["edit"]
+    tests = [name for one in wanted.steps if one.type == "testing" for name in one.expected_outputs]
+    asked = TestManifest(
+        workflow_id=step.execution_id,
+        plan_id=wanted.plan_id,
+        objective=wanted.title,
+        commit_hash=commit["commitHash"],
+        branch=commit["branch"],
+        patchset=edited["patchset"],
+        changed_files=edited["files"],
+        tests=[name for name in dict.fromkeys(tests) if (root / name).is_file()],
+        checks=[one.description or one.name for one in wanted.steps if one.type in ("testing", "review")],
+        timestamp=now(),
+    )
+    await asyncio.to_thread(write_json, documents, FILES["test-manifest"].path, asked)
+    await _write_state(step, wanted, done=("planning", "coding"))
+    return asked.model_dump(mode="json", by_alias=True)
+
+
+async def report(step: StepContext) -> dict[str, Any]:
+    """Judge by what the tests came to.
+
+    :raises StepFailed: a test failed; the commit stays on its branch.
+    """
+    found, commit = step.results["tests"], step.results["commit"]
+    where = f"the commit {commit['commitHash'][:8]} is on {commit['branch']}"
+    if found["status"] != "passed":
+        failures = [_failure(one) for one in found["failures"][:MOST_FAILURES]]
+        raise StepFailed("\n".join([f"the tests failed; {where}", *failures]))
+    passed = found["passed"]
+    counted = "the tests passed" if passed is None else f"{passed} test{'' if passed == 1 else 's'} passed"
+    if step.results["manifest"]["tests"] and not found["files"]:
+        counted += f" (all of them: `{shlex.join(found['command'])}` runs no single files)"
+    return {
+        "response": f"{_plan_of(step).title}: {counted}; {where}",
+        "files": step.results["edit"]["files"],
+    }
+
+
+def _read_plan(root: Path, name: str) -> PlanFile:
+    path = root / name
+    try:
+        content = read_document(root, name_in_project(root, path), LARGEST)
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"there is no plan {shown_path(path)}; write it, or name another file as the input `plan`. "
+            "`tideate schema plan` prints its form"
+        ) from error
+    except ConfigError as error:
+        raise InvalidInput(str(error)) from error
+    return read(path, content, PlanFile)
+
+
+def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
+    """Refuse a plan that names files of somebody else.
+
+    :raises InvalidInput: one leads out of the project, is private, or is no name for a new file.
+    """
+    for one in wanted.steps:
+        for name in one.expected_outputs:
+            try:
+                path = step.workspace.resolve(name)
+            except OutsideRoot as error:
+                raise InvalidInput(f"the plan's step {one.id!r}: {error}") from error
+            if not path.exists() and (wrong := new_name_problem(name)):
+                raise InvalidInput(f"the plan's step {one.id!r}: {name!r} is no name for a new file: {wrong}")
+
+
+def _failure(one: dict[str, Any]) -> str:
+    place = f"{one['file']}:{one['line']}" if one["line"] else one["file"]
+    first = next(iter(one["message"].splitlines()), "")
+    return "- " + ": ".join(part for part in (place, one["name"], first) if part)
+
+
+def _places(step: StepContext) -> tuple[Path, Documents]:
+    root = step.workspace.root
+    if root is None:
+        raise InvalidInput("the handoff needs a project: a folder with .git, .tideate/ or a project file")
+    return root, Documents(root)
+
+
+def _plan_of(step: StepContext) -> PlanFile:
+    return PlanFile.model_validate(step.results["plan"]["plan"])
+
+
+async def _write_state(step: StepContext, wanted: PlanFile, *, done: Collection[str]) -> None:
+    """Write how far it is; the end of the run writes it for the last time."""
+    _, documents = _places(step)
+    results = step.results
+    started = results["plan"]["started_at"] if "plan" in results else now()
+    state = state_of(step.execution_id, wanted, started, done=done, artifacts=artifacts_of(results))
+    await asyncio.to_thread(write_json, documents, FILES["state"].path, state)
+
+
+async def _refuse_dirty(step: StepContext, names: list[str]) -> None:
+    """Refuse to commit what a person has not committed or saved."""
+    root, _ = _places(step)
+    unsaved = {Path(path).relative_to(root).as_posix() for path in await step.workspace.unsaved_files()}
+    status = step.results["status"]
+    if status["nextCursor"]:
+        raise InvalidInput(f"{status['total']} files have changes; commit or stash them, and run it again")
+    changed = {entry["path"] for entry in status["files"]}
+    both = sorted({name for name in names if name in unsaved | changed})
+    if both:
+        raise InvalidInput(
+            f"{', '.join(both)}: there are changes that are not committed, and they would be committed "
+            "along; commit or stash them, and run it again"
+        )
+
+
+def _touched(changes: list[FileChange]) -> list[str]:
+    return sorted({name for change in changes for name in (change.path, change.move_to) if name})
+
+
+def _slug(text: str) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    return words[:LONGEST_BRANCH].rstrip("-") or "plan"
+
+
+def _as_markdown(wanted: PlanFile) -> str:
+    lines = [wanted.objective, ""] if wanted.objective else []
+    for number, one in enumerate(wanted.steps, 1):
+        files = f" ({', '.join(one.expected_outputs)})" if one.expected_outputs else ""
+        lines.append(f"{number}. **{one.type}** {one.name}{files}")
+        lines += [f"   {line}" for line in one.description.splitlines()]
+    if wanted.rollback_strategy:
+        lines += ["", f"Rollback: {wanted.rollback_strategy}"]
+    return "\n".join(lines)

@@ -1,0 +1,196 @@
+"""Steps of `multi_file`: a confirmed plan of files, then one reviewed edit of all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.agents import (
+    PlannedFile,
+    clip,
+    edit_format,
+    is_small,
+    listed_files,
+    make_plan,
+    parse_plan,
+    text_budget,
+    why_hidden,
+    write_text,
+)
+from tideate_core.builtin.review import review_and_apply
+from tideate_core.edits import fence_for
+from tideate_core.engine import NO_TEXT, Subject, with_material
+from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
+from tideate_core.workflows import Declined
+from tideate_core.workspace import FileChange, executable_paths, language_of
+
+if TYPE_CHECKING:
+    from tideate_core.workflows import Decision, StepContext
+
+__all__ = ["confirm", "execute", "plan"]
+
+
+SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
+
+
+async def plan(step: StepContext) -> dict[str, Any]:
+    """Ask for the files that have to change."""
+    files, more = await listed_files(step, step.prompt)
+    subject = Subject.of(step.context)
+    about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
+    about["text"] = clip(step, about["text"])
+    prompt = step.render(
+        "multi_file_plan",
+        prompt=step.prompt,
+        files=files,
+        more=more,
+        **about,
+    )
+    quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list
+    prompt = await with_material(step, prompt)
+    planned = await make_plan(quietly, prompt, step.workspace, attempts=step.attempts)
+    return {"files": [file.model_dump(exclude_none=True) for file in planned]}
+
+
+async def confirm(step: StepContext) -> dict[str, Any]:
+    """Show all planned files; single ones can be taken out, the plan can be edited."""
+    proposed = step.results["plan"]
+    problems: list[str] = []
+    while True:
+        decision = await _ask_about(step, proposed, problems)
+        if not decision.accepted:
+            raise Declined(decision.reason)
+        answer = decision.value or proposed
+        try:
+            wanted = parse_plan(answer, step.workspace)
+        except InvalidInput as error:
+            if decision.by != "user":
+                raise
+            problems = [str(error)]
+            if _can_be_shown(answer):
+                proposed = answer  # what the person edited is theirs: asked again, not thrown away
+            continue
+        if not wanted:
+            raise Declined("no file is left in the plan")
+        return {"files": [file.model_dump(exclude_none=True) for file in wanted]}
+
+
+def _can_be_shown(answer: Any) -> bool:
+    """Tell an edited plan from what is none."""
+    files = answer.get("files") if isinstance(answer, dict) else None
+    if not isinstance(files, list):
+        return False
+    return all(
+        isinstance(file, dict) and all(isinstance(file.get(key), str) for key in ("path", "action"))
+        for file in files
+    )
+
+
+async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str]) -> Decision:
+    count = len(plan["files"])
+    question = f"Go on with {count} file{'' if count == 1 else 's'}?"
+    message = "\n".join([*(f"{problem}." for problem in problems), question])
+    files = [file for file in plan["files"] if file["action"] != "delete"]
+    executed = executable_paths(step.workspace, [file.get("move_to") or file["path"] for file in files])
+    return await step.confirm("plan", message, payload={**plan, "problems": problems}, executed=executed)
+
+
+async def execute(step: StepContext) -> dict[str, Any]:
+    """Write every file's edit in memory, side by side, then review and apply them together."""
+    planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
+    await _ask_about_secrets(step, planned)
+    slots = asyncio.Semaphore(step.concurrency)
+    done = 0
+
+    async def one(file: PlannedFile) -> FileChange:
+        nonlocal done
+        async with slots:
+            change = await _change(step, file, planned)
+        done += 1
+        step.notice(f"{done}/{len(planned)} {file.action} {file.path}")
+        return change
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(file)) for file in planned]
+    except* TideateError as errors:
+        raise errors.exceptions[0] from None
+    written = await review_and_apply(step, [task.result() for task in tasks])
+    unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
+    if unsaved:
+        step.notice(
+            f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
+        )
+    paths = [change.move_to or change.path for change in written]
+    return {"response": _summary(written), "files": paths}
+
+
+async def _ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
+    """Ask whether the model may see what it wants to modify, where that seems to be a secret.
+
+    :raises Declined: it may not.
+    """
+    for file in planned:
+        if file.action != "modify":
+            continue
+        real = step.workspace.name_of(step.workspace.resolve(file.path))
+        text = (await step.workspace.read(file.path)).text
+        if why := await why_hidden(step, real, text):
+            raise Declined(f"{file.path}: {why}, and nobody agreed to give it to the model")
+
+
+async def _change(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:
+    if file.action == "create":
+        return await _create(step, file, planned)
+    document = await step.workspace.read(file.path)
+    text = document.text
+    change = partial(FileChange, file.path, file.action, text, buffer=document.buffer, tick=document.tick)
+    if file.action == "delete":
+        return change(None)
+    if file.action == "move":
+        return change(text, move_to=file.move_to)
+    budget = text_budget(step)
+    if budget is not None and len(text) > budget:
+        raise ContextTooLong(f"{file.path} does not fit this model; nothing was changed")
+    return change(await _write(step, file, planned, text))
+
+
+async def _create(step: StepContext, file: PlannedFile, planned: list[PlannedFile]) -> FileChange:
+    return FileChange(file.path, "create", None, await _write(step, file, planned, None))
+
+
+async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile], before: str | None) -> str:
+    language = language_of(file.path)
+    prompt = step.render(
+        "multi_file_write",
+        prompt=step.prompt,
+        path=file.path,
+        why=file.why,
+        plan=planned,
+        language=language,
+        text=before,
+        fence=fence_for(before or ""),
+        answer_format=edit_format(before, small=is_small(step)).instructions,
+    )
+    try:
+        written = await write_text(
+            lambda asked: step.ask(asked, quiet=True),
+            await with_material(step, prompt),
+            before=before,
+            language=language,
+            path=file.path,
+            attempts=step.attempts,
+        )
+    except UnusableAnswer as error:
+        raise UnusableAnswer(f"{file.path}: {error}") from error
+    return "\n".join(written.lines)
+
+
+def _summary(changes: list[FileChange]) -> str:
+    if not changes:
+        return "nothing to change"
+    return "\n".join(
+        f"{SIGNS[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
+        for change in changes
+    )

@@ -1,0 +1,246 @@
+"""Gates 1 to 4 of a task: their decision, its event, the person's confirmation or review, and the writing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.agents import apply_fixes, named_files, parse_plan_document, plan_as_markdown, result_of
+from tideate_core.builtin.task.changes import diff_of, name_of, read_back, review_changes, write
+from tideate_core.builtin.task.environment import root_of
+from tideate_core.engine import EventName
+from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.gates import DocumentValidator, GateEnforcer, StagedView, VerificationPipeline, plan_issues
+from tideate_core.machines import WorkflowEvent
+from tideate_core.toolchain import Failure
+from tideate_core.workflows import Declined
+from tideate_core.workspace import executable_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.builtin.task.environment import TaskEnvironment
+    from tideate_core.builtin.task.record import TaskRecord
+    from tideate_core.gates import (
+        AuditReport,
+        DocumentationResult,
+        ExecutionPlan,
+        GateIssue,
+        GateResult,
+        Verifier,
+    )
+    from tideate_core.workflows import StepContext
+    from tideate_core.workspace import FileChange
+
+__all__ = [
+    "GATES",
+    "audit_gate",
+    "documentation_gate",
+    "execution_gate",
+    "gate_enforcer",
+    "issue_words",
+    "plan_gate",
+    "report_gate",
+]
+
+
+GATES: Final = {1: "plan", 2: "audit", 3: "execution", 4: "documentation", 5: "verification"}
+MOST_ISSUES: Final = 100
+"""Of one gate that are told and kept."""
+LONGEST_DIFF: Final = 40_000
+"""Characters of the diff that are kept for the documenter."""
+
+
+def gate_enforcer(
+    step: StepContext, environment: TaskEnvironment, verifier: Verifier | None = None
+) -> GateEnforcer:
+    """Return what decides.
+
+    :param verifier: gate 5's, where it is told what that finds while it runs.
+    """
+    workspace = step.workspace
+    pipeline = verifier or VerificationPipeline(root_of(workspace), environment.config.verify)
+    return GateEnforcer(
+        DocumentValidator(),
+        pipeline,
+        ledger=environment.ledger,
+        resolve=workspace.resolve,
+        max_replans=environment.config.limits.max_replans,
+    )
+
+
+def report_gate(step: StepContext, environment: TaskEnvironment, result: GateResult) -> list[str]:
+    """Tell what a gate decided; returns its issues in words."""
+    issues = issue_words(result.issues)
+    data: dict[str, Any] = {
+        "gate": GATES[result.gate],
+        "issues": issues,
+        "number": result.gate,
+        "duration_ms": result.duration_ms,
+        "auto_fixed": result.auto_fixed,
+        "entries": [_entry(issue) for issue in result.issues[:MOST_ISSUES] if issue.file],
+    }
+    environment.report(step, EventName.GATE_PASSED if result.passed else EventName.GATE_FAILED, data)
+    return issues
+
+
+def issue_words(issues: Sequence[GateIssue]) -> list[str]:
+    """Return issues in words, so many that they can be read."""
+    words = [str(issue) for issue in issues[:MOST_ISSUES]]
+    more = len(issues) - MOST_ISSUES
+    return [*words, f"and {more} more"] if more > 0 else words
+
+
+def _entry(issue: GateIssue) -> dict[str, Any]:
+    """Return an issue as an entry of the quickfix list."""
+    return Failure(issue.file, issue.line, None, issue.what, tool="gate").as_json()
+
+
+async def plan_gate(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
+    """Gate 1."""
+    decided = await gate_enforcer(step, environment).enforce_gate1(
+        record.agreed, rejected_plans=record.rejected
+    )
+    issues = report_gate(step, environment, decided)
+    event = WorkflowEvent.PLAN_GATE_PASSED if decided.passed else WorkflowEvent.PLAN_GATE_FAILED
+    return {"event": event.value, "gate": 1, "issues": issues}
+
+
+async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
+    """Gate 2; then the audit's fixes are made in the plan, and the person confirms it.
+
+    :raises Declined: they do not.
+    """
+    audit = record.audit
+    assert audit is not None  # noqa: S101 the table does not lead here without one
+    decided = await gate_enforcer(step, environment).enforce_gate2(audit, record.agreed)
+    plan = apply_fixes(record.agreed, audit) if decided.auto_fixed else record.agreed
+    if decided.passed and (left := plan_issues(plan, step.workspace.resolve)):
+        # a fix is no way round gate 1
+        decided = decided.model_copy(
+            update={"passed": False, "auto_fixed": False, "issues": [*decided.issues, *left]}
+        )
+    issues = report_gate(step, environment, decided)
+    if not decided.passed:
+        return {"event": WorkflowEvent.AUDIT_GATE_FAILED.value, "gate": 2, "issues": issues}
+    if environment.gated:
+        plan = await _confirmed(step, plan, audit)
+    value = {"event": WorkflowEvent.AUDIT_GATE_PASSED.value, "gate": 2}
+    return {**value, "plan": plan.model_dump(mode="json")}
+
+
+async def _confirmed(step: StepContext, plan: ExecutionPlan, audit: AuditReport) -> ExecutionPlan:
+    """Show the plan, to be changed and confirmed; what the person wrote is asked about until it is a plan.
+
+    :raises Declined: the person does not want it.
+    """
+    text, problems = plan_as_markdown(plan, audit), list[str]()
+    while True:
+        payload = {"text": text, "filetype": "markdown", "title": "Plan", "problems": problems}
+        question = "\n".join([*(f"{problem}." for problem in problems), "Carry out this plan?"])
+        executed = executable_paths(step.workspace, named_files(plan))
+        decision = await step.confirm("document", question, payload=payload, executed=executed)
+        if not decision.accepted:
+            raise Declined(decision.reason)
+        if decision.value is None and not problems:
+            return plan
+        text = _text_of(decision.value, text)
+        found, problems = _read(step, text)
+        if found is not None:
+            return found
+        if decision.by != "user":
+            raise StepFailed(f"the plan was changed and is none any more: {'; '.join(problems)}")
+
+
+def _text_of(value: Any, before: str) -> str:
+    """Return the text that a person left; one who changed nothing gives none."""
+    if value is None:
+        return before
+    if not isinstance(value, dict) or not isinstance(value.get("text"), str):
+        raise InvalidInput('the answer to a document is its text: {"text": …}')
+    text: str = value["text"]
+    return text
+
+
+def _read(step: StepContext, text: str) -> tuple[ExecutionPlan | None, list[str]]:
+    try:
+        plan = parse_plan_document(text)
+    except InvalidInput as error:
+        return None, [str(error)]
+    problems = issue_words(plan_issues(plan, step.workspace.resolve))
+    return (None if problems else plan), problems
+
+
+async def execution_gate(
+    step: StepContext, record: TaskRecord, environment: TaskEnvironment
+) -> dict[str, Any]:
+    """Gate 3, the review, gate 3 again where only a part was taken, and the writing.
+
+    :raises Declined: nothing was accepted.
+    :raises WorkspaceError: the edits cannot be written; nothing was.
+    """
+    result = record.result
+    assert result is not None  # noqa: S101 the table does not lead here without one
+    gates = gate_enforcer(step, environment)
+    changes = await _staged(step, record)
+    failed = WorkflowEvent.EXECUTION_GATE_FAILED
+    decided = await gates.enforce_gate3(result, StagedView(step.workspace, changes))
+    issues = report_gate(step, environment, decided)
+    if not decided.passed:
+        return _refused(failed, decided, issues)
+    accepted = await review_changes(step, environment, changes)
+    if accepted != changes:
+        view = StagedView(step.workspace, accepted)
+        decided = await gates.enforce_gate3(result_of(accepted), view)
+        issues = report_gate(step, environment, decided)
+        if not decided.passed:
+            return _refused(failed, decided, issues)
+    value = await _written(step, WorkflowEvent.EXECUTION_GATE_PASSED, 3, accepted)
+    return {**value, "diff": diff_of(accepted)[:LONGEST_DIFF]}
+
+
+async def documentation_gate(
+    step: StepContext, record: TaskRecord, environment: TaskEnvironment
+) -> dict[str, Any]:
+    """Gate 4, the review, gate 4 again where only a part was taken, and the writing; raises as gate 3."""
+    docs = record.docs
+    assert docs is not None  # noqa: S101 the table does not lead here without one
+    gates = gate_enforcer(step, environment)
+    changes = await _staged(step, record)
+    failed = WorkflowEvent.DOCUMENTATION_GATE_FAILED
+    decided = await gates.enforce_gate4(docs, StagedView(step.workspace, changes))
+    issues = report_gate(step, environment, decided)
+    if not decided.passed:
+        return _refused(failed, decided, issues)
+    accepted = await review_changes(step, environment, changes) if changes else []
+    if accepted != changes:
+        view = StagedView(step.workspace, accepted)
+        decided = await gates.enforce_gate4(_part(docs, accepted), view)
+        issues = report_gate(step, environment, decided)
+        if not decided.passed:
+            return _refused(failed, decided, issues)
+    return await _written(step, WorkflowEvent.DOCUMENTATION_GATE_PASSED, 4, accepted)
+
+
+async def _staged(step: StepContext, record: TaskRecord) -> list[FileChange]:
+    """Return what the stage before wants written; the review is of a model that may be a demonstration."""
+    step.demonstration = step.demonstration or record.staged.get("demonstration", False)
+    live = record.live.get(record.source)
+    changes = await read_back(step.workspace, record.staged["changes"]) if live is None else live
+    return await step.workspace.attach(changes)
+
+
+async def _written(
+    step: StepContext, event: WorkflowEvent, gate: int, changes: Sequence[FileChange]
+) -> dict[str, Any]:
+    await write(step, changes)
+    return {"event": event.value, "gate": gate, "written": [name_of(change) for change in changes]}
+
+
+def _refused(event: WorkflowEvent, decided: GateResult, issues: list[str]) -> dict[str, Any]:
+    return {"event": event.value, "gate": decided.gate, "issues": issues}
+
+
+def _part(docs: DocumentationResult, accepted: Sequence[FileChange]) -> DocumentationResult:
+    """Return what is documented where the person took only a part: documents that they left out are none."""
+    names = {change.path for change in accepted}
+    return docs.model_copy(update={"docs": [name for name in docs.docs if name in names]})

@@ -1,0 +1,128 @@
+"""First step of a task: check that it can be verified, then make a snapshot."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.builtin.task.environment import root_of
+from tideate_core.errors import InvalidInput
+from tideate_core.gates import readiness
+from tideate_core.machines import WorkflowEvent
+from tideate_core.snapshots import SnapshotLimits, SnapshotManager
+from tideate_core.workflows import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tideate_core.builtin.task.environment import TaskEnvironment
+    from tideate_core.builtin.task.record import TaskRecord
+    from tideate_core.gates import Readiness
+    from tideate_core.toolchain import Tool
+    from tideate_core.workflows import StepContext
+
+__all__ = ["prepare", "unready"]
+
+
+SNAPSHOT: Final = "snapshot"
+"""The key under which the step remembers the snapshot that it made."""
+LONGEST_NAME: Final = 60
+
+
+async def prepare(step: StepContext, _record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
+    """Check that all five checks can run, then make a snapshot.
+
+    :raises InvalidInput: there is no project, or a check has no command or may not run.
+    :raises WorkspaceError: the snapshot cannot be made.
+    """
+    if step.workspace.root is None:
+        raise InvalidInput(
+            "a task needs a project: a directory with a .git or a .tideate; nothing was asked or changed. "
+            "Start it in one, or make this directory one with `git init`"
+        )
+    checks = await asyncio.to_thread(readiness, root_of(step.workspace), environment.config.verify)
+    problems = unready(checks)
+    if problems:
+        raise InvalidInput("\n".join(problems))
+    if all(one.state == "off" for one in checks):
+        step.notice('all five checks of [verify] are "off": nothing is going to be verified', level="warn")
+    unsaved = await step.workspace.unsaved_files()
+    if unsaved:
+        step.notice(
+            f"not saved: {', '.join(unsaved)}; the snapshot has these files as they are on disk, and what a "
+            "task changes in them is saved before it is verified, with your changes",
+            level="warn",
+        )
+    snapshot = await _snapshot(step, environment)
+    return {"event": WorkflowEvent.START_TASK.value, "snapshot": snapshot}
+
+
+def unready(checks: Sequence[Readiness]) -> list[str]:
+    """Say all that keeps the five checks from running, and what to do about it; empty if they can."""
+    if all(one.ready for one in checks):
+        return []
+    missing, declared = (
+        [one.check for one in checks if one.state == state] for state in ("missing", "declared")
+    )
+    untrusted = [one.tool for one in checks if one.state == "untrusted" and one.tool is not None]
+    said = ["a task could not be verified here; nothing was asked or changed"]
+    if declared:
+        names = ", ".join(f"verify.{check}" for check in declared)
+        said += [
+            f"{names}: set in .tideate/config.toml, which nobody trusted yet. Look at it, then run "
+            "`tideate trust` or `:Workflow trust`"
+        ]
+    if missing:
+        names = ", ".join(f"verify.{check}" for check in missing)
+        lines = [f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' for check in missing]
+        said += [f"No command is known for {names}. Put into .tideate/config.toml:", "[verify]", *lines]
+    if untrusted:
+        said += _untrusted(untrusted)
+    return said
+
+
+def _untrusted(tools: list[Tool]) -> list[str]:
+    return [
+        "These commands run this project's code, and nobody said that they may:",
+        *(f"- {tool.check}: `{shlex.join(tool.argv)}` ({tool.reason})" for tool in tools),
+        "Look at the project, then run `tideate trust` or `:Workflow trust`",
+    ]
+
+
+async def _snapshot(step: StepContext, environment: TaskEnvironment) -> str:
+    """Make a snapshot, once: one that was made before a crash is found again."""
+    known = step.recall(SNAPSHOT)
+    if known is not MISSING:
+        return str(known)
+    workspace = step.workspace
+    manager = SnapshotManager(
+        root_of(workspace),
+        buffers=workspace.buffers,
+        private=workspace.private,
+        limits=SnapshotLimits.configured(environment.config.snapshots),
+    )
+    run = step.execution_id
+    made = [one.id for one in await manager.list() if run in one.pinned]
+    snapshot = made[-1] if made else await manager.create(_name(step), pin=run)
+    await step.remember(SNAPSHOT, snapshot)
+    await _tell_left_out(step, manager, snapshot)
+    return snapshot
+
+
+def _name(step: StepContext) -> str:
+    words = " ".join(step.prompt.split())
+    short = words if len(words) <= LONGEST_NAME else f"{words[: LONGEST_NAME - 1]}…"
+    return f"before task {step.execution_id[:8]}: {short}"
+
+
+async def _tell_left_out(step: StepContext, manager: SnapshotManager, snapshot: str) -> None:
+    made = await manager.get(snapshot)
+    if made.skipped:
+        names = sorted(made.skipped)
+        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+        step.notice(
+            f"the snapshot {snapshot} leaves out {', '.join(names[:5])}{more}; `tideate snapshot list` says "
+            "why",
+            level="warn",
+        )

@@ -1,0 +1,54 @@
+"""Drivers of graphs and machines, and the choice among them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.driver_hooks import driver_hooks
+from tideate_core.engine.drivers.graph import GraphDriver
+from tideate_core.engine.steps import handler_for
+from tideate_core.errors import InvalidInput
+from tideate_core.workflows import WorkflowDefinition
+
+if TYPE_CHECKING:
+    from tideate_core.config import Config
+    from tideate_core.engine.driver import Driver
+    from tideate_core.engine.run import RunRequest
+    from tideate_core.engine.step_services import Services
+    from tideate_core.workflows import Registration, StepHandler, WorkflowStep
+
+__all__ = ["driver_for"]
+
+
+def driver_for(registration: Registration, request: RunRequest, config: Config, services: Services) -> Driver:
+    """Return what drives one run of a workflow.
+
+    :raises InvalidDefinition: a machine that cannot start.
+    :raises InvalidInput: a confirmation is asked for before a state that does not exist; or the states of a
+        task are to be hidden.
+    """
+    definition = registration.definition
+    configured = config.workflows.get(definition.name)
+    wanted = configured.confirm if configured else None
+    if isinstance(definition, WorkflowDefinition):
+        if wanted:
+            raise InvalidInput(
+                f"workflows.{definition.name}.confirm: {definition.name} has steps, no states to confirm; "
+                "remove the key (its steps ask by themselves)"
+            )
+        return GraphDriver(definition, partial(_handler, registration, services))
+    hooks = driver_hooks(definition.name, registration.kind, registration.source)
+    if (own := hooks.driver(definition, request, config, services)) is not None:
+        return own
+    # the language is loaded where it is needed
+    from tideate_core.engine.drivers.machine import MachineDriver, states_to_confirm
+
+    confirm = states_to_confirm(definition, wanted or (), {**request.options, **request.inputs})
+    return MachineDriver(
+        definition, confirm=confirm, limits=config.limits, prompt=request.prompt, emit=services.emit
+    )
+
+
+def _handler(registration: Registration, services: Services, step: WorkflowStep) -> StepHandler:
+    return handler_for(step, registered=registration.handlers.get(step.handler_name), services=services)

@@ -1,0 +1,142 @@
+"""Graph driver: a step starts as soon as its own dependencies have ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tideate_core.engine.driver import Work
+from tideate_core.workflows import StepHandler, WorkflowStep, dependency_graph
+
+if TYPE_CHECKING:
+    from tideate_core.engine.driver import Settled
+    from tideate_core.workflows import DependencyGraph, StepContext, WorkflowDefinition
+
+__all__ = ["GraphDriver", "HandlerOf"]
+
+
+HandlerOf = Callable[[WorkflowStep], StepHandler]
+"""Makes what does a step's work; one that cannot be had fails when it is called."""
+
+
+class GraphDriver:
+    """A `Driver`. Each step costs a constant time and what its edges cost.
+
+    A step whose dependencies were all skipped is skipped too; where one of several was not, it runs, so that
+    branches can meet again.
+    """
+
+    path = None
+    reversible = None
+
+    def __init__(self, definition: WorkflowDefinition, handler_of: HandlerOf) -> None:
+        self._definition = definition
+        self._handler_of = handler_of
+        self._steps = {step.id: step for step in definition.steps}
+        self._graph: DependencyGraph | None = None
+        self._place: dict[str, int] = {}
+        self._priority: dict[str, float] = {}
+        self._dependents: dict[str, list[str]] = {}
+        self._waits_for: dict[str, int] = {}
+        self._wanted: set[str] = set()
+        """Steps with a dependency that was not skipped."""
+        self._free: list[str] = []
+        self._given: set[str] = set()
+        self._ended = 0
+        self._begun = 0
+        self._results: dict[str, Any] = {}
+
+    @property
+    def has_steps(self) -> bool:
+        return bool(self._steps)
+
+    @property
+    def prepared(self) -> bool:
+        return self._graph is not None
+
+    @property
+    def has_more(self) -> bool:
+        return self._ended < len(self._steps)
+
+    @property
+    def at_last(self) -> bool:
+        return self._begun >= len(self._steps)
+
+    def prepare(self) -> None:
+        self._graph = graph = dependency_graph(self._definition.steps)
+        order = [step for batch in graph.execution_order for step in batch]
+        self._place = {step: place for place, step in enumerate(order, 1)}
+        self._dependents = {step: [] for step in order}
+        for dependency, dependent in graph.edges:
+            self._dependents[dependency].append(dependent)
+        for step in reversed(order):
+            after = max((self._priority[other] for other in self._dependents[step]), default=0.0)
+            self._priority[step] = after + (self._steps[step].duration or 1)
+        self._waits_for = {step.id: len(step.dependencies) for step in self._definition.steps}
+        self._free = [step for step in order if not self._waits_for[step]]
+        self._wanted.update(self._free)
+
+    def outline(self) -> dict[str, Any]:
+        return {"kind": "graph", "steps": list(self._place)}
+
+    def graph(self) -> DependencyGraph | None:
+        return self._graph
+
+    def ready_steps(self) -> list[Work]:
+        free, self._free = self._free, []
+        self._given.update(free)
+        return [self._work(self._steps[step]) for step in free]
+
+    def begin_step(self, work: Work) -> None:
+        self._begun += 1
+
+    async def complete_step(self, work: Work, value: Any, step: StepContext) -> None:
+        self._results[work.step] = value
+        self._end(work.step)
+
+    async def fail_step(self, work: Work, settled: Settled) -> bool:
+        if not self._steps[work.step].continue_on_error:
+            return False
+        self._end(work.step)
+        return True
+
+    def skip_step(self, work: Work) -> None:
+        self._begun += 1
+        self._end(work.step, skipped=True)
+
+    def unstarted_steps(self) -> list[Work]:
+        return [self._work(self._steps[step]) for step in self._place if step not in self._given]
+
+    def response(self) -> Any:
+        """Return what came of the last step of the definition that was completed."""
+        steps = reversed(self._definition.steps)
+        last = next((self._results[step.id] for step in steps if step.id in self._results), None)
+        return last.get("response", last) if isinstance(last, dict) else last
+
+    def unfinished_response(self) -> None:
+        """Nothing: what one step made is only what the next one needs."""
+
+    def _end(self, step: str, *, skipped: bool = False) -> None:
+        self._ended += 1
+        for dependent in self._dependents[step]:
+            self._waits_for[dependent] -= 1
+            if not skipped:
+                self._wanted.add(dependent)
+            if not self._waits_for[dependent]:
+                self._free.append(dependent)
+
+    def _work(self, step: WorkflowStep) -> Work:
+        return Work(
+            step.id,
+            self._handler_of(step),
+            self._place[step.id],
+            len(self._steps),
+            agent=step.agent or step.kind,
+            task=step.task or "",
+            dependencies=step.dependencies,
+            idempotent=step.idempotent,
+            exclusive=not step.parallel,
+            priority=self._priority[step.id],
+            impossible="" if step.id in self._wanted else "all steps that it depends on were skipped",
+            step_definition=step,
+        )

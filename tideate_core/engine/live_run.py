@@ -1,0 +1,336 @@
+"""Live run: an execution with its store log, its control requests, its steps and its end."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from tideate_core.engine.driver_hooks import NO_HOOKS
+from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.lifecycle import (
+    conclude_execution,
+    end_as_recorded,
+    ending_of,
+    restore_execution,
+    start_execution,
+    write_run_documents,
+)
+from tideate_core.engine.memory import Memory
+from tideate_core.engine.run_store import new_run, release_lease
+from tideate_core.engine.scheduler import Scheduler
+from tideate_core.engine.step_context import StepEnvironment
+from tideate_core.engine.step_model import no_tools
+from tideate_core.engine.step_runner import StepRunner, TaskExecutor
+from tideate_core.engine.task_group import TaskGroup
+from tideate_core.errors import RunLost, StoreError
+from tideate_core.machines import ExecutionEvent
+from tideate_core.util.uncancelled import wait_uncancelled
+from tideate_core.workflows import WorkflowDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tideate_core.adapters import Adapter, AdapterPool
+    from tideate_core.config import Config
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.driver_hooks import DriverHooks
+    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.recorded_run import RecordedRun
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
+    from tideate_core.engine.step_context import OfferTools
+    from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
+    from tideate_core.workflows import MachineWorkflow, PromptLibrary
+    from tideate_core.workspace import Workspace
+
+__all__ = ["LiveRun", "ParentStep", "RunDependencies", "asks_person"]
+
+ParentStep: TypeAlias = "tuple[LiveRun, str] | None"
+"""The run and the step that a nested run is part of, None of a run by itself."""
+
+LATE: Final = 1.0
+"""Seconds after which a person is told what the end of a cancelled run waits for."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDependencies:
+    """Dependencies that all runs of a runner share."""
+
+    adapters: AdapterPool
+    config: Config
+    front: FrontEnd
+    workspace: Callable[[RunRequest], Workspace]
+    prompts: PromptLibrary
+    hooks: WorkflowHooks | None = None
+
+
+def asks_person(
+    request: RunRequest, definition: WorkflowDefinition | MachineWorkflow, config: Config
+) -> bool:
+    """Tell whether a person is asked where a step wants it: as run, configuration or workflow say."""
+    configured = config.workflows.get(definition.name)
+    choices = (
+        request.require_confirmation,
+        configured.require_confirmation if configured else None,
+        definition.require_confirmation,
+    )
+    return next(choice for choice in choices if choice is not None)
+
+
+class LiveRun:
+    """An execution and what records it, while this process has it.
+
+    :param gated: a person is asked where a step wants it.
+    :param hooks: of its kind of workflow.
+    :param offer: finds tools of MCP servers for its steps' questions.
+    :param recorded: what earlier processes did of it, None where it begins.
+    :param parent: the run and the step that it is part of, None of a run by itself.
+    """
+
+    def __init__(
+        self,
+        execution: Execution,
+        dependencies: RunDependencies,
+        recorder: Recorder,
+        *,
+        gated: bool = True,
+        hooks: DriverHooks = NO_HOOKS,
+        offer: OfferTools = no_tools,
+        recorded: RecordedRun | None = None,
+        parent: ParentStep = None,
+    ) -> None:
+        self.execution = execution
+        self.recorder = recorder
+        self.memory: Memory = Memory(
+            memos=recorded.memos if recorded else None, around=parent[0].memory if parent else None
+        )
+        self.task_group = TaskGroup()
+        """The tasks of its steps."""
+        self.parent = (parent[0].execution.id, parent[1]) if parent else None
+        """The ids of the run and the step that it is part of."""
+        self.cancellation_notice = CancellationNotice(self, dependencies.front)
+        self._parent_run = parent[0] if parent else None
+        self._dependencies = dependencies
+        self._gated = gated
+        self._hooks = hooks
+        self._offer = offer
+        self._recorded = recorded
+        self._store: Store | None = None
+        self._log: RunLog | None = None
+
+    @property
+    def was_resumed(self) -> bool:
+        """An earlier process had it."""
+        return self._recorded is not None
+
+    @property
+    def store_is_stuck(self) -> bool:
+        """Nothing can be written at the moment."""
+        return self._store is not None and self._store.is_stuck
+
+    @cached_property
+    def adapter(self) -> Adapter:
+        """The adapter that answers the run's prompts.
+
+        :raises UnknownAdapter: there is none of this name.
+        """
+        request, config = self.execution.request, self._dependencies.config
+        return self._dependencies.adapters.get(
+            request.adapter or config.adapter_for(self.execution.definition.name)
+        )
+
+    @cached_property
+    def step_environment(self) -> StepEnvironment:
+        """The part that the contexts of its steps share."""
+        dependencies = self._dependencies
+        return StepEnvironment(
+            self.execution,
+            self.adapter,
+            dependencies.front,
+            dependencies.workspace(self.execution.request),
+            dependencies.prompts,
+            dependencies.config.limits,
+            self.memory,
+            self.recorder,
+            dependencies.adapters.get,
+            self._offer,
+        )
+
+    async def open_in(self, store: Store, definition: Definition) -> None:
+        """Write down that the run begins.
+
+        :raises StoreError: it cannot be written.
+        """
+        opening = asyncio.create_task(store.begin(new_run(self.execution, definition, self.parent)))
+        # a run that is in the store belongs to somebody
+        cancelled = await wait_uncancelled(opening)
+        self.attach(opening.result(), store)
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def attach(self, log: RunLog, store: Store) -> None:
+        """Record in this log from now on, and follow the control requests of other processes."""
+        self._store = store
+        self._log = log
+        self.memory.attach(log)
+        self.recorder.attach(log)
+        log.on_control_request = self._obey
+        log.on_lost = self._lost
+
+    async def drive(self) -> None:
+        """Run the steps that are left.
+
+        :raises Declined: the person said no.
+        :raises Exception: what a step failed with.
+        """
+        execution, recorder, recorded = self.execution, self.recorder, self._recorded
+        if recorded is None:
+            start_execution(execution, recorder, self.adapter, self.parent)
+        else:
+            restore_execution(execution, recorder, self.adapter, self.parent, recorded)
+            if recorded.pending_end is not None:
+                end_as_recorded(execution, recorded)
+        executor = TaskExecutor(recorder, self.memory, self.task_group, gated=self._gated)
+        step_runner = StepRunner(self.step_environment, executor, recorded)
+        definition, limit = execution.definition, self._dependencies.config.limits.concurrency
+        own = definition.concurrency if isinstance(definition, WorkflowDefinition) else None
+        scheduler = Scheduler(self.step_environment, step_runner, self.task_group, concurrency=own or limit)
+        await scheduler.run_steps(recorded)
+
+    async def finish(self, task: asyncio.Task[None]) -> WorkflowResult:
+        """Record how the run ended, and tell it.
+
+        :param task: that drove it, done.
+        """
+        event, result = conclude_execution(self.execution, task)
+        front = self._dependencies.front
+        if self._log is None or self._store is None:
+            front.emit(event)
+            return result
+        error = None if task.cancelled() else task.exception()
+        if self.execution.left or self.execution.stopped_by or isinstance(error, StoreError):
+            front.emit(event)  # not the run's end: it can be resumed
+            await release_lease(self._log)
+            return result
+        try:
+            if self.execution.driver.reversible is not None:
+                event, result = await self._roll_back_unless_complete(event, result)
+            ending = ending_of(self.execution, result)
+            await self.recorder.ended(ending, event.name, event.data)
+        except StoreError as failure:
+            words = error_fields(failure)
+            data = {"name": result.workflow, "step": self.execution.step, **words}
+            front.emit(Event(EventName.WORKFLOW_FAILED, self.execution.id, data))
+            return replace(result, ok=False, cancelled=False, reason=None, **words)
+        if self.parent is None:
+            documents = self._store.documents
+            await write_run_documents(self.execution, self._hooks, ending, self.recorder, documents)
+        return result
+
+    async def _roll_back_unless_complete(
+        self, event: Event, result: WorkflowResult
+    ) -> tuple[Event, WorkflowResult]:
+        """Return how an all-or-nothing run ends.
+
+        :raises StoreError: the rollback cannot be recorded, so nothing was rolled back; it can be resumed.
+        """
+        # here, because few runs are all or nothing
+        from tideate_core.engine.automatic_rollback import AutomaticRollback
+
+        workspace = self.step_environment.workspace
+        return await AutomaticRollback(self.execution, self.memory, self.recorder, workspace).conclude(
+            event, result
+        )
+
+    def add_usage(self, step: str, result: WorkflowResult) -> None:
+        """Count the usage of a nested run here, too.
+
+        :param step: whose run it is; of an item of `for_each` with `[0]`.
+        """
+        self.execution.usage += result.usage
+        self.memory.spend(step.partition("[")[0], result.usage)
+
+    def report_checkpoint(self, row: CheckpointRow) -> None:
+        """Tell of a checkpoint that a person wanted."""
+        machine = self.execution.machine
+        data = {"checkpoint_id": row.id, "step": row.step, "cursor": row.cursor, "manual": row.manual}
+        if machine.transition(ExecutionEvent.CREATE_CHECKPOINT):
+            machine.require(ExecutionEvent.CHECKPOINT_CREATED)
+        self.recorder.event(EventName.CHECKPOINT_CREATED, data)
+
+    def cancel(self) -> None:
+        """Cancel the run and everything that is under way in it."""
+        self.cancellation_notice.schedule()
+        self.execution.cancel()
+
+    def cancel_with_caller(self) -> None:
+        """Cancel, because the caller was cancelled; where the run around is left, this one is left, too."""
+        around = self._parent_run.execution if self._parent_run else None
+        if around is not None and (around.left or around.stopped_by):
+            self.leave()
+        else:
+            self.cancel()
+
+    def pause(self) -> None:
+        """Stop before the next step, and say whether there is one."""
+        self.execution.pause()
+        at_last = self.execution.driver.at_last
+        words = "no step is left to pause before" if at_last else "pauses before the next step"
+        data = {"step": self.execution.step, "message": words, "level": "info"}
+        self.recorder.event(EventName.NOTICE, data)
+
+    def leave(self) -> None:
+        """Stop it without an end: another process can resume it."""
+        self.execution.left = True
+        self.cancel()
+
+    def _obey(self, request: ControlRequest) -> None:
+        """Do what another process asks."""
+        if request == "cancel":
+            self.cancel()
+        elif request == "pause":
+            self.pause()
+        else:
+            self.execution.resume()
+
+    def _lost(self) -> None:
+        failure = self._log.failure if self._log else None
+        if isinstance(failure, RunLost):
+            failure = RunLost(f"another process took the run {self.execution.id} over; it goes on there")
+        self.execution.stopped_by = failure
+        self.cancel()
+
+
+class CancellationNotice:
+    """Tells what the end of a cancelled run waits for, where it takes longer than a person expects.
+
+    :param front: is told; among the run's events it would stand behind the one of its end.
+    """
+
+    def __init__(self, live: LiveRun, front: FrontEnd) -> None:
+        self.due: asyncio.TimerHandle | None = None
+        self._live = live
+        self._front = front
+
+    def schedule(self) -> None:
+        """Tell it in a moment, once."""
+        if self.due is None:
+            self.due = asyncio.get_running_loop().call_later(LATE, self._send)
+
+    def withdraw(self) -> None:
+        """Tell nothing: the run has ended."""
+        if self.due is not None:
+            self.due.cancel()
+
+    def _send(self) -> None:
+        live = self._live
+        message = "cancelled; waits for what is under way to end"
+        if live.store_is_stuck:
+            message = (
+                "cancelled, and no step goes on; its end waits for the database, which another process keeps "
+                "locked, or the disk is full. If it cannot be written within 30 s, the run can be resumed"
+            )
+        data: dict[str, Any] = {"step": live.execution.step, "message": message, "level": "warn"}
+        self._front.emit(Event(EventName.NOTICE, live.execution.id, data))

@@ -1,0 +1,181 @@
+"""Rollback of runs on request: the families that wrote, a preview, the files restored."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tideate_core.engine.recovery import end_adopted
+from tideate_core.engine.run_store import release_lease
+from tideate_core.errors import InvalidInput, RunNotFound, StoreError
+from tideate_core.store import Reader
+from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, plan_rollback
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from pathlib import Path
+
+    from tideate_core.store import RunRow, Store
+    from tideate_core.workspace import Buffers, RollbackPlan, RollbackResult
+
+__all__ = [
+    "RollbackOutcome",
+    "RunRollback",
+    "family_members",
+    "forget_changes",
+    "nothing_changed_error",
+    "run_families",
+    "runs_with_changes",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackOutcome:
+    """The outcome of a rollback."""
+
+    restored: list[str]
+    """Files and buffers; empty if everything was as before the run."""
+    cancelled: bool
+    """The run had not ended, and has now: it would not find what it wrote."""
+    merged: list[str] = field(default_factory=list)
+    """Those of what was restored in which changes made since were kept."""
+
+
+def runs_with_changes(private: Path) -> list[str]:
+    """Return the ids of the runs that wrote to files."""
+    directory = private / "journal"
+    if not directory.is_dir():
+        return []
+    return sorted(run.name for run in directory.iterdir() if any(run.glob("*/manifest.json")))
+
+
+def run_families(private: Path, reader: Reader) -> dict[str, list[str]]:
+    """Return the runs that wrote to files by the one that a person started, which itself may not have.
+
+    :raises StoreError: the store cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for run in runs_with_changes(private):
+        found.setdefault(_ancestry(reader, run)[-1], []).append(run)
+    return found
+
+
+def family_members(private: Path, reader: Reader) -> dict[str, list[str]]:
+    """Return the same by every run that they belong to: a step's run can be rolled back alone.
+
+    :raises StoreError: the store cannot be read.
+    """
+    found: dict[str, list[str]] = {}
+    for run in runs_with_changes(private):
+        for older in _ancestry(reader, run):
+            found.setdefault(older, []).append(run)
+    return found
+
+
+def nothing_changed_error(reader: Reader, wanted: str) -> InvalidInput | RunNotFound:
+    """Return the error that says why there is nothing to roll back of a run.
+
+    :raises RunNotFound: there is no such run.
+    :raises StoreError: the store cannot be read.
+    """
+    run = reader.run(wanted)
+    if run.files:
+        return RunNotFound(run.id)  # its journal was forgotten
+    return InvalidInput(f"run {run.id[:8]} of {run.name} changed no file")
+
+
+def forget_changes(private: Path, run: str) -> None:
+    """Forget what a run changed: it cannot be rolled back any more.
+
+    :raises WorkspaceError: the journal is damaged.
+    """
+    journal = Journal(private)
+    for record in reversed(journal.records(run)):
+        journal.drop(record)
+
+
+class RunRollback:
+    """Rollback of what families of runs wrote in one project.
+
+    :param root: of the project; None where there is none, then only buffers were changed.
+    :param private: where its journal and its store are.
+    :param buffers: the editor's, None outside it.
+    """
+
+    def __init__(self, root: Path | None, private: Path, buffers: Buffers | None = None) -> None:
+        self._root = Root(root)
+        self._private = private
+        self._buffers = buffers
+
+    def preview(self, members: Sequence[str]) -> RollbackPlan:
+        """Return what a rollback would restore on disk, and what stands in its way; blocking.
+
+        :raises WorkspaceError: the journal is damaged, or something cannot be read.
+        """
+        return plan_rollback(self._root, FamilyJournal(self._private, members).records(""), None)
+
+    async def restore_files(self, members: Sequence[str]) -> RollbackResult:
+        """Restore all that runs wrote, or nothing; returns what was restored.
+
+        :raises RollbackConflict: something was changed since; nothing was restored.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+        """
+        rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
+        return await run_uncancelled(rollback.rollback_all(members[0]))
+
+    async def roll_back(
+        self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]
+    ) -> RollbackOutcome:
+        """Roll back a run, and end it if it could still go on.
+
+        :param members: the runs whose changes are its.
+        :param store: is opened only for a run that has not ended.
+        :raises RunIsOwned: a living process has it.
+        :raises RollbackConflict: something was changed since; nothing was restored or ended.
+        :raises WorkspaceError: the journal is damaged, or a file cannot be written.
+        :raises StoreError: the run's end cannot be written.
+        """
+        run = await asyncio.to_thread(_unfinished, self._private, run_id)
+        if run is None:
+            return _outcome(await self.restore_files(members), cancelled=False)
+        async with store() as opened:
+            log = await opened.adopt(run.id)  # or another process would go on with it meanwhile
+            try:
+                done = await self.restore_files(members)
+                await end_adopted(opened, log, run)
+            except BaseException:
+                await release_lease(log)
+                raise
+        return _outcome(done, cancelled=True)
+
+
+def _outcome(done: RollbackResult, *, cancelled: bool) -> RollbackOutcome:
+    return RollbackOutcome([*done.restored, *done.merged], cancelled, done.merged)
+
+
+def _unfinished(private: Path, run_id: str) -> RunRow | None:
+    """Return a run that could still go on, and would not find what it wrote."""
+    reader = Reader(private)
+    try:
+        run = reader.run(run_id)
+    except (RunNotFound, StoreError):
+        return None  # a run that was forgotten, or a store that cannot be read: the journal is enough
+    finally:
+        reader.close()
+    return None if run.ended else run
+
+
+def _ancestry(reader: Reader, run: str) -> list[str]:
+    """Return a run, the one that it is part of, and so on up to the one that a person started."""
+    found = [run]
+    while True:
+        try:
+            parent = reader.run(found[-1]).parent
+        except RunNotFound:  # forgotten
+            return found
+        if parent is None:
+            return found
+        found.append(parent)

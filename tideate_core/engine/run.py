@@ -1,0 +1,251 @@
+"""Run: its request, its execution with pause and cancellation, its result."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from tideate_core.adapters import Usage
+from tideate_core.machines import ExecutionMachine, ExecutionState
+from tideate_core.workflows import RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+
+    from tideate_core.engine.driver import Driver, Settled
+    from tideate_core.errors import TideateError
+    from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
+
+__all__ = ["TAKE_OVER_AFTER", "Execution", "RunRequest", "WorkflowResult"]
+
+
+T = TypeVar("T")
+
+TAKE_OVER_AFTER: Final = 10.0
+"""Seconds without a heartbeat after which a run of another process may be taken over."""
+
+
+class RunRequest(BaseModel):
+    """A person's request for a run, as the editor and the shell send it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    prompt: str = ""
+    context: RunContext = Field(default_factory=RunContext)
+    inputs: dict[str, JsonValue] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
+    adapter: str | None = None
+    require_confirmation: bool | None = None
+    """None: as the configuration or the workflow says."""
+    obfuscate: bool = False
+    """Nobody outside sees the names of a machine's states."""
+    execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
+
+    def inheriting(self, parent: RunRequest) -> RunRequest:
+        """Return this request with what it leaves open as it is in the run that it is within."""
+        open_keys = ("adapter", "require_confirmation")
+        own = {key: getattr(parent, key) for key in open_keys if getattr(self, key) is None}
+        return self.model_copy(update=own)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowResult:
+    """The end of a run: done, failed (`error`) or `cancelled`."""
+
+    execution_id: str
+    workflow: str
+    ok: bool
+    response: Any = None
+    """Of a machine's run that broke off: the last text that a model gave, None where there is none."""
+    results: dict[str, Any] = field(default_factory=dict)
+    error: str | None = None
+    error_code: str | None = None
+    cancelled: bool = False
+    reason: str | None = None
+    """Of a cancelled run: `declined` or `cancelled`."""
+    files: list[str] = field(default_factory=list)
+    """Files and buffers that were changed."""
+    executed: list[dict[str, str]] = field(default_factory=list)
+    """Of `files` those that other tools run by themselves, each `path` and `reason`."""
+    path: list[dict[str, str]] | None = None
+    """The moves of a machine, each `from`, `to`, `when` and `by`; None of a graph."""
+    usage: Usage = field(default_factory=Usage)
+    duration_ms: int = 0
+    rollback_performed: bool | None = None
+    """All that it wrote was rolled back; None of a workflow that is not all or nothing."""
+    attempts: int | None = None
+    """Corrections that a task took; None of any other workflow."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the result as the Lua and JSON interfaces promise it: no key that says nothing."""
+        shape: dict[str, Any] = {
+            "ok": self.ok,
+            "execution_id": self.execution_id,
+            "workflow": self.workflow,
+            "results": self.results,
+            "files": self.files,
+            "usage": usage_json(self.usage),
+            "duration_ms": self.duration_ms,
+        }
+        if self.executed:
+            shape["executed"] = self.executed
+        if self.path is not None:
+            shape["path"] = self.path
+        if self.ok or self.response is not None:
+            shape["response"] = self.response
+        for name in ("rollback_performed", "attempts"):
+            if getattr(self, name) is not None:
+                shape[name] = getattr(self, name)
+        if self.cancelled:
+            shape |= {"cancelled": True, "reason": self.reason}
+        elif not self.ok:
+            shape |= {"error": self.error, "error_code": self.error_code}
+        return shape
+
+
+def usage_json(usage: Usage) -> dict[str, Any]:
+    """Return tokens and, where it is known, the cost in US dollars."""
+    shape: dict[str, Any] = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+    if usage.cost is not None:
+        shape["cost"] = usage.cost
+    return shape
+
+
+class Execution:
+    """A run while it lasts. Its lifecycle is the execution table's; nobody else keeps one.
+
+    :param inputs: the request's, checked against what the workflow declares, with its defaults.
+    :param around: the run that this one is a step of.
+    """
+
+    def __init__(
+        self,
+        request: RunRequest,
+        definition: WorkflowDefinition | MachineWorkflow,
+        driver: Driver,
+        inputs: Mapping[str, Any] | None = None,
+        around: Execution | None = None,
+    ) -> None:
+        self.request = request
+        self.id = request.execution_id
+        self.definition = definition
+        self.driver = driver
+        self.inputs: Mapping[str, Any] = inputs if inputs is not None else request.inputs
+        self.results: dict[str, Any] = {}
+        """Results of the steps; of a failed one that the run goes on without, its error."""
+        self.settled: dict[str, Settled] = {}
+        """Ends of all steps that have ended, in their order."""
+        self.failed: set[str] = set()
+        """Steps that the run does not go on without."""
+        self.files: list[str] = []
+        self.executed: dict[str, dict[str, str]] = {}
+        """Of them those that other tools run by themselves, each `path` and `reason`, by path."""
+        self.usage = Usage()
+        self.warned: set[str] = set()
+        """Warnings that are not repeated at every step."""
+        self.step: str | None = None
+        self.task: asyncio.Task[Any] | None = None
+        self.stopped_by: TideateError | None = None
+        """The reason that its task was cancelled, where that was nobody's request."""
+        self.cancel_wanted = False
+        self.left = False
+        """Its process leaves it, to be resumed by another."""
+        self.elapsed_before = 0
+        """Milliseconds that it took in processes that had it before this one."""
+        self.takeover_after = TAKE_OVER_AFTER
+        """Seconds, for the runs within it as for itself."""
+        self.on_resume: Callable[[], None] | None = None
+        """Called when it is resumed while steps are under way."""
+        self._around = around
+        self._within: set[Execution] = set()
+        self._children: set[asyncio.Task[Any]] = set()
+        self._started = time.monotonic()
+        self._pause_wanted = False
+        self._go_on = asyncio.Event()
+        self.machine = ExecutionMachine(
+            {
+                "has_steps": lambda: driver.has_steps,
+                "has_graph": lambda: driver.prepared,
+                "has_more_batches": lambda: driver.has_more,
+                "has_fatal_failure": lambda: bool(self.failed),
+                "all_settled": lambda: not driver.has_more,
+            }
+        )
+
+    @property
+    def elapsed_ms(self) -> int:
+        return self.elapsed_before + round((time.monotonic() - self._started) * 1000)
+
+    @property
+    def pause_wanted(self) -> bool:
+        return self._pause_wanted
+
+    def drive_with(self, task: asyncio.Task[Any]) -> None:
+        """Be driven by a task from now on, paused and resumed with the run around."""
+        self.task = task
+        if self._around is not None:
+            self._around._within.add(self)
+            if self._around.pause_wanted:
+                self.pause()
+
+    def cancel(self) -> None:
+        """Cancel everything that is under way."""
+        self.cancel_wanted = True
+        if self.task is not None:
+            self.task.cancel()
+
+    def pause(self) -> None:
+        """Stop before the next step, in the runs within it, too; the steps that run are finished first."""
+        self._pause_wanted = True
+        self._go_on.clear()
+        for execution in self._within:
+            execution.pause()
+
+    def resume(self) -> None:
+        """Go on, now or, where the pause has not come yet, without it."""
+        self._pause_wanted = False
+        self._go_on.set()
+        if self.on_resume is not None:
+            self.on_resume()
+        for execution in self._within:
+            execution.resume()
+
+    def settle(self, settled: Settled) -> None:
+        """Keep how a step ended for those after it."""
+        self.settled[settled.step] = settled
+        if settled.status == "completed":
+            self.results[settled.step] = settled.value
+
+    def go_on_without(self, settled: Settled) -> None:
+        """Give those after a failed step its error as its result."""
+        self.results[settled.step] = {"error": settled.error, "error_code": settled.error_code}
+
+    async def run_owned(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do work that ends with the run at the latest."""
+        task = asyncio.ensure_future(work)
+        self._children.add(task)
+        task.add_done_callback(self._children.discard)
+        return await task
+
+    async def close(self) -> None:
+        """End what a handler left behind."""
+        if self._around is not None:
+            self._around._within.discard(self)
+        for task in self._children:
+            task.cancel()
+        await asyncio.gather(*self._children, return_exceptions=True)
+
+    @property
+    def is_paused(self) -> bool:
+        """It stands before a step until it is resumed."""
+        return self.machine.state is ExecutionState.PAUSED
+
+    async def resumed(self) -> None:
+        """Wait until a paused run is resumed."""
+        await self._go_on.wait()

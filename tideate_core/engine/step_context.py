@@ -1,0 +1,323 @@
+"""Context of one attempt of a step: model, person, workspace and memory for its handler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from tideate_core.engine.confirmation import ConfirmationRequest
+from tideate_core.engine.events import EventName
+from tideate_core.engine.memory import MISSING, digest_of
+from tideate_core.engine.state import StateManager, about
+from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
+from tideate_core.util.escaping import label
+from tideate_core.workflows import Decision, WorkflowDefinition, persons_time
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from tideate_core.adapters import Adapter, OfferedTool, Prompt, Reply, Usage
+    from tideate_core.config import Limits
+    from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.memory import Memory
+    from tideate_core.engine.recording import Recorder
+    from tideate_core.engine.run import Execution
+    from tideate_core.workflows import DecisionKind, PromptLibrary, StepContext, WorkflowStep
+    from tideate_core.workspace import ExecutableFile, Workspace
+
+    OfferTools = Callable[[StepContext, Adapter, Sequence[str]], Awaitable[list[OfferedTool]]]
+    """Finds the tools that a step wants to offer to an adapter's model."""
+
+__all__ = ["ItemRun", "StepEnvironment", "StepRun"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepEnvironment:
+    """The part of the context that all steps of one run share."""
+
+    execution: Execution
+    adapter: Adapter
+    front: FrontEnd
+    workspace: Workspace
+    prompts: PromptLibrary
+    limits: Limits
+    memory: Memory
+    recorder: Recorder
+    adapters: Callable[[str], Adapter] = unknown_adapter
+    offer: OfferTools = no_tools
+
+
+class StepPerson:
+    """Asks and tells the person in one attempt of a step; an answer is remembered over a crash."""
+
+    def __init__(self, run: StepEnvironment, step: str, attempt: int) -> None:
+        self.step = step
+        self._run = run
+        self._attempt = attempt
+
+    async def confirm(self, request: ConfirmationRequest) -> Decision:
+        """Return the answer to a question, which is durable then."""
+        kind, message, memory = request.kind, request.message, self._run.memory
+        digest = digest_of(kind, message, request.details, _lasting(request.payload))
+        key = memory.numbered(self.step, f"{self._attempt}.confirm:{digest}")
+        kept = memory.recall(self.step, key)
+        if kept is not MISSING:
+            return Decision.of_json(kept)
+        self.emit(EventName.CONFIRMATION_REQUIRED, kind=kind, message=message)
+        with persons_time():
+            decision = await self._run.front.confirm(request)
+        # before anything depends on it
+        await memory.remember(self.step, key, decision.as_json(), keep=False)
+        self.emit(EventName.CONFIRMATION_ANSWERED, kind=kind, accepted=decision.accepted)
+        return decision
+
+    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+        self.emit(EventName.NOTICE, message=message, level=level)
+
+    def warn_once(self, message: str) -> None:
+        """Warn, once in the run."""
+        warned = self._run.execution.warned
+        if message not in warned:
+            warned.add(message)
+            self.notice(message, level="warn")
+
+    def emit(self, event: EventName, /, **data: Any) -> None:
+        """Send an event of the step."""
+        self._run.recorder.event(event, {"step": self.step, **data})
+
+
+class StepMemory:
+    """Memory of one step, or of one item of it.
+
+    :param prefix: tells the item's keys from others of the step.
+    """
+
+    def __init__(self, memory: Memory, step: str, prefix: str = "") -> None:
+        self._memory = memory
+        self._step = step
+        self._prefix = prefix
+
+    def recall(self, key: str) -> Any:
+        return self._memory.recall(self._step, f"own:{self._prefix}{key}")
+
+    async def remember(self, key: str, value: Any) -> None:
+        """Keep a value over a crash; the step's writes are rolled back all the same before it goes on."""
+        await self._memory.remember(self._step, f"own:{self._prefix}{key}", value)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        key = f"choice:{self._prefix}{key}"
+        kept = self._memory.recall(self._step, key)
+        if kept is not MISSING and kept["digest"] == digest:
+            return kept["value"]
+        value = await produce()
+        await self._memory.remember(self._step, key, {"digest": digest, "value": value})
+        return value
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        with persons_time():  # who waits for another step's question waits for a person, too
+            return await self._memory.choose_for_run(key, digest, produce)
+
+
+class StepRun:
+    """The `StepContext` of one attempt of a step: its facts, and what model, person and memory do for it."""
+
+    def __init__(
+        self, run: StepEnvironment, step: str, attempt: int = 1, definition: WorkflowStep | None = None
+    ) -> None:
+        execution, request, limits = run.execution, run.execution.request, run.limits
+        self.execution_id = execution.id
+        self.step = step
+        self.prompt = request.prompt
+        self.context = request.context
+        self.options: Mapping[str, Any] = {**request.options, **request.inputs}
+        self.inputs = execution.inputs
+        self.results: Mapping[str, Any] = MappingProxyType(execution.results)
+        self.attempt = attempt
+        self.feedback = run.memory.feedback(step) if attempt > 1 else ""
+        self.definition = definition
+        self.files: list[str] = []
+        """Files and buffers that this attempt changed."""
+        self.attempts = limits.attempts
+        self.concurrency = limits.concurrency
+        self.mention_tokens = limits.mention_tokens
+        self.context_tokens = run.adapter.context_tokens
+        self.run = run
+
+    # made when a handler needs them: most steps need few
+    @cached_property
+    def model(self) -> StepModel:
+        """Access to models."""
+        run = self.run
+        return StepModel(
+            run.execution,
+            self.step,
+            self.attempt,
+            adapter=run.adapter,
+            adapters=run.adapters,
+            find_tools=partial(run.offer, self),
+            memory=run.memory,
+            recorder=run.recorder,
+        )
+
+    @cached_property
+    def person(self) -> StepPerson:
+        """Access to the person."""
+        return StepPerson(self.run, self.step, self.attempt)
+
+    @cached_property
+    def memory(self) -> StepMemory:
+        """Access to the run's memory."""
+        return StepMemory(self.run.memory, self.step)
+
+    @property
+    def demonstration(self) -> bool:
+        return self.model.demonstration
+
+    @demonstration.setter
+    def demonstration(self, demonstration: bool) -> None:
+        self.model.demonstration = demonstration
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The run's, in which what is written counts as the step's."""
+        return self.run.workspace.of_step(self.step)
+
+    @property
+    def usage(self) -> Usage:
+        """Usage of models for this step, in all its attempts."""
+        return self.run.memory.spent(self.step)
+
+    def values(self) -> dict[str, Any]:
+        execution = self.run.execution
+        definition = execution.definition
+        own = definition.context if isinstance(definition, WorkflowDefinition) else {}
+        context = {**about(self.context), **own}
+        return StateManager(self.inputs, context, execution.settled, self.prompt).values()
+
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = False,
+        adapter: str | None = None,
+        tools: Sequence[str] = (),
+    ) -> Reply:
+        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter, tools=tools)
+
+    def render(self, name: str, **values: Any) -> Prompt:
+        return self.run.prompts.render(name, notice=self.person.warn_once, **values)
+
+    async def confirm(
+        self,
+        kind: DecisionKind,
+        message: str,
+        *,
+        details: str = "",
+        payload: Any = None,
+        executed: Sequence[ExecutableFile] = (),
+    ) -> Decision:
+        workflow = self.run.execution.definition.name
+        request = ConfirmationRequest(
+            self.execution_id,
+            workflow,
+            self.person.step,
+            kind,
+            message,
+            details,
+            payload,
+            self.demonstration,
+            executed,
+        )
+        return await self.person.confirm(request)
+
+    def notice(self, message: str, *, level: Literal["info", "warn"] = "info") -> None:
+        self.person.notice(message, level=level)
+
+    def gate(self, name: str, issues: list[str]) -> None:
+        self.person.emit(EventName.GATE_FAILED if issues else EventName.GATE_PASSED, gate=name, issues=issues)
+
+    async def present(self, text: str, filetype: str) -> None:
+        await self.run.front.present(text, filetype)
+
+    def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
+        execution = self.run.execution
+        for files in (execution.files, self.files):
+            files += [path for path in paths if path not in files]
+        for one in executed:
+            shape = one.as_json()
+            execution.executed[one.path] = shape
+            words = f"other tools run {label(one.path)}: {one.reason}"
+            self.person.emit(EventName.NOTICE, message=words, level="warn", executed=shape)
+
+    def recall(self, key: str) -> Any:
+        return self.memory.recall(key)
+
+    async def remember(self, key: str, value: Any) -> None:
+        await self.memory.remember(key, value)
+
+    async def choose_once(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await self.memory.choose_once(key, digest, produce)
+
+    async def choose_for_run(self, key: str, digest: str, produce: Callable[[], Awaitable[Any]]) -> Any:
+        return await self.memory.choose_for_run(key, digest, produce)
+
+
+class ItemRun(StepRun):
+    """The `StepContext` for one item of a `for_each`: name, values, memory and questions are its own.
+
+    :param values: what templates see.
+    :param feedback: why the item's last result was refused.
+    """
+
+    def __init__(
+        self, whole: StepRun, index: int, total: int, values: dict[str, Any], feedback: str = ""
+    ) -> None:
+        # an item that is done is not done again after a crash: under its own name what it wrote stays
+        super().__init__(whole.run, f"{whole.step}[{index}]", whole.attempt, whole.definition)
+        self.feedback = feedback
+        self.files = whole.files
+        self.model, self.person = whole.model, whole.person
+        self.memory = StepMemory(whole.run.memory, whole.step, f"{index}:")
+        self._place = f"item {index + 1} of {total}"
+        self._values = values
+
+    def values(self) -> dict[str, Any]:
+        return dict(self._values)
+
+    async def confirm(
+        self,
+        kind: DecisionKind,
+        message: str,
+        *,
+        details: str = "",
+        payload: Any = None,
+        executed: Sequence[ExecutableFile] = (),
+    ) -> Decision:
+        # by its words a question is recognised after a crash: no item may take another's answer
+        words = f"{message} ({self._place})"
+        return await super().confirm(kind, words, details=details, payload=payload, executed=executed)
+
+
+def _lasting(payload: Any) -> Any:
+    """Return what makes a review's question the same after a restart of the editor.
+
+    A buffer has another number and changedtick then. Of a modified file its hunks are the question, of
+    another one the digest of its text.
+    """
+    if not isinstance(payload, dict) or not isinstance(payload.get("files"), list):
+        return payload
+    return {**payload, "files": [_lasting_file(file) for file in payload["files"]]}
+
+
+def _lasting_file(file: Any) -> Any:
+    if not isinstance(file, dict):
+        return file
+    passing = {"buffer", "tick"} if "digest" in file else set()
+    if file.get("action") == "modify":
+        passing = {"buffer", "tick", "before", "digest"}
+    return {key: value for key, value in file.items() if key not in passing}

@@ -1,0 +1,254 @@
+"""Task group of a run's steps, with a grace period for handlers that ignore cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.errors import StepFailed, StepTimedOut
+from tideate_core.workflows import working_time
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine, Iterator
+
+__all__ = ["GRACE", "TaskGroup"]
+
+
+logger = logging.getLogger(__name__)
+
+GRACE: Final = 5.0
+"""Seconds that a handler has to end in once it is stopped; then it is left to itself."""
+
+LOOK: Final = 0.5
+"""Seconds between two looks for handlers that hold a stopped group up."""
+
+_left_behind: set[asyncio.Future[Any]] = set()
+"""Tasks that did not end in time: the event loop keeps no task alive."""
+
+
+class TaskGroup:
+    """Tasks of which the first that fails stops the others.
+
+    As `asyncio.TaskGroup`, but for a handler that does not end when it is cancelled: nothing waits for that
+    longer than `GRACE`, and what still comes of it is nobody's concern.
+    """
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._at_work: dict[asyncio.Task[Any], str] = {}
+        """Tasks whose handler has control, and the step."""
+        self._unlimited = Counter[str]()
+        self._error: BaseException | None = None
+        self._stopping = False
+        self._change: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        """Return how many tasks have not ended."""
+        return len(self._tasks)
+
+    @property
+    def accepts(self) -> bool:
+        """A task may start: none has failed, and nobody stops them."""
+        return not self._stopping and self._error is None
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task. Only where it `accepts` one."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def wait(self) -> None:
+        """Wait until no task is left.
+
+        :raises Exception: of the first task that failed; the others have been stopped.
+        :raises asyncio.CancelledError: the caller was cancelled; all have been stopped.
+        """
+        try:
+            while self._tasks and self._error is None:
+                self._change = asyncio.get_running_loop().create_future()
+                await self._change
+        except asyncio.CancelledError:
+            await self._stop()
+            raise
+        if self._error is None:
+            return
+        if await self._stop():
+            raise asyncio.CancelledError from self._error
+        raise self._error
+
+    async def handle(self, step: str, work: Awaitable[Any], time_limit: int | None = None) -> Any:
+        """Wait for a step's handler, in the task that this is called in.
+
+        :param time_limit: milliseconds, None = no limit.
+        :raises StepTimedOut: it took longer.
+        :raises StepFailed: it was cancelled, but by nobody who stopped the run.
+        """
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 a coroutine is run by one
+        before = task.cancelling()
+        if time_limit is None:
+            self._at_work[task] = step
+        else:
+            work = _timed(step, work, time_limit)
+        try:
+            try:
+                value = await work
+            finally:  # what follows is ours, no handler's
+                self._at_work.pop(task, None)
+        except asyncio.CancelledError:
+            if self._stopping:
+                raise
+            await _swallow(task, before)
+            raise _cancelled(step) from None
+        except Exception as error:
+            if not self._stopping:
+                await _swallow(task, before)
+                raise
+            logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
+            raise asyncio.CancelledError from error
+        cancelled = not self._stopping and await _swallow(task, before)
+        if self._stopping:  # whatever it made of that
+            raise asyncio.CancelledError
+        if cancelled:
+            raise _cancelled(step)
+        return value
+
+    @contextmanager
+    def unlimited_grace(self, step: str) -> Iterator[None]:
+        """Have a step's handler waited for without a limit: what it is in ends by itself."""
+        self._unlimited[step] += 1
+        try:
+            yield
+        finally:
+            self._unlimited[step] -= 1
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = (None if self._stopping else _cancelled("?")) if task.cancelled() else task.exception()
+        if error is not None and self._error is None:
+            self._error = error
+        if self._change is not None and not self._change.done() and not (self._tasks and self._error is None):
+            self._change.set_result(None)
+
+    async def _stop(self) -> bool:
+        """Cancel all tasks and wait for their end; returns whether the caller was cancelled meanwhile."""
+        self._stopping = True
+        loop = asyncio.get_running_loop()
+        last, cancelled = loop.time() + GRACE, False
+        self._cancel()
+        while self._tasks:
+            left = last - loop.time()
+            if left <= 0 and self._overdue():
+                self._leave()
+                continue
+            try:
+                await asyncio.wait(set(self._tasks), timeout=max(left, LOOK))
+            except asyncio.CancelledError:
+                cancelled = True
+                self._cancel()
+        return cancelled
+
+    def _cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
+    def _overdue(self) -> list[asyncio.Task[Any]]:
+        return [
+            task for task, step in self._at_work.items() if task in self._tasks and not self._unlimited[step]
+        ]
+
+    def _leave(self) -> None:
+        """Wait no longer for handlers; what is being written down is waited for."""
+        for task in self._overdue():
+            self._tasks.discard(task)
+            _leave_behind(self._at_work[task], task)
+
+
+def _cancelled(step: str) -> StepFailed:
+    return StepFailed(
+        f"step {step!r} ended because something that it waited for was cancelled, though nobody "
+        "cancelled the run; let the handler catch that CancelledError"
+    )
+
+
+async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
+    """Clear that a handler cancelled the task that it is called in; returns whether it would have ended that.
+
+    :param before: how many cancels the task had when the handler was called.
+    """
+    if task.cancelling() <= before:
+        return False
+    pending = False
+    try:
+        await asyncio.sleep(0)
+    except asyncio.CancelledError:
+        pending = True
+    while task.cancelling() > before:
+        task.uncancel()
+    return pending
+
+
+async def _timed(step: str, work: Awaitable[Any], time_limit: int) -> Any:
+    """Wait for a handler in a task of its own: whatever it makes of being cancelled, the step ends.
+
+    :param time_limit: milliseconds, in which a person's time to answer does not count.
+    :raises StepTimedOut: it took longer.
+    """
+    try:
+        async with working_time(time_limit / 1000):
+            doing = asyncio.ensure_future(work)
+            await asyncio.wait({doing})
+    except TimeoutError:
+        pass  # of the limit: whatever the handler raises is not raised by waiting for it
+    except asyncio.CancelledError:
+        await _stop(step, doing)
+        raise
+    if doing.done():
+        return doing.result()
+    await _stop(step, doing)
+    raise StepTimedOut(
+        f"step {step!r} took longer than its timeout of {time_limit} ms; give it more time, or less to do"
+    )
+
+
+async def _stop(step: str, doing: asyncio.Future[Any]) -> None:
+    """Cancel a handler and wait for its end; what still comes of it is nobody's concern.
+
+    :raises asyncio.CancelledError: the caller was cancelled meanwhile.
+    """
+    doing.cancel()
+    loop = asyncio.get_running_loop()
+    last, cancelled = loop.time() + GRACE, False
+    while not doing.done() and (left := last - loop.time()) > 0:
+        try:
+            await asyncio.wait({doing}, timeout=left)
+        except asyncio.CancelledError:
+            cancelled = True
+            doing.cancel()
+    if doing.done():
+        _ended_late(step, doing)
+    else:
+        _leave_behind(step, doing)
+    if cancelled:
+        raise asyncio.CancelledError
+
+
+def _leave_behind(step: str, doing: asyncio.Future[Any]) -> None:
+    logger.warning(
+        "the handler of the step %r goes on %s s after it was stopped; nothing waits for it any more",
+        step,
+        GRACE,
+    )
+    _left_behind.add(doing)
+    doing.add_done_callback(partial(_ended_late, step))
+
+
+def _ended_late(step: str, doing: asyncio.Future[Any]) -> None:
+    _left_behind.discard(doing)
+    error = None if doing.cancelled() else doing.exception()
+    if error is not None:
+        logger.info("the handler of the step %r failed when it was stopped", step, exc_info=error)
