@@ -97,10 +97,14 @@ async def until_usable(
         if repeated:
             break
         asked = _correction(prompt, reply, reason)
+    return _best(drafts, len(replies), reason)
+
+
+def _best(drafts: Sequence[Attempted[T, P]], count: int, reason: str) -> Attempted[T, P]:
     if drafts:
         best = min(drafts, key=lambda attempted: len(attempted.problems))
-        return replace(best, attempts=len(replies))
-    times = f"{len(replies)} attempt{'s' if len(replies) > 1 else ''}"
+        return replace(best, attempts=count)
+    times = f"{count} attempt{'s' if count > 1 else ''}"
     raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; nothing was changed")
 
 
