@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -51,6 +52,14 @@ class Durable:
     running: frozenset[tuple[str, str]]
 
 
+def first_line(descriptor: int) -> str:
+    """Read no byte more: `communicate` does not see what a reader has in its buffer."""
+    line = b""
+    while not line.endswith(b"\n") and (byte := os.read(descriptor, 1)):
+        line += byte
+    return line.decode()
+
+
 class Site(Place):
     """A place for one run and all its processes."""
 
@@ -81,7 +90,7 @@ class Site(Place):
             preexec_fn=before,
         ) as process:
             assert process.stdout is not None
-            ready = process.stdout.readline()
+            ready = first_line(process.stdout.fileno())
             try:
                 rest, errors = process.communicate(timeout=kill.at if kill and kill.how == "time" else LIMIT)
             except subprocess.TimeoutExpired:

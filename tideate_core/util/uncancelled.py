@@ -36,7 +36,7 @@ async def run_uncancelled(
 ) -> _T:
     """Run to its end what must not stop in the middle; a cancellation is raised afterwards.
 
-    :param revert: undoes the work if the caller was cancelled meanwhile; not interrupted either.
+    :param revert: reverts the work if the caller was cancelled meanwhile; not interrupted either.
     """
     task = asyncio.ensure_future(work)
     if not await wait_uncancelled(task):

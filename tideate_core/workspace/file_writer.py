@@ -56,7 +56,7 @@ class _Found:
 
 
 class FileWriter:
-    """Changes files below a root; a rollback of the run undoes that.
+    """Changes files below a root; a rollback of the run reaches them.
 
     :param root: of a project, whose private directory has the journal.
     """

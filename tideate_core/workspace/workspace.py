@@ -156,7 +156,7 @@ class Workspace:
         return await self._run_changes().apply(changes, execution_id)
 
     async def record_outside_changes(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
-        """Count as written by a run what something else changed, so that a rollback of the run undoes it.
+        """Count as written by a run what something else changed, so that its rollback reaches it.
 
         Nothing is written but the journal. The editor is told of it.
 
