@@ -1,4 +1,4 @@
-"""Runs programs for a project, knows which ones check it, and reads what they say is wrong."""
+"""Detection of a project's tools, tests and builds; parsing of their results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from tideate_core.util.lazy import exports
 if TYPE_CHECKING:
     from tideate_core.toolchain.detection import detect, detect_clean
     from tideate_core.toolchain.detection.tools import Check, Tool
-    from tideate_core.toolchain.failures import Failures, parse_failures
-    from tideate_core.toolchain.failures.failure import Failure, Severity
-    from tideate_core.toolchain.results.models import TestResults
-    from tideate_core.toolchain.results.report import REPORT, write_report
+    from tideate_core.toolchain.failures import parse_failures
+    from tideate_core.toolchain.failures.failure import Failure
     from tideate_core.toolchain.selection import (
+        CommandTrust,
         ProjectTrust,
         declared_checks,
         select_tools,
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.toolchain.testing.execution import Ran, run_tests
     from tideate_core.toolchain.testing.listing import list_tests, test_files
+    from tideate_core.toolchain.testing.results import REPORT, TestResults, write_report
     from tideate_core.toolchain.testing.runners import (
         NotNarrowed,
         Wanted,
@@ -29,18 +29,15 @@ if TYPE_CHECKING:
         runner_of,
         takes_folders,
     )
-    from tideate_core.toolchain.trust import CommandTrust
 
 __all__ = [
     "Check",
     "CommandTrust",
     "Failure",
-    "Failures",
     "NotNarrowed",
     "ProjectTrust",
     "REPORT",
     "Ran",
-    "Severity",
     "TestResults",
     "Tool",
     "Wanted",
@@ -72,20 +69,10 @@ if not TYPE_CHECKING:
                 "Check",
                 "Tool",
             ),
-            "failures": (
-                "Failures",
-                "parse_failures",
-            ),
-            "failures.failure": (
-                "Failure",
-                "Severity",
-            ),
-            "results.models": ("TestResults",),
-            "results.report": (
-                "REPORT",
-                "write_report",
-            ),
+            "failures": ("parse_failures",),
+            "failures.failure": ("Failure",),
             "selection": (
+                "CommandTrust",
                 "ProjectTrust",
                 "declared_checks",
                 "select_tools",
@@ -100,6 +87,11 @@ if not TYPE_CHECKING:
                 "list_tests",
                 "test_files",
             ),
+            "testing.results": (
+                "REPORT",
+                "TestResults",
+                "write_report",
+            ),
             "testing.runners": (
                 "NotNarrowed",
                 "Wanted",
@@ -107,6 +99,5 @@ if not TYPE_CHECKING:
                 "runner_of",
                 "takes_folders",
             ),
-            "trust": ("CommandTrust",),
         },
     )

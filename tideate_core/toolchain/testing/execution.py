@@ -1,4 +1,4 @@
-"""Runs tests, follows what they print, and brings what they found to one form."""
+"""Run of a project's tests: progress, report and output brought to one form."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import Limits, run
-from tideate_core.toolchain.results.golang import GoEvents
-from tideate_core.toolchain.results.printed import count_printed, failures_printed
-from tideate_core.toolchain.results.tally import Broken, Tally
+from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
+from tideate_core.toolchain.testing.listing import read_bounded
+from tideate_core.toolchain.testing.printed_results import count_printed, failures_printed
+from tideate_core.toolchain.testing.results import Tally, TestResults, UnreadableReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tideate_core.process import CommandResult, Line
-    from tideate_core.toolchain.results.models import Outcome, TestResults
+    from tideate_core.toolchain.testing.results import Outcome
     from tideate_core.toolchain.testing.runners import Command, Wanted
 
     OnProgress = Callable[[int, str], None]
@@ -47,7 +48,7 @@ class Ran:
 
     results: TestResults
     output: str
-    """What it printed, as far as it is kept."""
+    """The text that it printed, as far as it is kept."""
 
 
 async def run_tests(
@@ -76,7 +77,8 @@ async def run_tests(
             on_lines=follower.take,
             hint=f"install {command.runner}, or set verify.tests in .tideate/config.toml",
         )
-        content = _content(report) if command.report in ("junit", "jest") else None
+        has_file = command.report in ("junit", "jest")
+        content = read_bounded(report, _LARGEST_REPORT) if has_file else None
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much
@@ -85,7 +87,7 @@ async def run_tests(
 
 
 class _Follower:
-    """Takes the lines as they come."""
+    """Progress of a run, from its lines as they come."""
 
     def __init__(self, events: GoEvents | None, on_progress: OnProgress | None) -> None:
         self.events = events
@@ -110,12 +112,6 @@ def _environment(command: Command, environment: Mapping[str, str]) -> dict[str, 
     return known
 
 
-def _content(report: Path) -> bytes | None:
-    from tideate_core.toolchain.results.report import read_bounded
-
-    return read_bounded(report, _LARGEST_REPORT)
-
-
 def _joined(*texts: str) -> str:
     return "\n".join(text.rstrip("\n") for text in texts if text.strip())
 
@@ -123,13 +119,13 @@ def _joined(*texts: str) -> str:
 def _tally(
     command: Command, content: bytes | None, events: GoEvents | None, output: str, root: Path, *, ok: bool
 ) -> Tally | None:
-    """Return what was found, by the report where there is one that can be read; None: nobody says."""
+    """Return the counts, from the report where there is one that can be read; None: there are none."""
     if events is not None:
         return events.end(output)
     if content is not None:
         try:
             return _reported(command, content, root)
-        except Broken:
+        except UnreadableReport:
             pass  # what was printed tells the same, less exactly
     tally = count_printed(output, command.runner)
     counted = tally or Tally()
@@ -140,10 +136,8 @@ def _tally(
 
 def _reported(command: Command, content: bytes, root: Path) -> Tally:
     if command.report == "jest":
-        from tideate_core.toolchain.results.jest import read_jest
-
         return read_jest(content, root)
-    from tideate_core.toolchain.results.junit import read_junit
+    from tideate_core.toolchain.testing.junit import read_junit  # only here is expat needed
 
     return read_junit(content, root)
 
@@ -151,8 +145,6 @@ def _reported(command: Command, content: bytes, root: Path) -> Tally:
 def _results(
     command: Command, wanted: Wanted, result: CommandResult, tally: Tally | None, started: datetime
 ) -> TestResults:
-    from tideate_core.toolchain.results.models import TestResults
-
     counted = tally if tally is not None and (tally.total or not tally.failures) else None
     return TestResults(
         status=_status(command, result, counted),

@@ -1,9 +1,9 @@
-"""How each test runner is told what to run and where to write its report.
+"""Command lines of test runners: the tests to run, and where the report goes.
 
-What a client names becomes arguments here, and nowhere else. A file is one that is there, named from the
-root with ``./`` in front, so that it is neither an option nor anything else that a runner makes of a word;
-a pattern is matched against what the runner's patterns consist of, and stands in one argument with its
-option.
+Files and patterns of a client become arguments here, and nowhere else. A file is one that is there, named
+from the root with ``./`` in front, so that it is neither an option nor anything else that a runner makes of a
+word; a pattern is matched against the characters of the runner's patterns, and stands in one argument with
+its option.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Command", "NotNarrowed", "Report", "Wanted", "command_for", "runner_of", "takes_folders"]
 
 Report: TypeAlias = Literal["junit", "jest", "go", ""]
-"""In which form a runner tells its results to a program; empty: only as it prints them."""
+"""Form of a runner's report; empty: there is only what it prints."""
 
 _WORDS: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!]{1,500}")
 """A name, or an expression of names."""
@@ -32,12 +32,12 @@ _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./
 
 
 class NotNarrowed(Exception):
-    """A runner cannot be told to run only this; says why, and what it can be told."""
+    """A runner cannot run only these tests; the message says why, and what it can run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which tests to run; nothing: all."""
+    """Tests to run; nothing: all."""
 
     files: tuple[str, ...] = ()
     """Relative to the root; there, and inside of it."""
@@ -49,7 +49,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is run."""
+    """Command line of a test runner."""
 
     runner: str
     argv: tuple[str, ...]
@@ -70,7 +70,7 @@ def takes_folders(runner: str) -> bool:
 
 
 def runner_of(tool: Tool, *, configured: bool) -> str:
-    """Return which runner a command is, as far as that can be told without running it."""
+    """Return the runner behind a command, as far as that can be told without running it."""
     if tool.name in _MAKERS or configured:
         return tool.name
     script = _SCRIPT.fullmatch(tool.recipe.strip())

@@ -13,7 +13,7 @@ from tideate_core.toolchain.testing.runners import Wanted, command_for
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.toolchain.results.models import TestResults
+    from tideate_core.toolchain.testing.results import TestResults
 
 LIB = """pub fn add(a: i32, b: i32) -> i32 { a + b }
 #[cfg(test)]
