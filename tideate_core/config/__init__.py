@@ -1,4 +1,4 @@
-"""One schema for the configuration, read from the person's file, the project's file and `setup()`."""
+"""Configuration: one schema, read from the person's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading the configuration from the person's file, the project's file and `setup()`."""
+"""Read and merge the configuration from the person's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["LoadedConfig", "load"]
 GUARDED = frozenset({"adapter", "adapters", "mcp", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
-"""Sections, by depth, whose things are each replaced whole: a key never goes to another's address."""
+"""Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class LoadedConfig:
     sources: list[Path] = field(default_factory=list)
     """Files that were read, the weakest first."""
     notices: list[str] = field(default_factory=list)
-    """What a person should be told: keys that were left out, and why."""
+    """Messages for the person: keys that were left out, and why."""
     untrusted_servers: tuple[str, ...] = ()
     """MCP servers that only a file names which is not trusted."""
     project_servers: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""The sections of the configuration, their keys and defaults: one schema for files and `setup()`."""
+"""Schema of the configuration: its sections, their keys and defaults."""
 
 from __future__ import annotations
 
@@ -83,21 +83,21 @@ class Limits(_Section):
     max_file_kib: int = Field(default=2048, ge=1)
     """Largest file that is read or written, in KiB."""
     attempts: int = Field(default=3, ge=1, le=10)
-    """How often a model may try until its answer is usable."""
+    """Tries of a model until its answer is usable."""
     mention_tokens: int = Field(default=16_000, ge=100)
     """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
     concurrency: int = Field(default=4, ge=1, le=64)
     """Steps, or files of a step, that one run works on at the same time."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
-    """How many moves a machine may make; the move to the exit is free."""
+    """Moves that a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)
-    """How often a machine may come to the same state."""
+    """Times that a machine may come to the same state."""
     max_replans: int = Field(default=2, ge=1, le=10)
-    """How many plans of a task the audit may reject before the task fails."""
+    """Plans of a task that the audit may reject before the task fails."""
 
 
 class History(_Section):
-    """`[history]`: which ended runs `tideate history --prune` keeps."""
+    """`[history]`: the ended runs that `tideate history --prune` keeps."""
 
     keep_runs: int | None = Field(default=1000, ge=0)
     """The newest of every workflow."""
@@ -142,14 +142,14 @@ class State(_Section):
 
 
 class Snapshots(_Section):
-    """`[snapshots]`: how much of a project they take in, and how many are kept."""
+    """`[snapshots]`: limits of what they take in, and how many are kept."""
 
     keep: int = Field(default=10, ge=1)
     """The newest."""
     max_file_mib: int = Field(default=100, ge=1)
-    """Larger files are left out, which is said; in MiB."""
+    """In MiB; larger files are left out, with a notice."""
     max_total_mib: int = Field(default=4096, ge=1)
-    """What does not fit is left out, which is said; in MiB."""
+    """In MiB; files that do not fit are left out, with a notice."""
     ignored_directories: bool = False
     """Take in also what is in directories that git ignores."""
 

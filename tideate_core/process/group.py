@@ -1,4 +1,4 @@
-"""A started program with all that it starts: its output, its end, and ending it."""
+"""Process groups: start a program, read its output, end it with all that it started."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program prints: kept within a bound, and told line by line as it comes."""
+"""Output of programs: kept within a bound, split into lines as it comes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNSEEN: Final = dict.fromkeys(
         *range(0x2066, 0x206A),
     ]
 )
-"""Control characters, and those that turn the direction of a line: what is shown is what stands there."""
+"""Control characters, and those that turn the direction of a line: what is shown is what the text has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is kept of one stream."""
+    """The kept part of one stream."""
 
     text: str = ""
     """Its beginning and its end; between them a line that says how much was left out."""
@@ -64,7 +64,7 @@ def _overwritten(line: str) -> str:
 
 
 class Capture:
-    """Keeps the first and the last bytes of a stream.
+    """Buffer of the first and the last bytes of a stream.
 
     :param limit: bytes that are kept, half of them of the beginning.
     """
@@ -104,7 +104,7 @@ class Capture:
 
 
 class LineReader:
-    """Makes lines of what comes in pieces.
+    """Decoder of a stream's pieces into lines.
 
     :param longest: characters; what a line has beyond them is left out and its number said.
     """

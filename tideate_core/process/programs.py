@@ -1,4 +1,4 @@
-"""Where a program is, and what to do when it is not there."""
+"""Look-up of programs, with advice where one is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["check_argv", "find_program", "not_started", "on_path"]
 
 
 def check_argv(argv: Sequence[str]) -> None:
-    """Refuse what no system can run.
+    """Refuse a command that no system can run.
 
     :raises InvalidCommand: it is empty, or an argument has a NUL character.
     """

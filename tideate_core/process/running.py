@@ -1,4 +1,4 @@
-"""Runs a program within its limits and says how it ended."""
+"""Run of one program within limits, to a result with its output."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ __all__ = ["CommandResult", "Limits", "run"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one program may take."""
+    """Limits of one program's time and output."""
 
     timeout_ms: int | None = 600_000
     """None: no limit."""
     grace_ms: int = 2_000
     """Between SIGTERM and SIGKILL."""
     drain_ms: int = 500
-    """How long what the program left behind may hold its output open after it ended."""
+    """Time that processes it left behind may hold its output open after it ended."""
     output_bytes: int = 1 << 20
     """Kept of each stream: the first and the last half of these."""
     line_characters: int = 8_192
-    """Of a line that is told live."""
+    """Of a line that is passed on live."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a program ended and what it printed."""
+    """The end of a program, with its output."""
 
     argv: tuple[str, ...]
     exit_code: int | None
@@ -64,7 +64,7 @@ class CommandResult:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Words for its end."""
         if self.timed_out:
             return f"did not end within its time and was ended after {self.duration_ms / 1000:.1f} s"
         if self.signal is not None:
@@ -73,7 +73,7 @@ class CommandResult:
 
     @property
     def told(self) -> str:
-        """How it ended, and what has to be known to judge its output, in words."""
+        """Words for its end, and for what its output may lack."""
         said = [self.ending]
         if self.left_behind:
             said.append("processes that it left behind were ended")
@@ -83,7 +83,7 @@ class CommandResult:
 
     @property
     def printed(self) -> str:
-        """What is kept of both streams."""
+        """The kept output of both streams."""
         return "\n".join(output.text for output in (self.stdout, self.stderr) if output.text)
 
 
@@ -167,7 +167,7 @@ def _name(number: int) -> str:
 
 
 class _Streams:
-    """What comes on both streams: kept, and told."""
+    """Both streams of a program: kept, and passed on by the line."""
 
     def __init__(self, limits: Limits, on_lines: OnLines | None) -> None:
         names: tuple[Stream, ...] = ("stdout", "stderr")

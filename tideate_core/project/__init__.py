@@ -1,4 +1,4 @@
-"""Projects: their roots, their private state outside of them, and what a person trusts in them."""
+"""Projects: root, files of `.tideate/`, private state outside of them, and trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a project below `.tideate/`, read as what anyone may have written, written through no link.
+"""Read and write files below a project's `.tideate/` atomically, never through a link.
 
 Only regular files count, without a link on their way from the root: a link could lead to another project's
 file, or out of the project altogether.
@@ -55,7 +55,7 @@ _LINKS: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The place of what tideate leaves for people and other tools, and reads as anyone's.
+    """Directory of the files that tideate shares with people and other tools.
 
     `.tideate/` of a project; the person's state where there is none.
     """

@@ -1,4 +1,4 @@
-"""Directories held open by the way that a resolved path says: a link put there in between is not followed."""
+"""Open directories by a resolved path, following no link that was put there in between."""
 
 from __future__ import annotations
 

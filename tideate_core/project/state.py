@@ -1,4 +1,4 @@
-"""Private state of a project: a directory of the person's own, outside the project.
+"""Private state of projects: directories of the person's own, outside of the projects.
 
 A repository cannot put anything there, so what is in it needs no seal. Every project has a directory of its
 own, named by its real path; `project.json` in it says which path that is.
@@ -48,7 +48,7 @@ _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _OTHERS_WRITE: Final = 0o022
 _PRIVATE: Final = 0o700
 _OF_ONE_PATH: Final = ("trust.json", "trusted", "trust.json.lock")
-"""What of a state does not go with a project that is moved."""
+"""Files of a state that do not go with a project that is moved."""
 _LARGEST: Final = 64 * 1024
 """Bytes of `project.json`."""
 

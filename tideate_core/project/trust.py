@@ -1,4 +1,4 @@
-"""What a person trusts in a project: contents of its files, and commands and tools by what they are.
+"""Trust store of a project: contents of its files, and commands and tools that may run.
 
 Kept in the private state of the project's real path, so that nothing that is trusted in one project counts
 in another.
@@ -36,7 +36,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class Trust:
-    """What the person trusts in one project.
+    """Trust of the person in one project.
 
     :param root: of the project, or the directory that stands for one.
     """

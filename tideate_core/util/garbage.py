@@ -1,4 +1,4 @@
-"""When objects are looked through for garbage: seldom, and never what stays until the end."""
+"""Settings of Python's garbage collector that shorten start-up and short commands."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _ALL: Final[tuple[Parser, ...]] = tuple(
 """For what may run any tool: make, the scripts of npm."""
 
 _LAST: Final[tuple[Parser, ...]] = (test_runners.tracebacks, compilers.plain)
-"""Where nothing else was found."""
+"""Used if no other parser found anything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class _Block:
     places: list[re.Match[str]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     over: bool = False
-    """What follows is what the test printed."""
+    """The rest is the test's own output."""
 
     def failure(self, root: Path) -> Failure:
         """Return it at the innermost place that is the project's own."""

@@ -35,7 +35,7 @@ _ENDS: Final = frozenset({"pass", "fail", "skip"})
 _LOOKED_AT: Final = 1 << 14
 """Characters of what is said of one failure."""
 _AT: Final = re.compile(r"(?:\(|\.[cm]?[jt]sx?:)(\d{1,7}):\d{1,5}\b")
-"""Where a file could not be parsed: ``(1:10)`` of babel, ``a.test.ts:1:10`` of others."""
+"""Place at which a file could not be parsed: ``(1:10)`` of babel, ``a.test.ts:1:10`` of others."""
 _DULL: Final = ("Test suite failed to run", "Jest encountered an unexpected token")
 
 

@@ -34,7 +34,7 @@ class _Case:
 
     attributes: dict[str, str]
     found: dict[str, str] = field(default_factory=dict)
-    """What became of it, by the element's name; the text of each."""
+    """Its elements by name, each with its text."""
 
 
 def read_junit(content: bytes, root: Path) -> Tally:

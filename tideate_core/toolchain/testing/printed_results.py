@@ -24,7 +24,7 @@ _VERDICT: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z0-9=, ]{1,20
 _NAMED: Final = re.compile(r"([a-z][a-z ]{2,25})=(\d{1,9})")
 _BLOCK: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<test>(?P<name>\S{1,300}) \([\w.<>]{1,300}\))")
 _AROUND: Final = frozenset({"setUpClass", "tearDownClass", "setUpModule", "tearDownModule"})
-"""What is not counted among the tests that ran."""
+"""Fixtures that are not counted among the tests that ran."""
 _KINDS: Final = ("FAIL", "ERROR")
 _JEST: Final = re.compile(r" {0,8}Tests:? {1,8}(\d.*)")
 _CTEST: Final = re.compile(r"\d{1,3}% tests passed, (\d{1,9}) tests? failed out of (\d{1,9})")
