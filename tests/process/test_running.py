@@ -284,7 +284,7 @@ def test_a_program_does_not_outlive_the_process_that_wanted_its_result(
     )
     code = (
         "import asyncio, sys\nfrom pathlib import Path\n"
-        "from tideate_core.toolchain import make_environment, run\n"
+        "from tideate_core.process import make_environment, run\n"
         f"environment = make_environment({brood.environment()!r})\n"
         "say = lambda lines: [print('ready', flush=True) for line in lines if line.text == 'ready']\n"
         f"asyncio.run(run({command!r}, cwd=Path('/'), environment=environment, on_lines=say))"

@@ -59,7 +59,7 @@ def held(path: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextmanager
 def held_below(start: Path | str, parts: Iterable[str], *, make: bool = False) -> Iterator[int]:
-    """Hold a directory open that is below another one, for calls relative to it and to be synced.
+    """Hold a directory below another one open, for calls relative to it and to be synced.
 
     :param start: links in this path are followed.
     :param make: make those below it that are missing.

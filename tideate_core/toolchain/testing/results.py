@@ -64,7 +64,7 @@ class TestFailure(_Shape):
 
 
 class TestResults(_Shape):
-    """How a run of a project's tests ended."""
+    """End of a run of a project's tests."""
 
     status: Outcome = Field(description="`passed`: the command ended with status 0 and no test failed.")
     runner: str = Field(description="The program whose output it is: pytest, jest, cargo, make, …")
