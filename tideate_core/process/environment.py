@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["INHERITED", "VIRTUAL_ENVIRONMENTS", "make_environment", "of_project"]
+__all__ = ["INHERITED", "VIRTUAL_ENVIRONMENTS", "make_environment", "project_environment"]
 
 INHERITED: Final = frozenset(
     {
@@ -80,7 +80,7 @@ def make_environment(
     return {**_ALWAYS, **kept, **(extra or {})}
 
 
-def of_project(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def project_environment(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which a project's own programs are found before all others."""
     known = dict(environment)
     folders = [root / "node_modules" / ".bin"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from socket import socket
 
-__all__ = ["descendants", "heard", "kill_descendants"]
+__all__ = ["descendants", "kill_descendants", "read_guard_report"]
 
 PR_SET_CHILD_SUBREAPER = 36
 LOOKS = 10
@@ -119,7 +119,7 @@ def _wait_for_end(left: Callable[[], list[int]]) -> None:
         time.sleep(0.02)
 
 
-def heard(connection: socket) -> tuple[int, bool]:
+def read_guard_report(connection: socket) -> tuple[int, bool]:
     """Return the report of a guard.
 
     :returns: the `errno` with which it could not start the program, 0 if it did, and whether it ended

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideate_core.process.environment import make_environment
-from tideate_core.process.group import Group
-from tideate_core.process.output import Capture, LineReader, Output
-from tideate_core.process.programs import check_argv, find_program, not_started
+from tideate_core.process.group import ProcessGroup
+from tideate_core.process.output import LineReader, Output, OutputCapture
+from tideate_core.process.programs import check_argv, find_program, start_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.process.output import Line, Stream
+    from tideate_core.process.output import OutputLine, Stream
 
-    OnLines = Callable[[Sequence[Line]], None]
+    OnLines = Callable[[Sequence[OutputLine]], None]
     """Called in the event loop with the lines that came at once, in their order on their stream."""
 
-__all__ = ["CommandResult", "Limits", "run"]
+__all__ = ["CommandResult", "ProcessLimits", "run_program"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     """Limits of one program's time and output."""
 
     timeout_ms: int | None = 600_000
@@ -72,7 +72,7 @@ class CommandResult:
         return f"ended with status {self.exit_code}"
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """Words for its end, and for what its output may lack."""
         said = [self.ending]
         if self.left_behind:
@@ -87,12 +87,12 @@ class CommandResult:
         return "\n".join(output.text for output in (self.stdout, self.stderr) if output.text)
 
 
-async def run(
+async def run_program(
     argv: Sequence[str],
     *,
     cwd: Path,
     environment: Mapping[str, str] | None = None,
-    limits: Limits = Limits(),
+    limits: ProcessLimits = ProcessLimits(),
     on_lines: OnLines | None = None,
     guarded: bool = True,
     hint: str = "",
@@ -116,7 +116,7 @@ async def run(
     program = find_program(argv[0], cwd, environment, hint=hint)
     streams = _Streams(limits, on_lines)
     begin = time.monotonic()
-    group = Group.start(
+    group = ProcessGroup.start(
         program, argv, cwd=cwd, environment=environment, on_data=streams.take, guarded=guarded
     )
     try:
@@ -124,12 +124,12 @@ async def run(
     finally:
         left = await group.end(limits.grace_ms / 1000)
     if group.failure:
-        raise not_started(program, group.failure)
+        raise start_error(program, group.failure)
     taken = round((time.monotonic() - begin) * 1000)
     return _result(argv, group.returncode, taken, streams, timed_out=timed_out, left=left and not timed_out)
 
 
-async def _ends(group: Group, limits: Limits) -> bool:
+async def _ends(group: ProcessGroup, limits: ProcessLimits) -> bool:
     """Wait for the program's end and its last output; False if that is too late."""
     try:
         async with timeout(None if limits.timeout_ms is None else limits.timeout_ms / 1000):
@@ -169,9 +169,9 @@ def _name(number: int) -> str:
 class _Streams:
     """Both streams of a program: kept, and passed on by the line."""
 
-    def __init__(self, limits: Limits, on_lines: OnLines | None) -> None:
+    def __init__(self, limits: ProcessLimits, on_lines: OnLines | None) -> None:
         names: tuple[Stream, ...] = ("stdout", "stderr")
-        self.captures = {name: Capture(limits.output_bytes) for name in names}
+        self.captures = {name: OutputCapture(limits.output_bytes) for name in names}
         self._readers = {name: LineReader(name, limits.line_characters) for name in names}
         self._on_lines = on_lines
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.toolchain.detection import detect, detect_clean
+    from tideate_core.toolchain.detection import detect_clean_command
     from tideate_core.toolchain.detection.tools import Check, Tool
     from tideate_core.toolchain.failures import parse_failures
     from tideate_core.toolchain.failures.failure import Failure
@@ -16,43 +16,42 @@ if TYPE_CHECKING:
         ProjectTrust,
         declared_checks,
         select_tools,
-        untrusted,
+        untrusted_message,
         verification_environment,
     )
-    from tideate_core.toolchain.testing.execution import Ran, run_tests
-    from tideate_core.toolchain.testing.listing import list_tests, test_files
-    from tideate_core.toolchain.testing.results import REPORT, TestResults, write_report
+    from tideate_core.toolchain.testing.execution import CompletedTests, run_tests
+    from tideate_core.toolchain.testing.listing import find_test_files, list_tests
+    from tideate_core.toolchain.testing.results import TEST_REPORT, TestResults, write_report
     from tideate_core.toolchain.testing.runners import (
-        NotNarrowed,
-        Wanted,
-        command_for,
-        runner_of,
-        takes_folders,
+        SelectedTests,
+        UnsupportedSelection,
+        accepts_directories,
+        make_runner_command,
+        runner_name,
     )
 
 __all__ = [
+    "TEST_REPORT",
     "Check",
     "CommandTrust",
+    "CompletedTests",
     "Failure",
-    "NotNarrowed",
     "ProjectTrust",
-    "REPORT",
-    "Ran",
+    "SelectedTests",
     "TestResults",
     "Tool",
-    "Wanted",
-    "command_for",
+    "UnsupportedSelection",
+    "accepts_directories",
     "declared_checks",
-    "detect",
-    "detect_clean",
+    "detect_clean_command",
+    "find_test_files",
     "list_tests",
+    "make_runner_command",
     "parse_failures",
     "run_tests",
-    "runner_of",
+    "runner_name",
     "select_tools",
-    "takes_folders",
-    "test_files",
-    "untrusted",
+    "untrusted_message",
     "verification_environment",
     "write_report",
 ]
@@ -61,14 +60,8 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "detection": (
-                "detect",
-                "detect_clean",
-            ),
-            "detection.tools": (
-                "Check",
-                "Tool",
-            ),
+            "detection": ("detect_clean_command",),
+            "detection.tools": ("Check", "Tool"),
             "failures": ("parse_failures",),
             "failures.failure": ("Failure",),
             "selection": (
@@ -76,28 +69,18 @@ if not TYPE_CHECKING:
                 "ProjectTrust",
                 "declared_checks",
                 "select_tools",
-                "untrusted",
+                "untrusted_message",
                 "verification_environment",
             ),
-            "testing.execution": (
-                "Ran",
-                "run_tests",
-            ),
-            "testing.listing": (
-                "list_tests",
-                "test_files",
-            ),
-            "testing.results": (
-                "REPORT",
-                "TestResults",
-                "write_report",
-            ),
+            "testing.execution": ("CompletedTests", "run_tests"),
+            "testing.listing": ("find_test_files", "list_tests"),
+            "testing.results": ("TEST_REPORT", "TestResults", "write_report"),
             "testing.runners": (
-                "NotNarrowed",
-                "Wanted",
-                "command_for",
-                "runner_of",
-                "takes_folders",
+                "SelectedTests",
+                "UnsupportedSelection",
+                "accepts_directories",
+                "make_runner_command",
+                "runner_name",
             ),
         },
     )

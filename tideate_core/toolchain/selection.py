@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import UnusableFile
-from tideate_core.process import make_environment, of_project
+from tideate_core.process import make_environment, project_environment
 from tideate_core.project import CONFIG_NAME, Trust, read_document
-from tideate_core.toolchain.detection import detect
+from tideate_core.toolchain.detection import detect_tools
 from tideate_core.toolchain.detection.tools import Check, Tool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tideate_core.config import Verify
+    from tideate_core.config import VerifyConfig
 
 __all__ = [
     "CommandTrust",
@@ -24,7 +24,7 @@ __all__ = [
     "declared_checks",
     "select_tools",
     "tool_name",
-    "untrusted",
+    "untrusted_message",
     "verification_environment",
 ]
 
@@ -35,16 +35,16 @@ _UNATTENDED = {"CI": "1"}
 """So that test runners neither watch nor write snapshots."""
 
 
-def verification_environment(root: Path, config: Verify) -> dict[str, str]:
+def verification_environment(root: Path, config: VerifyConfig) -> dict[str, str]:
     """Return the environment in which a project's checks run, and in which they are looked for."""
-    return of_project(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
+    return project_environment(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
 
 
 def select_tools(
-    root: Path, config: Verify, environment: Mapping[str, str] | None = None
+    root: Path, config: VerifyConfig, environment: Mapping[str, str] | None = None
 ) -> dict[Check, Tool | None]:
     """Return the command of each check; a check that is not there has none, None: it was turned off."""
-    selected: dict[Check, Tool | None] = dict(detect(root, environment))
+    selected: dict[Check, Tool | None] = dict(detect_tools(root, environment))
     for check in Check:
         configured = getattr(config, check.value)
         if configured == "off":
@@ -130,7 +130,7 @@ class ProjectTrust:
         return declared == list(tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
 
 
-def untrusted(tool: Tool) -> str:
+def untrusted_message(tool: Tool) -> str:
     """Return the message that a command may not run, with what a person can do about it."""
     return (
         f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "

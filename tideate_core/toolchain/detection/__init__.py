@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.detection.tools import ProjectTools
 
-__all__ = ["detect", "detect_clean"]
+__all__ = ["detect_clean_command", "detect_tools"]
 
 _KINDS = (PythonTools, NodeTools, CargoTools, GoTools, CMakeTools, MakeTools)
 """In the order in which they are asked: the first that has a check runs it."""
 
 
-def detect(root: Path, environment: Mapping[str, str] | None = None) -> dict[Check, Tool]:
+def detect_tools(root: Path, environment: Mapping[str, str] | None = None) -> dict[Check, Tool]:
     """Return the tool of each check that the project has one for.
 
     :param environment: whose PATH is looked through; None for ours.
@@ -33,7 +33,7 @@ def detect(root: Path, environment: Mapping[str, str] | None = None) -> dict[Che
     return {check: found[check] for check in Check if check in found}
 
 
-def detect_clean(root: Path, environment: Mapping[str, str] | None = None) -> Tool | None:
+def detect_clean_command(root: Path, environment: Mapping[str, str] | None = None) -> Tool | None:
     """Return the command that removes what the project's build made, if it has one."""
     return next((tool for tools in _kinds(root, environment) if (tool := tools.clean())), None)
 

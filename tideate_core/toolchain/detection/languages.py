@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.process import on_path
+from tideate_core.process import find_on_path
 from tideate_core.toolchain.detection.tools import Check, ProjectTools, Tool, table
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class CargoTools(ProjectTools):
 
     def find(self) -> Iterator[Tool]:
         yield self._tool(Check.TYPE_CHECK, "check", "--all-targets")
-        if on_path("cargo-clippy", self._environment):
+        if find_on_path("cargo-clippy", self._environment):
             yield self._tool(Check.LINT, "clippy", "--all-targets", "--", "-D", "warnings")
         yield self._tool(Check.TESTS, "test")
         yield self._tool(Check.BUILD, "build")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.process import VIRTUAL_ENVIRONMENTS, on_path
+from tideate_core.process import VIRTUAL_ENVIRONMENTS, find_on_path
 from tideate_core.project import project_state
 from tideate_core.toolchain.detection.tools import Check, ProjectTools, Tool, table
 
@@ -138,7 +138,7 @@ class PythonTools(ProjectTools):
 
     def _installed(self, name: str) -> bool:
         own = self._venv and self._files.runnable(f"{self._venv}/bin/{name}")
-        return bool(own) or on_path(name, self._environment) is not None
+        return bool(own) or find_on_path(name, self._environment) is not None
 
     def _has_module(self, name: str) -> bool:
         folders = (self._files.root / (self._venv or "-")).glob("lib/python3*/site-packages")

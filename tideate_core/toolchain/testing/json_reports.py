@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.process import Capture, clean
+from tideate_core.process import OutputCapture, strip_control_sequences
 from tideate_core.toolchain.failures import parse_failures
 from tideate_core.toolchain.failures.failure import Failure, project_path
 from tideate_core.toolchain.failures.test_runners import GO_SAID, go_folder, go_module, stack_frame
@@ -52,7 +52,7 @@ class GoEvents:
         self._broken: list[str] = []
         """Packages that failed though none of their tests did: they could not be built, or crashed."""
         self._module = go_module(root)
-        self._text = Capture(_KEPT)
+        self._text = OutputCapture(_KEPT)
 
     def feed(self, line: str) -> None:
         """Take a line of the output, whatever it is."""
@@ -168,7 +168,9 @@ def _count(tally: Tally, result: dict[str, Any], file: str, root: Path) -> None:
 
 def _of_test(result: dict[str, Any], file: str, root: Path) -> TestFailure:
     said = result.get("failureMessages")
-    stack = clean("\n".join(map(str, said[:5]))[:_LOOKED_AT]) if isinstance(said, list) else ""
+    stack = (
+        strip_control_sequences("\n".join(map(str, said[:5]))[:_LOOKED_AT]) if isinstance(said, list) else ""
+    )
     message, _, _ = stack.partition("\n    at ")
     place = _frame(stack, root)
     if place is None:
@@ -187,7 +189,7 @@ def _name(result: dict[str, Any]) -> str:
 
 def _of_suite(suite: dict[str, Any], file: str, root: Path) -> TestFailure:
     """Return what kept a file's tests from running."""
-    said = clean(_text(suite, "message")[:_LOOKED_AT])
+    said = strip_control_sequences(_text(suite, "message")[:_LOOKED_AT])
     lines = [line.strip().removeprefix("● ") for line in said.split("\n")]
     telling = [line for line in lines if line and line not in _DULL] or ["could not be run"]
     raised = next((line for line in telling if "Error: " in line), " ".join(telling[:2]))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["ListedTest", "list_tests", "read_bounded", "test_files"]
+__all__ = ["ListedTest", "find_test_files", "list_tests", "read_bounded"]
 
 MOST_FILES: Final = 20_000
 MOST_TESTS: Final = 50_000
@@ -56,7 +56,7 @@ class ListedTest:
     name: str
 
 
-def test_files(root: Path, runner: str) -> list[str]:
+def find_test_files(root: Path, runner: str) -> list[str]:
     """Return the files in which a runner looks for tests, relative to the root and sorted; blocking.
 
     :param runner: whose; of one that is not known any that look like tests.
@@ -69,9 +69,6 @@ def test_files(root: Path, runner: str) -> list[str]:
             if len(found) >= MOST_FILES:
                 break
     return sorted(found)
-
-
-test_files.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
 
 
 def list_tests(root: Path, files: list[str]) -> list[ListedTest]:

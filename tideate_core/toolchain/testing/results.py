@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from tideate_core.process import clean
+from tideate_core.process import strip_control_sequences
 from tideate_core.project import Documents
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MOST_FAILURES",
-    "REPORT",
+    "TEST_REPORT",
     "Outcome",
     "Tally",
     "TestFailure",
@@ -32,7 +32,7 @@ __all__ = [
     "write_report",
 ]
 
-REPORT: Final = "qa/reports/test_results.json"
+TEST_REPORT: Final = "qa/reports/test_results.json"
 """Below `.tideate/`."""
 MOST_FAILURES: Final = 200
 """Failures that are kept."""
@@ -153,7 +153,7 @@ def make_test_failure(
 
 def _plain(text: str) -> str:
     # half a pair of UTF-16, which JSON can say, cannot be sent
-    return clean(text.encode("utf-8", "replace").decode())
+    return strip_control_sequences(text.encode("utf-8", "replace").decode())
 
 
 def write_report(root: Path, results: TestResults) -> Path:
@@ -163,4 +163,4 @@ def write_report(root: Path, results: TestResults) -> Path:
     """
     # in ASCII: a name of a file may have what UTF-8 cannot say
     text = results.model_dump_json(by_alias=True, indent=2, ensure_ascii=True) + "\n"
-    return Documents(root).write(REPORT, text.encode("ascii"))
+    return Documents(root).write(TEST_REPORT, text.encode("ascii"))
