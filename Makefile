@@ -41,7 +41,7 @@ test-mcp: install ## MCP against the official conformance suite, the MCP inspect
 	@$(python) -m scripts.third_party
 
 test-runners: install ## what real cargo, ctest and go say of tests is understood; they have to be installed
-	@TIDEATE_RUNNERS=1 $(python) -m pytest tests/toolchain/test_testing_real.py
+	@TIDEATE_RUNNERS=1 $(python) -m pytest tests/toolchain/testing/test_execution.py
 
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from benchmarks.edits_ways import Expected
 
-__all__ = ["Case", "WAYS_OF", "corpus"]
+__all__ = ["WAYS_OF", "Case", "corpus"]
 
 MOST_CONTEXT: Final = 6
 SEED: Final = 5

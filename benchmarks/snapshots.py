@@ -21,7 +21,7 @@ from benchmarks.figures import Figure, console, number, ratios, spread, targets_
 from benchmarks.snapshots_journal import journals
 from benchmarks.snapshots_peers import PEERS, Git, Ours, Restic
 from benchmarks.snapshots_trees import change, copied, settle, synthetic
-from tideate_core.util.garbage import collect_rarely
+from tideate_core.util.garbage import collect_garbage_rarely
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -148,7 +148,7 @@ def peers_table(name: str, rows: dict[str, Row]) -> Table:
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    collect_rarely()  # as each process of tideate does
+    collect_garbage_rarely()  # as each process of tideate does
     size, out = SIZES["--short" in arguments], console()
     trees: dict[str, dict[str, Row]] = {}
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.state import trust_file
-from tideate_core.config import Config, load
+from tideate_core.config import Config, load_config
 from tideate_core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def root_of(project: Path) -> Path:
 
 
 def test_without_any_source_everything_has_a_default(home: Path) -> None:
-    loaded = load(home / "project")
+    loaded = load_config(home / "project")
     assert loaded.config == Config()
     assert loaded.config.adapter == "local"
     assert loaded.config.limits.attempts == 3
@@ -55,7 +55,7 @@ def test_without_any_source_everything_has_a_default(home: Path) -> None:
 def test_later_sources_win_key_by_key(own: Path, project: Path) -> None:
     own.write_text('[ui]\noutput = "tab"\nborder = "single"\n[limits]\nattempts = 5\n')
     project.write_text('[ui]\noutput = "split"\n')
-    loaded = load(root_of(project), {"ui": {"notify": False}})
+    loaded = load_config(root_of(project), {"ui": {"notify": False}})
     ui = loaded.config.ui
     assert (ui.output, ui.border, ui.notify) == ("split", "single", False)
     assert loaded.config.limits.attempts == 5
@@ -64,7 +64,7 @@ def test_later_sources_win_key_by_key(own: Path, project: Path) -> None:
 
 def test_a_workflow_has_its_own_adapter_or_the_default(own: Path) -> None:
     own.write_text(f'adapter = "fake"\n[workflows.refactor]\nadapter = "openai:gpt-5"\n{FAKE}')
-    config = load(None).config
+    config = load_config(None).config
     assert config.adapter_for("refactor") == "openai:gpt-5"
     assert config.adapter_for("ask") == "fake"
 
@@ -72,7 +72,7 @@ def test_a_workflow_has_its_own_adapter_or_the_default(own: Path) -> None:
 def test_an_adapter_is_replaced_whole(own: Path) -> None:
     own.write_text(FAKE + 'api_key_env = "SECRET"\n')
     other = {"base_url": "http://127.0.0.1:2/v1", "model": "n"}
-    config = load(None, {"adapters": {"fake": other}}).config
+    config = load_config(None, {"adapters": {"fake": other}}).config
     assert config.adapters["fake"].api_key_env is None  # the key of one server is not sent to another
 
 
@@ -104,20 +104,20 @@ def test_an_adapter_is_replaced_whole(own: Path) -> None:
 def test_a_wrong_file_is_named_with_its_key_and_what_to_do(own: Path, text: str, said: str) -> None:
     own.write_text(text)
     with pytest.raises(ConfigError, match=said) as caught:
-        load(None)
+        load_config(None)
     assert str(own) in str(caught.value)
 
 
 def test_a_file_that_is_not_text_is_named(own: Path) -> None:
     own.write_bytes(b"adapter = \xff\n")
     with pytest.raises(ConfigError, match="not UTF-8 at byte 10"):
-        load(None)
+        load_config(None)
 
 
 def test_a_directory_in_the_place_of_a_file_is_named(own: Path) -> None:
     own.mkdir()
     with pytest.raises(ConfigError, match="cannot be read"):
-        load(None)
+        load_config(None)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_directory_in_the_place_of_a_file_is_named(own: Path) -> None:
 )
 def test_a_wrong_setup_is_named(setup: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
-        load(None, setup)
+        load_config(None, setup)
 
 
 # trust
@@ -140,7 +140,7 @@ RISKY = f'adapter = "fake"\n[workflows.ask]\nadapter = "fake"\nrequire_confirmat
 
 def test_an_untrusted_project_does_not_decide_where_code_is_sent(project: Path) -> None:
     project.write_text(RISKY + '[ui]\noutput = "tab"\n')
-    loaded = load(root_of(project))
+    loaded = load_config(root_of(project))
     assert loaded.config.adapter_for("ask") == "local"
     assert loaded.config.adapters == {}
     assert loaded.config.workflows["ask"].require_confirmation is True
@@ -154,7 +154,7 @@ def test_an_untrusted_project_does_not_decide_where_code_is_sent(project: Path) 
 def test_an_untrusted_project_does_not_take_a_confirmation_away(own: Path, project: Path) -> None:
     own.write_text("[workflows.ask]\nrequire_confirmation = true\n")
     project.write_text("[workflows.ask]\nrequire_confirmation = false\n")
-    loaded = load(root_of(project))
+    loaded = load_config(root_of(project))
     assert loaded.config.workflows["ask"].require_confirmation is True
     assert "workflows.ask.require_confirmation" in loaded.notices[0]
 
@@ -162,7 +162,7 @@ def test_an_untrusted_project_does_not_take_a_confirmation_away(own: Path, proje
 def test_a_trusted_project_is_followed(project: Path) -> None:
     project.write_text(RISKY)
     trust_file(project)
-    loaded = load(root_of(project))
+    loaded = load_config(root_of(project))
     assert loaded.config.adapter_for("ask") == "fake"
     assert loaded.notices == []
 
@@ -171,17 +171,17 @@ def test_a_change_after_trust_is_left_out_again(project: Path) -> None:
     project.write_text(RISKY)
     trust_file(project)
     project.write_text(RISKY.replace(":1/", ":6666/"))
-    assert load(root_of(project)).config.adapters == {}
+    assert load_config(root_of(project)).config.adapters == {}
 
 
 def test_a_harmless_project_file_needs_no_trust(project: Path) -> None:
     project.write_text("[limits]\nattempts = 2\n")
-    assert load(root_of(project)).notices == []
+    assert load_config(root_of(project)).notices == []
 
 
 def test_reading_the_configuration_imports_no_model_library() -> None:
     program = (
-        "import sys, tideate_core.config as c; c.load(None)\n"
+        "import sys, tideate_core.config as c; c.load_config(None)\n"
         "print(sorted({'pydantic_ai', 'openai', 'httpx', 'httpx2', 'pynvim'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -200,16 +200,19 @@ LESS = '[workflows.PLANNER]\nconfirm = ["refine_tasks", "execution"]\n'
 def test_an_untrusted_project_adds_confirmations_and_takes_none_away(own: Path, project: Path) -> None:
     own.write_text(ASK_FIRST)
     project.write_text(LESS)
-    loaded = load(root_of(project))
+    loaded = load_config(root_of(project))
     assert loaded.config.workflows["PLANNER"].confirm == ["execution", "create_project", "refine_tasks"]
     assert loaded.notices == []
     project.write_text("[workflows.PLANNER]\nconfirm = []\n")
-    assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["execution", "create_project"]
+    assert load_config(root_of(project)).config.workflows["PLANNER"].confirm == [
+        "execution",
+        "create_project",
+    ]
 
 
 def test_an_untrusted_project_may_ask_for_confirmations_where_nobody_did(project: Path) -> None:
     project.write_text(LESS)
-    assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
+    assert load_config(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
 
 
 def test_the_confirmations_of_a_trusted_project_and_of_setup_replace_those_below(
@@ -218,18 +221,18 @@ def test_the_confirmations_of_a_trusted_project_and_of_setup_replace_those_below
     own.write_text(ASK_FIRST)
     project.write_text(LESS)
     trust_file(project)
-    assert load(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
+    assert load_config(root_of(project)).config.workflows["PLANNER"].confirm == ["refine_tasks", "execution"]
     setup: dict[str, object] = {"workflows": {"PLANNER": {"confirm": []}}}
-    assert load(root_of(project), setup).config.workflows["PLANNER"].confirm == []
+    assert load_config(root_of(project), setup).config.workflows["PLANNER"].confirm == []
 
 
 def test_an_untrusted_project_neither_names_a_command_nor_turns_a_check_off(own: Path, project: Path) -> None:
     own.write_text('[verify]\ntests = ["make", "test"]\nlint = "off"\n')
     project.write_text('[verify]\ntests = ["sh", "-c", "anything"]\nlint = ["x"]\nbuild = "off"\n')
-    loaded = load(project.parent.parent)
+    loaded = load_config(project.parent.parent)
     verify = loaded.config.verify
     assert (verify.tests, verify.lint, verify.build) == (["make", "test"], "off", None)
     assert "left out verify: it could" in loaded.notices[0]
     trust_file(project)
-    trusted = load(project.parent.parent).config.verify
+    trusted = load_config(project.parent.parent).config.verify
     assert (trusted.tests, trusted.lint, trusted.build) == (["sh", "-c", "anything"], ["x"], "off")

@@ -155,7 +155,7 @@ def test_naming_adapters_imports_no_model_library() -> None:
     program = (
         "import sys\n"
         "from tideate_core.adapters import AdapterPool\n"
-        "from tideate_core.config import Config, load\n"
+        "from tideate_core.config import Config, load_config\n"
         "pool = AdapterPool(Config())\n"
         "for name in ('local', 'openai:gpt-5', 'replay:x'): pool.get(name)\n"
         "print(sorted({'pydantic_ai', 'openai', 'anthropic', 'httpx', 'httpx2'} & sys.modules.keys()))\n"

@@ -9,13 +9,13 @@ import pytest
 from tests.support.state import trust_all
 from tideate_core.app import apply_trust, plan_trust, revoke_trust
 from tideate_core.cli.views.project import build_catalog
-from tideate_core.config import Verify, load
-from tideate_core.config.schema import AdapterConfig, McpServer, WorkflowConfig
+from tideate_core.config import VerifyConfig, load_config
+from tideate_core.config.schema import AdapterConfig, McpServerConfig, WorkflowConfig
 from tideate_core.errors import ConfigError
 from tideate_core.gates import CheckStatus, VerificationPipeline
 from tideate_core.project import Trust
 from tideate_core.toolchain import Check, CommandTrust
-from tideate_core.toolchain.detection import detect_clean
+from tideate_core.toolchain.detection import detect_clean_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OFF = "".join(f'{name} = "off"\n' for name in ("type_check", "build", "documentation"))
 
 
-async def statuses(root: Path, config: Verify) -> dict[str, str]:
+async def statuses(root: Path, config: VerifyConfig) -> dict[str, str]:
     report = await VerificationPipeline(root, config).run_all()
     return {str(r.check): str(r.status) for r in report.checks if r.required}
 
@@ -37,7 +37,7 @@ async def test_what_was_detected_and_what_is_configured_run_from_then_on(root: P
     file.write_text(f'[verify]\n{OFF}lint = ["sh", "-c", "echo clean"]\n')
     assert trust_all(root) == [".tideate/config.toml", "sh -c 'echo clean'", "make test"]
     assert Trust(root).is_trusted(".tideate/config.toml", file.read_bytes())
-    config = load(root).config.verify
+    config = load_config(root).config.verify
     assert await statuses(root, config) == {"lint": "passed", "tests": "passed"}
     assert revoke_trust(root, file) == [".tideate/config.toml"]
     assert revoke_trust(root) == ["`make test` (tests)", "`sh -c 'echo clean'` (lint)"]
@@ -46,7 +46,7 @@ async def test_what_was_detected_and_what_is_configured_run_from_then_on(root: P
 
 def test_what_removes_a_build_is_trusted_with_what_makes_it(root: Path) -> None:
     (root / "Makefile").write_text("build:\n\t@true\nclean:\n\t@true\n")
-    clean = detect_clean(root)
+    clean = detect_clean_command(root)
     assert clean is not None
     assert not CommandTrust(root).is_trusted(clean)
     assert trust_all(root) == ["make build", "make clean"]
@@ -57,7 +57,7 @@ async def test_a_persons_own_command_runs_only_where_it_was_trusted(root: Path, 
     own = home / "config/tideate/config.toml"
     own.parent.mkdir(parents=True)
     own.write_text(f'[verify]\n{OFF}lint = "off"\ntests = ["true"]\n')
-    config = load(root).config.verify
+    config = load_config(root).config.verify
     assert await statuses(root, config) == {"tests": "not_trusted"}
     assert trust_all(root) == ["true"]
     assert await statuses(root, config) == {"tests": "passed"}
@@ -75,7 +75,7 @@ async def test_the_trust_of_one_project_is_not_that_of_a_copy(root: Path, tmp_pa
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / "Makefile").write_bytes((root / "Makefile").read_bytes())
-    report = await VerificationPipeline(copy, Verify()).run_all()
+    report = await VerificationPipeline(copy, VerifyConfig()).run_all()
     assert report.of(Check.TESTS).status == CheckStatus.NOT_TRUSTED
 
 
@@ -240,7 +240,7 @@ def test_all_that_a_configuration_could_do_is_said(root: Path, kind: str) -> Non
     assert any(said in effect for effect in item.effects), item.effects
 
 
-@pytest.mark.parametrize("section", [AdapterConfig, McpServer, Verify, WorkflowConfig])
+@pytest.mark.parametrize("section", [AdapterConfig, McpServerConfig, VerifyConfig, WorkflowConfig])
 def test_the_keys_that_are_tested_are_all_that_need_trust(section: type[BaseModel]) -> None:
     told = " ".join(text for text, _ in GUARDED.values())
     for name in section.model_fields.keys() - HARMLESS - set(Check):

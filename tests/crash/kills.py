@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable
 
-__all__ = ["CALLS", "HOWS", "Killer", "Totals", "Kill", "draw"]
+__all__ = ["CALLS", "HOWS", "Kill", "Killer", "Totals", "draw"]
 
 How = Literal["time", "commit", "statement", "call"]
 HOWS: Final[tuple[How, ...]] = ("time", "commit", "statement", "call")

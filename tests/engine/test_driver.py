@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tideate_core.adapters import Prompt, Reply
-from tideate_core.config import Limits
+from tideate_core.config import LimitsConfig
 from tideate_core.engine.driver import Settled, Work
 from tideate_core.engine.drivers.graph import GraphDriver
 from tideate_core.engine.drivers.machine import MachineDriver
@@ -63,7 +63,9 @@ class Chooser:
         return Reply("{}", "chooser", schema.model_validate({"reason": "", "next": name}))
 
 
-def machine(edges: list[tuple[str, str]], limits: Limits | None = None) -> tuple[MachineDriver, list[Any]]:
+def machine(
+    edges: list[tuple[str, str]], limits: LimitsConfig | None = None
+) -> tuple[MachineDriver, list[Any]]:
     names = dict.fromkeys(name for edge in edges for name in edge if name != BOUNDARY)
     definition = MachineDefinition(
         "m", {name: State(name) for name in names}, tuple(Transition(a, b, f"to {b}") for a, b in edges)
@@ -72,7 +74,7 @@ def machine(edges: list[tuple[str, str]], limits: Limits | None = None) -> tuple
     driver = MachineDriver(
         MachineWorkflow("m", definition),
         confirm=(),
-        limits=limits or Limits(),
+        limits=limits or LimitsConfig(),
         prompt="",
         emit=lambda name, data: events.append((name, data)),
     )
@@ -92,7 +94,9 @@ def drive(driver: Driver, step: Any) -> None:
     asyncio.run(all_of_it())
 
 
-def expected(edges: list[tuple[str, str]], numbers: list[int], limits: Limits) -> tuple[list[str], bool]:
+def expected(
+    edges: list[tuple[str, str]], numbers: list[int], limits: LimitsConfig
+) -> tuple[list[str], bool]:
     """Walk by the bare list of edges: where to, and whether a limit ended it."""
     way: list[str] = []
     at, left = BOUNDARY, iter(numbers)
@@ -119,10 +123,10 @@ EDGES = st.lists(
     edges=EDGES,
     entry=st.sampled_from(NODES),
     numbers=st.lists(st.integers(0, 5), min_size=60, max_size=60),
-    limits=st.builds(Limits, max_moves=st.integers(1, 30), max_visits=st.integers(1, 8)),
+    limits=st.builds(LimitsConfig, max_moves=st.integers(1, 30), max_visits=st.integers(1, 8)),
 )
 def test_any_valid_choices_end_where_the_definition_says(
-    edges: list[tuple[str, str]], entry: str, numbers: list[int], limits: Limits
+    edges: list[tuple[str, str]], entry: str, numbers: list[int], limits: LimitsConfig
 ) -> None:
     edges = [(BOUNDARY, entry), *edges]
     way, limited = expected(edges, numbers, limits)

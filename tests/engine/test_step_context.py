@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from tests.engine.logbook import RUN, Logbook, Watcher
 from tideate_core.adapters import Prompt, Reply, Usage
-from tideate_core.config import Limits
+from tideate_core.config import LimitsConfig
 from tideate_core.engine import Execution, RunRequest
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.memory import Memory
@@ -89,7 +89,7 @@ class Process:
             self.front,
             Workspace(self._root, private=self._root / ".tideate"),
             PromptLibrary(),
-            Limits(),
+            LimitsConfig(),
             self.memory,
             self.recorder,
         )

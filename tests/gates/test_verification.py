@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.state import trust_file
-from tideate_core.config import Verify, load
+from tideate_core.config import VerifyConfig, load_config
 from tideate_core.gates import (
     CheckResult,
     CheckStatus,
@@ -21,7 +21,7 @@ from tideate_core.gates import (
     VerificationPipeline,
     VerificationReport,
 )
-from tideate_core.process import run
+from tideate_core.process import run_program
 from tideate_core.toolchain import Check, Tool
 from tideate_core.toolchain.selection import ProjectTrust, select_tools, tool_name
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.support.processes import Brood
-    from tideate_core.process import Line
+    from tideate_core.process import OutputLine
 
-OFF = Verify(type_check="off", lint="off", tests="off", build="off", documentation="off")
+OFF = VerifyConfig(type_check="off", lint="off", tests="off", build="off", documentation="off")
 PYPROJECT = """[build-system]
 requires = ["none"]
 build-backend = "own"
@@ -85,7 +85,7 @@ def project(root: Path) -> Path:
     return root
 
 
-def verify(**more: object) -> Verify:
+def verify(**more: object) -> VerifyConfig:
     """No documentation, and a build that needs no isolated environment."""
     build = [
         ".venv/bin/python",
@@ -96,10 +96,10 @@ def verify(**more: object) -> Verify:
         "--skip-dependency-check",
         "--outdir",
     ]
-    return Verify.model_validate({"documentation": "off", "build": [*build, ".tideate/dist"], **more})
+    return VerifyConfig.model_validate({"documentation": "off", "build": [*build, ".tideate/dist"], **more})
 
 
-def trusting(root: Path, config: Verify) -> ProjectTrust:
+def trusting(root: Path, config: VerifyConfig) -> ProjectTrust:
     trust = ProjectTrust(root)
     trust.trust(select_tools(root, config))
     return trust
@@ -110,7 +110,7 @@ def script(root: Path, text: str) -> list[str]:
     return [sys.executable, "script.py"]
 
 
-def pipeline(root: Path, config: Verify, **more: object) -> VerificationPipeline:
+def pipeline(root: Path, config: VerifyConfig, **more: object) -> VerificationPipeline:
     return VerificationPipeline(root, config, trust=trusting(root, config), **more)  # type: ignore[arg-type]
 
 
@@ -130,7 +130,7 @@ async def test_a_real_project_in_order_passes_all_checks_and_stays_as_it_is(proj
     assert "1 passed" in report.of(Check.TESTS).output
     assert report.of(Check.TESTS).reason == "pyproject.toml has [tool.pytest]; from .venv"
     assert list((project / ".tideate/dist").glob("*.whl"))
-    status = await run(["git", "status", "--short"], cwd=project)
+    status = await run_program(["git", "status", "--short"], cwd=project)
     known = {
         "?? .gitignore",
         "?? .tideate/",
@@ -172,11 +172,11 @@ async def test_a_build_that_fails_is_told(project: Path) -> None:
 async def test_checks_run_in_their_order_in_the_root_and_are_told_as_they_run(root: Path) -> None:
     told: list[tuple[str, ...]] = []
 
-    def lines(check: Check, lines: Sequence[Line]) -> None:
+    def lines(check: Check, lines: Sequence[OutputLine]) -> None:
         told.extend((str(check), line.stream, line.text) for line in lines)
 
     command = script(root, "import os, sys\nprint(os.getcwd(), flush=True)\nprint('e', file=sys.stderr)\n")
-    config = Verify(type_check=command, lint=command, tests="off", build="off", documentation="off")
+    config = VerifyConfig(type_check=command, lint=command, tests="off", build="off", documentation="off")
     await pipeline(
         root,
         config,
@@ -250,11 +250,11 @@ async def test_a_command_of_the_projects_configuration_runs_while_that_is_truste
     file.parent.mkdir()
     off = "".join(f'{name} = "off"\n' for name in ("type_check", "lint", "build", "documentation"))
     file.write_text(f'[verify]\n{off}tests = ["sh", "-c", "echo ran"]\n')
-    untrusted = load(root)
-    assert untrusted.config.verify == Verify()
+    untrusted = load_config(root)
+    assert untrusted.config.verify == VerifyConfig()
     assert "left out verify" in untrusted.notices[0]
     trust_file(file)
-    config = load(root).config.verify
+    config = load_config(root).config.verify
     report = await VerificationPipeline(root, config).run_all()
     assert report.passed
     assert report.of(Check.TESTS).output == "ran\n"
@@ -301,7 +301,7 @@ def waiting(root: Path, brood: Brood, heard: asyncio.Event) -> VerificationPipel
         "subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'], start_new_session=True)\n"
         "print('ready', flush=True)\nsignal.pause()",
     )
-    config = Verify(
+    config = VerifyConfig(
         type_check="off", lint=["true"], tests=command, build=["true"], environment=brood.environment()
     )
     return pipeline(root, config, on_lines=lambda *_: heard.set())
@@ -401,7 +401,7 @@ def test_the_tool_behind_a_command_is_known(argv: list[str], name: str) -> None:
 
 def test_what_is_configured_wins_over_what_is_detected(root: Path) -> None:
     (root / "Makefile").write_text("test:\nlint:\n")
-    tools = select_tools(root, Verify(tests=["pytest"], lint="off"))
+    tools = select_tools(root, VerifyConfig(tests=["pytest"], lint="off"))
     assert list(tools) == [Check.LINT, Check.TESTS]
     assert tools[Check.LINT] is None
     tests = tools[Check.TESTS]

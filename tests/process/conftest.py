@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
-from tideate_core.process import CommandResult, make_environment, run
+from tideate_core.process import CommandResult, make_environment, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Running(Protocol):
-    """Runs a Python program in the test's directory, with options of `run`."""
+    """Runs a Python program in the test's directory, with options of `run_program`."""
 
     async def __call__(self, text: str, *arguments: str, **options: Any) -> CommandResult: ...
 
@@ -42,6 +42,8 @@ def program(tmp_path: Path) -> Callable[[str], list[str]]:
 @pytest.fixture
 def running(program: Callable[[str], list[str]], tmp_path: Path, environment: dict[str, str]) -> Running:
     async def running(text: str, *arguments: str, **options: Any) -> CommandResult:
-        return await run([*program(text), *arguments], cwd=tmp_path, environment=environment, **options)
+        return await run_program(
+            [*program(text), *arguments], cwd=tmp_path, environment=environment, **options
+        )
 
     return running

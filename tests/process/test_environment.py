@@ -3,7 +3,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tideate_core.process import make_environment, of_project, run
+from tideate_core.process import make_environment, project_environment, run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,17 +28,17 @@ def test_a_projects_own_programs_come_first(tmp_path: Path) -> None:
     for name in (".venv/bin", "node_modules/.bin"):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / ".venv/bin/python").touch()
-    made = of_project(tmp_path, {"PATH": "/bin"})
+    made = project_environment(tmp_path, {"PATH": "/bin"})
     assert made["PATH"] == f"{tmp_path}/.venv/bin:{tmp_path}/node_modules/.bin:/bin"
     assert made["VIRTUAL_ENV"] == f"{tmp_path}/.venv"
 
 
 def test_a_project_without_any_changes_nothing(tmp_path: Path) -> None:
-    assert of_project(tmp_path, {"PATH": "/bin"}) == {"PATH": "/bin"}
+    assert project_environment(tmp_path, {"PATH": "/bin"}) == {"PATH": "/bin"}
 
 
 async def test_a_program_gets_no_key_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
-    result = await run([sys.executable, "-c", "import os; print(dict(os.environ))"], cwd=tmp_path)
+    result = await run_program([sys.executable, "-c", "import os; print(dict(os.environ))"], cwd=tmp_path)
     assert "'NO_COLOR': '1'" in result.stdout.text
     assert "SOME_API_KEY" not in result.stdout.text

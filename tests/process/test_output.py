@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tideate_core.process.output import Capture, LineReader, clean
+from tideate_core.process.output import LineReader, OutputCapture, strip_control_sequences
 
 
 def told(*pieces: bytes, longest: int = 100) -> list[tuple[str, bool]]:
@@ -30,11 +30,11 @@ def told(*pieces: bytes, longest: int = 100) -> list[tuple[str, bool]]:
     ],
 )
 def test_a_text_is_as_a_terminal_leaves_it(text: str, seen: str) -> None:
-    assert clean(text) == seen
+    assert strip_control_sequences(text) == seen
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
-    capture = Capture(100)
+    capture = OutputCapture(100)
     capture.feed(b"a\xffb\xc3")
     assert capture.output().text == "a\ufffdb\ufffd"
     assert told(b"a\xff\n") == [("a\ufffd", True)]
@@ -69,7 +69,7 @@ def test_a_line_that_is_too_long_says_how_much_is_missing() -> None:
 
 
 def test_within_its_bound_output_is_whole() -> None:
-    capture = Capture(10)
+    capture = OutputCapture(10)
     for piece in (b"abc", b"defg", b"hij"):
         capture.feed(piece)
     output = capture.output()
@@ -77,7 +77,7 @@ def test_within_its_bound_output_is_whole() -> None:
 
 
 def test_no_more_is_held_than_is_kept() -> None:
-    capture = Capture(1000)
+    capture = OutputCapture(1000)
     for _ in range(5000):
         capture.feed(b"x" * 100)
     assert sum(map(len, capture._tail)) <= 600
@@ -85,14 +85,14 @@ def test_no_more_is_held_than_is_kept() -> None:
 
 @given(st.lists(st.binary(max_size=40)), st.integers(2, 60))
 def test_what_is_kept_and_what_is_cut_are_all_of_it(pieces: list[bytes], limit: int) -> None:
-    capture = Capture(limit)
+    capture = OutputCapture(limit)
     for piece in pieces:
         capture.feed(piece)
     whole = b"".join(pieces)
     output = capture.output()
     assert output.size == len(whole)
     if output.cut == 0:
-        assert output.text == clean(whole.decode(errors="replace"))
+        assert output.text == strip_control_sequences(whole.decode(errors="replace"))
     else:
         assert len(whole) > limit // 2 * 2
         assert 0 < len(whole) - output.cut <= limit

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecutable
-from tideate_core.process import CommandResult, Limits, Line, run
+from tideate_core.process import CommandResult, OutputLine, ProcessLimits, run_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
@@ -34,11 +34,11 @@ class Told:
     """The lines that came, and an event for a word among them."""
 
     def __init__(self, word: str = "ready") -> None:
-        self.lines: list[Line] = []
+        self.lines: list[OutputLine] = []
         self.heard = asyncio.Event()
         self._word = word
 
-    def __call__(self, lines: Sequence[Line]) -> None:
+    def __call__(self, lines: Sequence[OutputLine]) -> None:
         self.lines += lines
         if any(self._word in line.text for line in lines):
             self.heard.set()
@@ -140,7 +140,7 @@ async def test_one_that_takes_too_long_is_asked_to_end_and_may_say_something(
         "def bye(*_):\n    print('bye', flush=True); sys.exit(0)\n"
         "signal.signal(signal.SIGTERM, bye)\nprint('ready', flush=True)\nsignal.pause()"
     )
-    result = await running(text, limits=Limits(timeout_ms=1500, grace_ms=10_000), guarded=guarded)
+    result = await running(text, limits=ProcessLimits(timeout_ms=1500, grace_ms=10_000), guarded=guarded)
     assert result.timed_out
     assert not result.ok
     assert result.exit_code == 0
@@ -156,7 +156,7 @@ async def test_a_program_is_asked_once_to_end(running: Running) -> None:
         "print('ready', flush=True)\n"
         "signal.sigwait([signal.SIGTERM])\nprint(signal.sigtimedwait([signal.SIGTERM], 0.5))"
     )
-    result = await running(text, limits=Limits(timeout_ms=1000, grace_ms=10_000), guarded=False)
+    result = await running(text, limits=ProcessLimits(timeout_ms=1000, grace_ms=10_000), guarded=False)
     assert result.stdout.text == "ready\nNone\n"
 
 
@@ -168,7 +168,7 @@ async def test_a_last_line_without_an_end_is_told_live(running: Running) -> None
 
 @pytest.mark.slow
 async def test_one_that_does_not_listen_is_killed(running: Running, brood: Brood) -> None:
-    result = await running(STUBBORN, limits=Limits(timeout_ms=1000, grace_ms=100))
+    result = await running(STUBBORN, limits=ProcessLimits(timeout_ms=1000, grace_ms=100))
     assert (result.timed_out, result.signal, result.left_behind) == (True, "SIGKILL", False)
     assert brood.gone(5), brood.commands()
 
@@ -184,13 +184,13 @@ async def test_a_cancellation_ends_grandchildren_that_hold_the_pipes(
         f" start_new_session={own_session})\n" + STUBBORN.replace("ready", "parent")
     )
     told = Told("parent")
-    await cancelled(running(text, limits=Limits(grace_ms=100), guarded=guarded, on_lines=told), told)
+    await cancelled(running(text, limits=ProcessLimits(grace_ms=100), guarded=guarded, on_lines=told), told)
     assert brood.gone(5), brood.commands()
 
 
 async def test_a_second_cancellation_kills_at_once(running: Running, brood: Brood) -> None:
     told = Told()
-    await cancelled(running(STUBBORN, limits=Limits(grace_ms=100_000), on_lines=told), told, times=2)
+    await cancelled(running(STUBBORN, limits=ProcessLimits(grace_ms=100_000), on_lines=told), told, times=2)
     assert brood.gone(5), brood.commands()
 
 
@@ -204,7 +204,7 @@ async def test_what_a_program_leaves_behind_is_ended_and_said(
         f"subprocess.Popen([sys.executable, '-c', {FOREVER!r}], start_new_session={own_session})\n"
         "print('done')"
     )
-    result = await running(text, limits=Limits(drain_ms=100))
+    result = await running(text, limits=ProcessLimits(drain_ms=100))
     assert result.left_behind
     assert result.ok
     assert "done" in result.stdout.text
@@ -252,7 +252,7 @@ async def test_what_left_the_group_is_ended_when_the_program_is_cancelled(
 ) -> None:
     told = Told("parent")
     text = gets_away(tmp_path, STUBBORN.replace("ready", "parent"))
-    await cancelled(running(text, limits=Limits(grace_ms=100), on_lines=told), told)
+    await cancelled(running(text, limits=ProcessLimits(grace_ms=100), on_lines=told), told)
     assert not runs(tmp_path)
 
 
@@ -284,10 +284,10 @@ def test_a_program_does_not_outlive_the_process_that_wanted_its_result(
     )
     code = (
         "import asyncio, sys\nfrom pathlib import Path\n"
-        "from tideate_core.toolchain import make_environment, run\n"
+        "from tideate_core.process import make_environment, run_program\n"
         f"environment = make_environment({brood.environment()!r})\n"
         "say = lambda lines: [print('ready', flush=True) for line in lines if line.text == 'ready']\n"
-        f"asyncio.run(run({command!r}, cwd=Path('/'), environment=environment, on_lines=say))"
+        f"asyncio.run(run_program({command!r}, cwd=Path('/'), environment=environment, on_lines=say))"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT) as host:
         assert host.stdout is not None
@@ -306,8 +306,8 @@ async def test_a_hundred_megabytes_keep_their_beginning_and_their_end(running: R
         "for _ in range(1000): sys.stdout.buffer.write(block * 1000)\n"
         "sys.stdout.buffer.write(b'last\\n')"
     )
-    last: list[Line] = []
-    limits = Limits(output_bytes=10_000)
+    last: list[OutputLine] = []
+    limits = ProcessLimits(output_bytes=10_000)
     result = await running(text, limits=limits, on_lines=lambda lines: last.extend(lines[-1:]))
     size = 100_000_000 + len("first\nlast\n")
     assert (result.stdout.size, result.ok) == (size, True)
@@ -325,7 +325,7 @@ async def test_a_listener_that_raises_does_not_end_the_program(running: Running)
     )
     raised: list[object] = []
 
-    def listen(_lines: Sequence[Line]) -> None:
+    def listen(_lines: Sequence[OutputLine]) -> None:
         raise KeyError("mine")
 
     result = await running("print('a')", on_lines=listen)
@@ -353,7 +353,7 @@ async def test_a_program_that_cannot_be_run_is_told_with_what_to_do(
     (tmp_path / "plain").write_text("x")
     (tmp_path / "nowhere").symlink_to("nothing")
     with pytest.raises(error, match=said):
-        await run(command, cwd=tmp_path, hint="get it")
+        await run_program(command, cwd=tmp_path, hint="get it")
 
 
 @GUARDED
@@ -367,11 +367,11 @@ async def test_a_file_that_is_no_program_is_told(
     (tmp_path / "it").write_bytes(content)
     (tmp_path / "it").chmod(0o755)
     with pytest.raises(ProgramNotExecutable, match=said):
-        await run(["./it"], cwd=tmp_path, guarded=guarded)
+        await run_program(["./it"], cwd=tmp_path, guarded=guarded)
 
 
 async def test_a_programs_own_status_127_is_its_own(tmp_path: Path) -> None:
-    result = await run(["sh", "-c", "exit 127"], cwd=tmp_path)
+    result = await run_program(["sh", "-c", "exit 127"], cwd=tmp_path)
     assert result.exit_code == 127
 
 
@@ -382,13 +382,13 @@ async def test_a_relative_directory_of_the_path_is_passed_over(
     (tmp_path / "tool").write_text("#!/bin/sh\ntouch ran\n")
     (tmp_path / "tool").chmod(0o755)
     with pytest.raises(ProgramMissing):
-        await run(["tool"], cwd=tmp_path, environment={"PATH": ".::"})
+        await run_program(["tool"], cwd=tmp_path, environment={"PATH": ".::"})
     assert not (tmp_path / "ran").exists()
 
 
 async def test_many_programs_run_side_by_side(tmp_path: Path) -> None:
     async def one(number: int) -> CommandResult:
-        return await run(["sh", "-c", f"echo {number}; exit {number}"], cwd=tmp_path)
+        return await run_program(["sh", "-c", f"echo {number}; exit {number}"], cwd=tmp_path)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(number)) for number in range(24)]
@@ -401,10 +401,10 @@ def descriptors() -> int:
 
 
 async def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
-    await run(["true"], cwd=tmp_path)
+    await run_program(["true"], cwd=tmp_path)
     before = descriptors()
     for _ in range(5):
-        await run(["sh", "-c", "echo a"], cwd=tmp_path)
+        await run_program(["sh", "-c", "echo a"], cwd=tmp_path)
         with pytest.raises(ProgramNotExecutable):
-            await run([str(tmp_path)], cwd=tmp_path)
+            await run_program([str(tmp_path)], cwd=tmp_path)
     assert descriptors() == before

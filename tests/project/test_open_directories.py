@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.project.open_directories import held, open_way
+from tideate_core.project.open_directories import open_directory, open_directory_fd
 from tideate_core.workspace import files
 
 if TYPE_CHECKING:
@@ -104,19 +104,19 @@ def test_the_last_name_of_a_mode_may_be_a_link_and_is_left(there: Path) -> None:
 
 
 def test_missing_directories_are_made_where_that_is_wanted(there: Path) -> None:
-    with held(there / "a" / "b", make=True) as directory:
+    with open_directory(there / "a" / "b", make=True) as directory:
         assert os.path.samestat(os.fstat(directory), (there / "a" / "b").stat())
-    with pytest.raises(FileNotFoundError), held(there / "c"):
+    with pytest.raises(FileNotFoundError), open_directory(there / "c"):
         pytest.fail("it is not there")
     assert not (there / "c").exists()
 
 
 def test_nothing_stays_open(there: Path) -> None:
     before = descriptors()
-    with held(there / "src"):
+    with open_directory(there / "src"):
         assert len(descriptors()) == len(before) + 1
     with pytest.raises(NotADirectoryError):
-        open_way(there, ["src", "one.py", "x"])
+        open_directory_fd(there, ["src", "one.py", "x"])
     with pytest.raises(FileNotFoundError):
-        open_way(there, ["src", "no"])
+        open_directory_fd(there, ["src", "no"])
     assert descriptors() == before

@@ -20,11 +20,11 @@ from tideate_core.project import (
     state_dir,
 )
 from tideate_core.project.state import (
-    directory_name,
     known_project,
     known_projects,
     move_project_state,
     note_identity,
+    state_directory_name,
 )
 from tideate_core.workspace.paths import Root
 
@@ -138,7 +138,7 @@ def test_state_in_the_project_is_not_even_read(
     link = home / "link"
     link.symlink_to(root)
     named = Path(place.format(root=root, link=link))
-    forged = named / "projects" / directory_name(root) / "trust.json"
+    forged = named / "projects" / state_directory_name(root) / "trust.json"
     forged.parent.mkdir(parents=True)
     digest = hashlib.sha256(b"a = 1").hexdigest()
     forged.write_text(json.dumps({"files": {".tideate/config.toml": digest}, "allowed": {}}))

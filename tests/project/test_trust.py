@@ -52,7 +52,7 @@ def test_the_content_that_was_trusted_last_is_known(root: Path) -> None:
     assert Trust(root).last_trusted(CONFIG) is None
 
 
-def test_trust_can_be_taken_back(root: Path) -> None:
+def test_trust_can_be_revoked(root: Path) -> None:
     Trust(root).trust(CONFIG, b"one")
     assert Trust(root).revoke(CONFIG)
     assert not Trust(root).is_trusted(CONFIG, b"one")

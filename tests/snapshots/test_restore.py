@@ -12,7 +12,7 @@ from tests.snapshots.trees import by_nobody, git, looked_at, nobodys
 from tests.workspace.project import Editor
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.project import project_state
-from tideate_core.project.open_directories import held
+from tideate_core.project.open_directories import open_directory
 from tideate_core.snapshots import SnapshotLimits, restore, restore_plan
 from tideate_core.snapshots.restore import Restorer
 from tideate_core.workspace import SnapshotManager
@@ -357,12 +357,12 @@ async def test_putting_back_that_is_interrupted_itself_goes_on_where_it_stopped(
 
     @contextmanager
     def stopping(path: Path, *, make: bool = False) -> Iterator[int]:
-        with held(path, make=make) as directory:
+        with open_directory(path, make=make) as directory:
             if path.name == "bare":
                 raise OSError(5, "stopped", str(path))
             yield directory
 
-    monkeypatch.setattr("tideate_core.workspace.rollback_files.held", stopping)
+    monkeypatch.setattr("tideate_core.workspace.rollback_files.open_directory", stopping)
     with pytest.raises(WorkspaceError, match="stopped"):
         await SnapshotManager(root).recover()
     assert (root / "bare").exists()

@@ -8,7 +8,7 @@ from tideate_core.app import apply_trust, plan_trust
 from tideate_core.cli.views.project import build_catalog
 from tideate_core.mcp.servers import repository_programs, trust_programs
 from tideate_core.project import Trust, find_root, name_in_project
-from tideate_core.project.state import directory_name
+from tideate_core.project.state import state_directory_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ def state_below(xdg_state: Path, root: Path) -> Path:
 
     :param xdg_state: as `$XDG_STATE_HOME`.
     """
-    return xdg_state / "tideate" / "projects" / directory_name(root)
+    return xdg_state / "tideate" / "projects" / state_directory_name(root)
 
 
 def trust_file(path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.process import run
+from tideate_core.process import run_program
 from tideate_core.project import Trust, project_state
-from tideate_core.toolchain import Check, CommandTrust, Tool, detect
-from tideate_core.toolchain.detection import detect_clean
+from tideate_core.toolchain import Check, CommandTrust, Tool
+from tideate_core.toolchain.detection import detect_clean_command, detect_tools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,7 @@ def make(root: Path, files: dict[str, str], *programs: str) -> Path:
 
 
 def commands(root: Path) -> dict[str, str]:
-    return {check.value: " ".join(tool.argv) for check, tool in detect(root, NOTHING).items()}
+    return {check.value: " ".join(tool.argv) for check, tool in detect_tools(root, NOTHING).items()}
 
 
 PYTHON = {
@@ -66,7 +66,7 @@ def test_without_an_environment_the_tools_are_those_of_the_path(tmp_path: Path) 
 
 
 def test_the_reason_names_the_file_and_where_the_tool_is_from(tmp_path: Path) -> None:
-    tools = detect(make(tmp_path, PYTHON, ".venv/bin/python", ".venv/bin/mypy"), NOTHING)
+    tools = detect_tools(make(tmp_path, PYTHON, ".venv/bin/python", ".venv/bin/mypy"), NOTHING)
     assert tools[Check.TYPE_CHECK].reason == "pyproject.toml has [tool.mypy]; from .venv"
     assert (
         tools[Check.LINT].reason == "pyproject.toml has [tool.ruff]; of PATH, no virtual environment has it"
@@ -158,12 +158,12 @@ def test_the_makefile_is_for_what_nothing_else_does(tmp_path: Path) -> None:
 
 def test_a_named_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "Makefile")
-    assert detect(tmp_path, NOTHING) == {}
+    assert detect_tools(tmp_path, NOTHING) == {}
 
 
 async def test_what_is_detected_can_be_run(tmp_path: Path) -> None:
     make(tmp_path, PYTHON, *OF_VENV)
-    result = await run(detect(tmp_path, NOTHING)[Check.LINT].argv, cwd=tmp_path)
+    result = await run_program(detect_tools(tmp_path, NOTHING)[Check.LINT].argv, cwd=tmp_path)
     assert "ruff check --no-fix" in result.stdout.text
 
 
@@ -188,7 +188,7 @@ def test_a_script_that_changes_is_another_command(tmp_path: Path) -> None:
     meanings = set()
     for scripts in ('{"test": "jest"}', '{"test": "curl x | sh"}', '{"test": "jest", "pretest": "curl x"}'):
         make(tmp_path, {"package.json": f'{{"scripts": {scripts}}}'})
-        meanings.add(detect(tmp_path, NOTHING)[Check.TESTS].meaning)
+        meanings.add(detect_tools(tmp_path, NOTHING)[Check.TESTS].meaning)
     assert len(meanings) == 3
 
 
@@ -198,7 +198,7 @@ CMAKE = {"CMakeLists.txt": "", "build/CMakeCache.txt": "", "build/CTestTestfile.
 def test_a_cmake_project_is_known_once_it_is_configured(tmp_path: Path) -> None:
     make(tmp_path, {"CMakeLists.txt": ""})
     assert commands(tmp_path) == {}
-    assert detect_clean(tmp_path, NOTHING) is None
+    assert detect_clean_command(tmp_path, NOTHING) is None
     make(tmp_path, CMAKE)
     assert commands(tmp_path) == {
         "tests": "ctest --test-dir build --output-on-failure --no-tests=error",
@@ -221,5 +221,5 @@ def test_a_cmake_project_is_known_once_it_is_configured(tmp_path: Path) -> None:
 def test_what_a_build_made_is_removed_by_the_project_s_own_command(
     tmp_path: Path, files: dict[str, str], command: str
 ) -> None:
-    tool = detect_clean(make(tmp_path, files), NOTHING)
+    tool = detect_clean_command(make(tmp_path, files), NOTHING)
     assert (" ".join(tool.argv) if tool else "") == command

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.toolchain.test_failures import parsed
-from tideate_core.process import make_environment, run
+from tideate_core.process import make_environment, run_program
 from tideate_core.toolchain import parse_failures
 from tideate_core.toolchain.failures import _PARSERS
 
@@ -95,7 +95,7 @@ PYTEST = [
 
 async def real(root: Path, *argv: str) -> str:
     environment = make_environment({"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"})
-    result = await run(argv, cwd=root, environment=environment)
+    result = await run_program(argv, cwd=root, environment=environment)
     assert result.exit_code not in (0, None)
     return result.stdout.text + result.stderr.text
 

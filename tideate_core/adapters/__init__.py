@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from tideate_core.adapters.pool import AdapterPool
 
 __all__ = [
-    "Adapter",
-    "AdapterPool",
     "INSTALL_MODEL",
     "MODULES",
+    "Adapter",
+    "AdapterPool",
     "OfferedTool",
     "Prompt",
     "Reply",

@@ -7,7 +7,7 @@ import importlib
 from functools import cache
 
 from tideate_core.errors import AdapterUnavailable
-from tideate_core.util.garbage import uncollected
+from tideate_core.util.garbage import garbage_collection_paused
 
 __all__ = ["INSTALL_MODEL", "MODULES", "load_libraries"]
 
@@ -41,7 +41,7 @@ async def load_libraries() -> None:
 
 @cache
 def _import_all() -> None:
-    with uncollected():
+    with garbage_collection_paused():
         for name in MODULES:
             importlib.import_module(name)
     import pydantic_ai

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import TaskBrief
 
 __all__ = [
-    "Ask",
     "BUILTIN_ROLES",
     "CHARACTERS_PER_TOKEN",
     "LARGEST_ROLE",
+    "Ask",
     "Plan",
     "PlannedFile",
     "Role",

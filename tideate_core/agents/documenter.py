@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 
-__all__ = ["Documented", "DocumentationAnswer", "document_task"]
+__all__ = ["DocumentationAnswer", "Documented", "document_task"]
 
 LONGEST_DIFF: Final = 40_000
 """Characters of the change that a model is shown, if it bears them."""

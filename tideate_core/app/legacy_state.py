@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from pydantic import ValidationError
 
-from tideate_core.project import open_way, state_dir
+from tideate_core.project import open_directory_fd, state_dir
 from tideate_core.store import FILE, is_own_database
-from tideate_core.util.atomic_files import write_whole
+from tideate_core.util.atomic_files import write_atomic
 from tideate_core.workspace import JournalManifest
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def move_earlier_state(root: Path, private: Path) -> list[str]:
     if not stores.is_dir():
         return [_left(root, earlier_state(root))]
     try:
-        way = open_way(root, [".tideate"])
+        way = open_directory_fd(root, [".tideate"])
     except OSError:
         return [_left(root, earlier_state(root))]
     draft = private / "moving"
@@ -170,7 +170,7 @@ def _journal(way: int, draft: Path) -> list[str]:
         if manifest is None or not _copy(way, f"{folder}/before", draft / folder / "before"):
             shutil.rmtree(draft / folder)
             continue
-        write_whole(draft / name, manifest.as_text().encode())
+        write_atomic(draft / name, manifest.as_text().encode())
         kept += [name, f"{folder}/before"]
     return kept
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.errors import ConfigError, StoreError
 from tideate_core.project import (
     KnownProject,
-    expanded,
+    expand_home,
     find_root,
     has_no_work,
     known_project,
@@ -23,7 +23,7 @@ from tideate_core.project import (
     move_project_state,
     note_identity,
     project_state,
-    real,
+    real_path,
 )
 from tideate_core.store import Reader
 from tideate_core.workspace import SAFE_GIT, git_environment
@@ -102,10 +102,10 @@ def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
     :raises ConfigError: there is no such state, the old path is still there, or the new one is no project or
         has state of its own.
     """
-    known, target = _known(old), real(expanded(new))
+    known, target = _known(old), real_path(expand_home(new))
     if not target.is_dir():
         raise ConfigError(f"{new} is no directory; name where the project is now")
-    if (root := find_root(target)) is None or real(root) != target:
+    if (root := find_root(target)) is None or real_path(root) != target:
         where = f" (it is in the project {root})" if root else ""
         raise ConfigError(f"{target} is not the root of a project{where}; name where the project is now")
     if not known.is_gone and not from_living:
@@ -170,7 +170,7 @@ def note_use(root: Path) -> None:
 
     :raises OSError: it cannot be written.
     """
-    known = known_project(real(root))
+    known = known_project(real_path(root))
     fresh = known is not None and known.files and time.time_ns() // 1_000_000 - known.used_at < NOTED_FOR
     if not fresh:
         commit, files = _identity(root)
@@ -206,8 +206,8 @@ def _names_at_the_top(root: Path) -> str | None:
 
 
 def _known(path: str) -> KnownProject:
-    wanted = expanded(path)
-    for candidate in (real(wanted), Path(os.path.abspath(wanted))):  # noqa: PTH100 of what is gone
+    wanted = expand_home(path)
+    for candidate in (real_path(wanted), Path(os.path.abspath(wanted))):  # noqa: PTH100 of what is gone
         if found := known_project(candidate):
             return found
     raise ConfigError(f"there is no state of {path}; `tideate project list` lists what there is")

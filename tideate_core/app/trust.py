@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.app.opening import note_project
 from tideate_core.app.trust_effects import effects_of
-from tideate_core.config import load
+from tideate_core.config import load_config
 from tideate_core.errors import ConfigError
 from tideate_core.project import LARGEST_TRUSTED, Trust, files_to_trust, name_in_project, read_document
 from tideate_core.toolchain import (
     CommandTrust,
     ProjectTrust,
-    detect_clean,
+    detect_clean_command,
     select_tools,
     verification_environment,
 )
@@ -193,11 +193,11 @@ def _lines(text: str) -> list[str]:
 
 def _commands(root: Path) -> list[TrustItem]:
     # the commands that the project's configuration names count once it is trusted
-    config = load(root, as_trusted=True).config.verify
+    config = load_config(root, as_trusted=True).config.verify
     environment = verification_environment(root, config)
     allowed = ProjectTrust(root)
     tools = [tool for tool in select_tools(root, config, environment).values() if tool is not None]
-    if clean := detect_clean(root, environment):
+    if clean := detect_clean_command(root, environment):
         tools.append(clean)
     return [_command(root, tool, allowed.allows(tool)) for tool in tools]
 

@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.config import GUARDED
+from tideate_core.config import GUARDED_KEYS
 from tideate_core.errors import TideateError
 from tideate_core.project import CONFIG_NAME
 from tideate_core.toolchain import Check
@@ -64,7 +64,7 @@ def _of_configuration(root: Path, content: bytes) -> list[str]:
         *_of_checks(root, _section(values, "verify")),
         *_of_workflows(_section(values, "workflows")),
     ]
-    guarded = sorted(GUARDED & values.keys())
+    guarded = sorted(GUARDED_KEYS & values.keys())
     return found or ([f"change the settings of {', '.join(guarded)}"] if guarded else [])
 
 

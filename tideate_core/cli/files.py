@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tideate_core.cli.render.output import messages, print_text
 from tideate_core.errors import InvalidInput, WorkspaceError
-from tideate_core.project import expanded, real
-from tideate_core.util.atomic_files import write_whole
+from tideate_core.project import expand_home, real_path
+from tideate_core.util.atomic_files import write_atomic
 from tideate_core.util.escaping import label
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def write_output(out: str | None, text: str, source: Path | None) -> None:
         return
     if not out or out.startswith("-"):
         raise InvalidInput(f"-o needs the name of a file, not {out!r}; one such is ./{out or 'machine'}")
-    path = expanded(out)
+    path = expand_home(out)
     if source is not None and path.exists() and path.samefile(source):
         raise InvalidInput(f"-o {out} is the FILE itself, which would be lost; choose another name")
     write_text(path, text)
@@ -50,7 +50,7 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
     """
     if _is_device(path):
         raise WorkspaceError(f"{path} is no regular file; `-` stands for stdout")
-    target = real(path)
+    target = real_path(path)
     try:
         mode = _mode(target)
         if target.exists() and target.stat().st_nlink > 1:
@@ -58,7 +58,7 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
             _write_in_place(target, text)
         else:
             # as late as can be: what an editor saved since it was read must not be lost
-            write_whole(
+            write_atomic(
                 target,
                 text.encode(),
                 mode=mode,
@@ -85,7 +85,7 @@ def _check_unchanged(target: Path, replaces: str | None) -> None:
 def _is_device(path: Path) -> bool:
     """Return whether a path leads through /dev or /proc: `/dev/stdin` may lead on to any file."""
     for _ in range(MOST_LINKS):
-        place = real(path.parent) / path.name
+        place = real_path(path.parent) / path.name
         if place.is_relative_to("/proc") or (
             place.is_relative_to("/dev") and not place.is_relative_to("/dev/shm")  # noqa: S108 no file of ours
         ):

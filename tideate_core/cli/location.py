@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tideate_core.errors import ConfigError
-from tideate_core.project import find_root, real, state_dir
+from tideate_core.project import find_root, real_path, state_dir
 
 __all__ = ["locate", "log_to_file"]
 
@@ -17,7 +17,7 @@ def locate(root: str | None) -> Path | None:
     """
     if root is None:
         return find_root(Path.cwd())
-    path = real(Path(root).expanduser())
+    path = real_path(Path(root).expanduser())
     if not path.is_dir():
         raise ConfigError(f"--root {root}: no such directory")
     return path

@@ -11,7 +11,7 @@ from cyclopts import App, Group, Parameter
 from tideate_core import __version__
 from tideate_core.cli.arguments import RUN_HELP
 from tideate_core.cli.process import STDIN, with_streams
-from tideate_core.util.garbage import collect_rarely
+from tideate_core.util.garbage import collect_garbage_rarely
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,7 +143,7 @@ def completion(shell: Literal["bash", "zsh", "fish", "powershell"], /) -> int:
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    collect_rarely()
+    collect_garbage_rarely()
     try:
         with_streams(lambda: app(_tokens(sys.argv[1:])))
     finally:

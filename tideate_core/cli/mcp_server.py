@@ -45,9 +45,9 @@ def serve(prepare: Callable[[], Build], transport: str, port: int | None) -> int
     """
     from tideate_core.cli.location import log_to_file
     from tideate_core.errors import InvalidInput, TideateError
-    from tideate_core.util.garbage import collect_rarely
+    from tideate_core.util.garbage import collect_garbage_rarely
 
-    collect_rarely()
+    collect_garbage_rarely()
     token: Token | None = None
     try:
         if port is not None and transport == STDIO:
@@ -73,9 +73,9 @@ def _token() -> Token:
 
 
 def _over_stdio(build: Build) -> int:
-    from tideate_core.util.garbage import uncollected
+    from tideate_core.util.garbage import garbage_collection_paused
 
-    with uncollected():
+    with garbage_collection_paused():
         from tideate_core.mcp.transport import serve_stdio
 
         server = build()
@@ -84,7 +84,7 @@ def _over_stdio(build: Build) -> int:
 
 def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
     from tideate_core.mcp.transport import listen_on_loopback
-    from tideate_core.util.garbage import uncollected
+    from tideate_core.util.garbage import garbage_collection_paused
 
     try:
         listening = listen_on_loopback(port)
@@ -94,7 +94,7 @@ def _at_address(build: Build, transport: str, port: int, token: Token) -> int:
             f"error: cannot listen on port {port}: {why}; choose another with --port, 0 takes a free one\n"
         )
         return 1
-    with uncollected():
+    with garbage_collection_paused():
         if transport == "http":
             from tideate_core.mcp.transport import serve_http as serving
         else:

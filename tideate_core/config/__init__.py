@@ -1,4 +1,4 @@
-"""One schema for the configuration, read from the person's file, the project's file and `setup()`."""
+"""Configuration: one schema, read from the person's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 
@@ -7,59 +7,49 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.config.loading import GUARDED, LoadedConfig, load
+    from tideate_core.config.loading import GUARDED_KEYS, LoadedConfig, load_config
     from tideate_core.config.schema import (
         OWN_SERVERS,
         AdapterConfig,
         Config,
-        History,
-        Limits,
-        Mcp,
-        McpServer,
-        Snapshots,
-        Ui,
-        Verify,
-        WorkflowConfig,
+        HistoryConfig,
+        LimitsConfig,
+        McpConfig,
+        McpServerConfig,
+        SnapshotsConfig,
+        VerifyConfig,
     )
 
 __all__ = [
+    "GUARDED_KEYS",
+    "OWN_SERVERS",
     "AdapterConfig",
     "Config",
-    "GUARDED",
-    "History",
-    "Limits",
+    "HistoryConfig",
+    "LimitsConfig",
     "LoadedConfig",
-    "Mcp",
-    "McpServer",
-    "OWN_SERVERS",
-    "Snapshots",
-    "Ui",
-    "Verify",
-    "WorkflowConfig",
-    "load",
+    "McpConfig",
+    "McpServerConfig",
+    "SnapshotsConfig",
+    "VerifyConfig",
+    "load_config",
 ]
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "loading": (
-                "GUARDED",
-                "LoadedConfig",
-                "load",
-            ),
+            "loading": ("GUARDED_KEYS", "LoadedConfig", "load_config"),
             "schema": (
                 "AdapterConfig",
                 "Config",
-                "History",
-                "Limits",
-                "Mcp",
-                "McpServer",
+                "HistoryConfig",
+                "LimitsConfig",
+                "McpConfig",
+                "McpServerConfig",
                 "OWN_SERVERS",
-                "Snapshots",
-                "Ui",
-                "Verify",
-                "WorkflowConfig",
+                "SnapshotsConfig",
+                "VerifyConfig",
             ),
         },
     )

@@ -1,4 +1,4 @@
-"""Reading the configuration from the person's file, the project's file and `setup()`."""
+"""Read and merge the configuration from the person's file, the project's file and `setup()`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["LoadedConfig", "load"]
+__all__ = ["LoadedConfig", "load_config"]
 
 
-GUARDED = frozenset({"adapter", "adapters", "mcp", "verify"})
+GUARDED_KEYS = frozenset({"adapter", "adapters", "mcp", "verify"})
 """Keys of a project's file that send code elsewhere or run a program."""
 WHOLE = frozenset({(0, "adapters"), (1, "servers")})
-"""Sections, by depth, whose things are each replaced whole: a key never goes to another's address."""
+"""Sections, by depth, whose entries are replaced whole: a key never goes to another's address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class LoadedConfig:
     sources: list[Path] = field(default_factory=list)
     """Files that were read, the weakest first."""
     notices: list[str] = field(default_factory=list)
-    """What a person should be told: keys that were left out, and why."""
+    """Messages for the person: keys that were left out, and why."""
     untrusted_servers: tuple[str, ...] = ()
     """MCP servers that only a file names which is not trusted."""
     project_servers: tuple[str, ...] = ()
     """MCP servers that a trusted file of the project names."""
 
 
-def load(
+def load_config(
     root: Path | None, setup: Mapping[str, Any] | None = None, *, as_trusted: bool = False
 ) -> LoadedConfig:
     """Read the configuration: the person's file, then the project's, then `setup()`; later wins.
@@ -149,7 +149,7 @@ def _keys_beside(location: list[str]) -> list[str]:
 
 
 def _without_untrusted(values: dict[str, Any], below: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    kept = {key: value for key, value in values.items() if key not in GUARDED}
+    kept = {key: value for key, value in values.items() if key not in GUARDED_KEYS}
     left_out = [key for key in values if key not in kept]
     workflows: dict[str, dict[str, Any]] = {}
     for name, section in values.get("workflows", {}).items():

@@ -1,4 +1,4 @@
-"""The sections of the configuration, their keys and defaults: one schema for files and `setup()`."""
+"""Schema of the configuration: its sections, their keys and defaults."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 __all__ = [
+    "OWN_SERVERS",
     "AdapterConfig",
     "CheckCommand",
     "Config",
-    "History",
-    "Limits",
-    "Mcp",
-    "McpServer",
-    "OWN_SERVERS",
-    "Snapshots",
-    "State",
-    "Ui",
-    "Verify",
+    "HistoryConfig",
+    "LimitsConfig",
+    "McpConfig",
+    "McpServerConfig",
+    "SnapshotsConfig",
+    "StateConfig",
+    "UiConfig",
+    "VerifyConfig",
     "WorkflowConfig",
 ]
 
@@ -69,7 +69,7 @@ class WorkflowConfig(_Section):
     """Of a machine: states that are entered only after a question, beside those it names itself."""
 
 
-class Ui(_Section):
+class UiConfig(_Section):
     """`[ui]`."""
 
     output: Literal["float", "split", "vsplit", "tab"] = "float"
@@ -77,27 +77,27 @@ class Ui(_Section):
     notify: bool = True
 
 
-class Limits(_Section):
+class LimitsConfig(_Section):
     """`[limits]`."""
 
     max_file_kib: int = Field(default=2048, ge=1)
     """Largest file that is read or written, in KiB."""
     attempts: int = Field(default=3, ge=1, le=10)
-    """How often a model may try until its answer is usable."""
+    """Tries of a model until its answer is usable."""
     mention_tokens: int = Field(default=16_000, ge=100)
     """Tokens of the material that the mentions of a prompt bring (`@Name`), at four characters each."""
     concurrency: int = Field(default=4, ge=1, le=64)
     """Steps, or files of a step, that one run works on at the same time."""
     max_moves: int = Field(default=100, ge=1, le=10_000)
-    """How many moves a machine may make; the move to the exit is free."""
+    """Moves that a machine may make; the move to the exit is free."""
     max_visits: int = Field(default=10, ge=1, le=1000)
-    """How often a machine may come to the same state."""
+    """Times that a machine may come to the same state."""
     max_replans: int = Field(default=2, ge=1, le=10)
-    """How many plans of a task the audit may reject before the task fails."""
+    """Plans of a task that the audit may reject before the task fails."""
 
 
-class History(_Section):
-    """`[history]`: which ended runs `tideate history --prune` keeps."""
+class HistoryConfig(_Section):
+    """`[history]`: the ended runs that `tideate history --prune` keeps."""
 
     keep_runs: int | None = Field(default=1000, ge=0)
     """The newest of every workflow."""
@@ -118,7 +118,7 @@ CheckCommand: TypeAlias = Annotated[list[str] | Literal["off"] | None, BeforeVal
 """Program and arguments, no shell; "off": the project has no such check; None: what is detected."""
 
 
-class Verify(_Section):
+class VerifyConfig(_Section):
     """`[verify]`: the commands of gate 5, which run from the project's root."""
 
     type_check: CheckCommand = None
@@ -134,22 +134,22 @@ class Verify(_Section):
     """Names of variables of ours that they get too."""
 
 
-class State(_Section):
+class StateConfig(_Section):
     """`[state]`: of the person's own configuration only."""
 
     directory: str | None = Field(default=None, pattern=r"^[/~]")
     """Everything private, in place of `$XDG_STATE_HOME/tideate`; `$TIDEATE_STATE` comes before it."""
 
 
-class Snapshots(_Section):
-    """`[snapshots]`: how much of a project they take in, and how many are kept."""
+class SnapshotsConfig(_Section):
+    """`[snapshots]`: limits of what they take in, and how many are kept."""
 
     keep: int = Field(default=10, ge=1)
     """The newest."""
     max_file_mib: int = Field(default=100, ge=1)
-    """Larger files are left out, which is said; in MiB."""
+    """In MiB; larger files are left out, with a notice."""
     max_total_mib: int = Field(default=4096, ge=1)
-    """What does not fit is left out, which is said; in MiB."""
+    """In MiB; files that do not fit are left out, with a notice."""
     ignored_directories: bool = False
     """Take in also what is in directories that git ignores."""
 
@@ -160,7 +160,7 @@ OWN_SERVERS: Final = ("build", "filesystem", "git", "test")
 LOOPBACK: Final = re.compile(r"^(http|ws)://(127\.0\.0\.1|localhost|\[::1\])([:/]|$)")
 
 
-class McpServer(_Section):
+class McpServerConfig(_Section):
     """`[mcp.servers.NAME]`: a program that speaks MCP on its standard streams, or an address."""
 
     command: list[str] | None = Field(default=None, min_length=1)
@@ -195,12 +195,12 @@ class McpServer(_Section):
         return self
 
 
-class Mcp(_Section):
+class McpConfig(_Section):
     """`[mcp]`."""
 
     strict: bool = False
     """Hold every message, in both directions, against the protocol's schema; name the field that is wrong."""
-    servers: dict[str, McpServer] = Field(default_factory=dict)
+    servers: dict[str, McpServerConfig] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _names_and_ways(self) -> Self:
@@ -223,13 +223,13 @@ class Config(_Section):
     adapter: str = Field(default="local", min_length=1)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
-    ui: Ui = Ui()
-    limits: Limits = Limits()
-    history: History = History()
-    mcp: Mcp = Mcp()
-    snapshots: Snapshots = Snapshots()
-    state: State = State()
-    verify: Verify = Verify()
+    ui: UiConfig = UiConfig()
+    limits: LimitsConfig = LimitsConfig()
+    history: HistoryConfig = HistoryConfig()
+    mcp: McpConfig = McpConfig()
+    snapshots: SnapshotsConfig = SnapshotsConfig()
+    state: StateConfig = StateConfig()
+    verify: VerifyConfig = VerifyConfig()
 
     @model_validator(mode="after")
     def _names_that_can_be_told_apart(self) -> Self:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.util.garbage import collect_rarely
+from tideate_core.util.garbage import collect_garbage_rarely
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -26,7 +26,7 @@ def main(root: str) -> None:
     interpreter's own shutdown is not waited for.
     """
     signal.signal(signal.SIGTERM, _leave)
-    collect_rarely()
+    collect_garbage_rarely()
     sys.setswitchinterval(SWITCH_INTERVAL)
     status = 0
     try:

@@ -105,7 +105,7 @@ class Projects:
         return loaded
 
     def _load(self, root: Path | None) -> configuration.LoadedConfig:
-        loaded = configuration.load(root, self._setup)
+        loaded = configuration.load_config(root, self._setup)
         news = [notice for notice in loaded.notices if notice not in self._told]
         if news:
             self._told.update(news)
@@ -315,6 +315,6 @@ class Projects:
         projects.append(_Project(loaded, runner, adapters, servers))
         return projects[-1]
 
-    def _workspace(self, root: Path, limits: configuration.Limits) -> Workspace:
+    def _workspace(self, root: Path, limits: configuration.LimitsConfig) -> Workspace:
         private = make_project_state(find_root(root))
         return Workspace(root, buffers=self._buffers, private=private, max_bytes=limits.max_file_kib * 1024)

@@ -11,7 +11,7 @@ from tideate_core.workflows import WorkflowDefinition
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from tideate_core.config import Limits
+    from tideate_core.config import LimitsConfig
     from tideate_core.engine.run import RunRequest
     from tideate_core.workflows import BufferContext, InputDefinition, MachineWorkflow
 
@@ -22,7 +22,7 @@ USES_TEXT = frozenset({"text", "lines", "place"})
 
 
 def check_inputs(
-    definition: WorkflowDefinition | MachineWorkflow, request: RunRequest, limits: Limits
+    definition: WorkflowDefinition | MachineWorkflow, request: RunRequest, limits: LimitsConfig
 ) -> None:
     """Refuse a run that cannot succeed, before anything is asked or changed.
 
@@ -131,7 +131,7 @@ def _check_text(buffer: BufferContext) -> None:
         raise NotText(f"{where}:{line}: not valid UTF-8; {hint}") from None
 
 
-def _check_size(buffer: BufferContext, limits: Limits) -> None:
+def _check_size(buffer: BufferContext, limits: LimitsConfig) -> None:
     size = len(buffer.text.encode("utf-8"))
     if size > limits.max_file_kib * 1024:
         where = buffer.path or "the buffer"

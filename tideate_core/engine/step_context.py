@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tideate_core.adapters import Adapter, OfferedTool, Prompt, Reply, Usage
-    from tideate_core.config import Limits
+    from tideate_core.config import LimitsConfig
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.memory import Memory
     from tideate_core.engine.recording import Recorder
@@ -44,7 +44,7 @@ class StepEnvironment:
     front: FrontEnd
     workspace: Workspace
     prompts: PromptLibrary
-    limits: Limits
+    limits: LimitsConfig
     memory: Memory
     recorder: Recorder
     adapters: Callable[[str], Adapter] = unknown_adapter

@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     from tideate_core.gates.views import FilesView, StagedView
 
 __all__ = [
+    "CHANGELOGS",
+    "SECTIONS",
     "Approval",
     "AuditIssue",
     "AuditReport",
-    "CHANGELOGS",
     "CheckResult",
     "CheckStatus",
     "Correction",
@@ -56,7 +57,6 @@ __all__ = [
     "PlanFix",
     "PlanStep",
     "Readiness",
-    "SECTIONS",
     "SelfCorrectionLoop",
     "Severity",
     "StagedView",

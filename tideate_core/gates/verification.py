@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tideate_core.errors import CommandError
 from tideate_core.gates.results import CheckResult, CheckStatus, VerificationReport
-from tideate_core.process import Limits, run
+from tideate_core.process import ProcessLimits, run_program
 from tideate_core.project import make_project_state
 from tideate_core.toolchain import (
     Check,
@@ -19,7 +19,7 @@ from tideate_core.toolchain import (
     declared_checks,
     parse_failures,
     select_tools,
-    untrusted,
+    untrusted_message,
     verification_environment,
 )
 from tideate_core.util.uncancelled import wait_uncancelled
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tideate_core.config import Verify
-    from tideate_core.process import CommandResult, Line
+    from tideate_core.config import VerifyConfig
+    from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain import Tool
 
 __all__ = ["Readiness", "VerificationPipeline", "readiness"]
 
 OnCheck: TypeAlias = "Callable[[Check, Tool], None]"
-OnLines: TypeAlias = "Callable[[Check, Sequence[Line]], None]"
+OnLines: TypeAlias = "Callable[[Check, Sequence[OutputLine]], None]"
 OnResult: TypeAlias = "Callable[[CheckResult], None]"
 
 _TAIL = 8_000
@@ -60,7 +60,7 @@ class VerificationPipeline:
     def __init__(
         self,
         root: Path,
-        config: Verify,
+        config: VerifyConfig,
         *,
         trust: ProjectTrust | None = None,
         on_check: OnCheck | None = None,
@@ -126,11 +126,11 @@ class VerificationPipeline:
         await asyncio.to_thread(make_project_state, self._root)
         begin = time.monotonic()
         try:
-            result = await run(
+            result = await run_program(
                 tool.argv,
                 cwd=self._root,
                 environment=environment,
-                limits=Limits(timeout_ms=round(self._config.timeout * 1000)),
+                limits=ProcessLimits(timeout_ms=round(self._config.timeout * 1000)),
                 on_lines=None if self._on_lines is None else self._lines_of(tool.check, self._on_lines),
                 hint=f"install it, or set verify.{tool.check} in .tideate/config.toml",
             )
@@ -139,7 +139,7 @@ class VerificationPipeline:
         log.info("%s: `%s` %s in %d ms", tool.check, shlex.join(tool.argv), result.ending, _since(begin))
         return _judge(tool, result, self._root)
 
-    def _lines_of(self, check: Check, on_lines: OnLines) -> Callable[[Sequence[Line]], None]:
+    def _lines_of(self, check: Check, on_lines: OnLines) -> Callable[[Sequence[OutputLine]], None]:
         return lambda lines: on_lines(check, lines)
 
     def _add(self, result: CheckResult) -> None:
@@ -199,7 +199,10 @@ def _turned_off(check: Check) -> CheckResult:
 
 def _not_trusted(tool: Tool) -> CheckResult:
     return CheckResult(
-        check=tool.check, status=CheckStatus.NOT_TRUSTED, reason=untrusted(tool), command=list(tool.argv)
+        check=tool.check,
+        status=CheckStatus.NOT_TRUSTED,
+        reason=untrusted_message(tool),
+        command=list(tool.argv),
     )
 
 
@@ -229,7 +232,7 @@ class Readiness:
         return self.state in ("ready", "off")
 
 
-def readiness(root: Path, config: Verify) -> list[Readiness]:
+def readiness(root: Path, config: VerifyConfig) -> list[Readiness]:
     """Return the state of all five checks; nothing is run.
 
     :raises ConfigError: what is trusted cannot be read.

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from tideate_core.machines.task import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
 
 __all__ = [
-    "Choice",
     "EXECUTION_TABLE",
+    "PREVIOUS",
+    "TASK_TABLE",
+    "Choice",
     "ExecutionEvent",
     "ExecutionMachine",
     "ExecutionState",
-    "PREVIOUS",
     "StateMachine",
     "StateTransition",
-    "TASK_TABLE",
     "Table",
     "WorkflowEvent",
     "WorkflowFSM",

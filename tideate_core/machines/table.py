@@ -13,15 +13,15 @@ from typing import Generic, TypeAlias, TypeVar
 
 __all__ = [
     "PREVIOUS",
-    "Return",
-    "Choice",
     "Branch",
+    "Choice",
     "Guard",
-    "Row",
+    "Link",
     "Move",
+    "Return",
+    "Row",
     "Table",
     "Target",
-    "Link",
     "link_rows",
     "links_of",
 ]

@@ -13,7 +13,7 @@ from typing import Final
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
-from tideate_core.project import inside
+from tideate_core.project import is_inside
 from tideate_core.workspace import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 
 __all__ = ["Changes", "read_changes"]
@@ -157,7 +157,7 @@ def _without_signs(part: str) -> str:
 
 async def _check_place(root: Path) -> None:
     output, _ = await _git(root, "rev-parse", "--show-toplevel")
-    if not inside(root, Path(os.fsdecode(output.rstrip(b"\n")))):
+    if not is_inside(root, Path(os.fsdecode(output.rstrip(b"\n")))):
         raise WorkspaceError("the repository's files are elsewhere (core.worktree), so it is not read")
 
 

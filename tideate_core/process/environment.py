@@ -1,4 +1,4 @@
-"""What a program is told of the world: a few named variables, and what was configured."""
+"""Environment variables of programs: a few that are inherited, and those that are configured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["INHERITED", "VIRTUAL_ENVIRONMENTS", "make_environment", "of_project"]
+__all__ = ["INHERITED", "VIRTUAL_ENVIRONMENTS", "make_environment", "project_environment"]
 
 INHERITED: Final = frozenset(
     {
@@ -53,10 +53,10 @@ INHERITED: Final = frozenset(
         "XDG_STATE_HOME",
     }
 )
-"""Where things are, and the language: no variable that is likely to hold a key. All of `LC_*` too."""
+"""Variables of places and of the language, and all of `LC_*`; none that is likely to hold a key."""
 
 VIRTUAL_ENVIRONMENTS: Final = (".venv", "venv", "env")
-"""Where a Python project has its own programs, by habit."""
+"""Directories of a Python project with its own programs, by habit."""
 
 _ALWAYS: Final = {"NO_COLOR": "1", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "PYTHONUNBUFFERED": "1"}
 """Nobody is there to see colours or to answer; Python's output is wanted as it comes."""
@@ -80,7 +80,7 @@ def make_environment(
     return {**_ALWAYS, **kept, **(extra or {})}
 
 
-def of_project(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
+def project_environment(root: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which a project's own programs are found before all others."""
     known = dict(environment)
     folders = [root / "node_modules" / ".bin"]

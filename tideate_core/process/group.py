@@ -1,4 +1,4 @@
-"""A started program with all that it starts: its output, its end, and ending it."""
+"""Process groups: start a program, read its output, end it with all that it started."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.process.guard import heard, kill_descendants
-from tideate_core.process.programs import not_started
+from tideate_core.process.guard import kill_descendants, read_guard_report
+from tideate_core.process.programs import start_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     OnData = Callable[[Stream, bytes], None]
     """Called in the event loop with what was printed; with nothing at the end of a stream."""
 
-__all__ = ["GUARD", "Group"]
+__all__ = ["GUARD_PROGRAM", "ProcessGroup"]
 
 MARK: Final = "TIDEATE_COMMAND"
 """The variable by which those are found that left the group: unique to every program that is run."""
@@ -42,10 +42,10 @@ _LAST_READS: Final = 32
 _LOOKS: Final = 10
 """For processes that left the group."""
 
-GUARD: Final = str(Path(__file__).with_name("guard.py"))
+GUARD_PROGRAM: Final = str(Path(__file__).with_name("guard.py"))
 
 
-class Group:
+class ProcessGroup:
     """A program in a session and process group of its own."""
 
     def __init__(
@@ -74,7 +74,7 @@ class Group:
         environment: Mapping[str, str],
         on_data: OnData,
         guarded: bool,
-    ) -> Group:
+    ) -> ProcessGroup:
         """Start a program; its standard input is empty.
 
         :param program: absolute path.
@@ -88,7 +88,7 @@ class Group:
         except OSError as error:
             if ours is not None:
                 ours.close()
-            raise not_started(program, error.errno or 0) from error
+            raise start_error(program, error.errno or 0) from error
         finally:
             if theirs is not None:
                 theirs.close()
@@ -192,7 +192,7 @@ class Group:
                 pipe.close()
         if self._guard is None:
             return False
-        self.failure, left = heard(self._guard)
+        self.failure, left = read_guard_report(self._guard)
         self._guard.close()
         return left
 
@@ -207,7 +207,7 @@ def _spawn(
 ) -> subprocess.Popen[bytes]:
     command, passed = list(argv), ()
     if guard is not None:
-        command = [sys.executable, "-I", "-S", GUARD, str(guard.fileno()), program, *argv]
+        command = [sys.executable, "-I", "-S", GUARD_PROGRAM, str(guard.fileno()), program, *argv]
         passed = (guard.fileno(),)  # type: ignore[assignment]
     return subprocess.Popen(  # noqa: S603 a list and no shell
         command,

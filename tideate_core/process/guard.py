@@ -1,4 +1,4 @@
-"""Stands between us and a program: ``python -I guard.py SOCKET PROGRAM ARGV…``.
+"""Guard process that ends a program's group with its parent: ``python -I guard.py SOCKET PROGRAM ARGV…``.
 
 It leads the program's process group, ends as the program ends, and ends the group when the socket's other
 side is gone: a program does not go on when the process that wanted its result was killed. What loses its
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from socket import socket
 
-__all__ = ["descendants", "heard", "kill_descendants"]
+__all__ = ["descendants", "kill_descendants", "read_guard_report"]
 
 PR_SET_CHILD_SUBREAPER = 36
 LOOKS = 10
@@ -29,7 +29,7 @@ LOOKS = 10
 GRACE = 2.0
 """Seconds between asking the group to end and killing it."""
 LEFT = b"left"
-"""What the socket is told where processes were left that had gone from the group."""
+"""Sent over the socket where processes that had left the group were ended."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
 """Signals that the group is sent: for the program, not for its guard."""
 SET_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -119,8 +119,8 @@ def _wait_for_end(left: Callable[[], list[int]]) -> None:
         time.sleep(0.02)
 
 
-def heard(connection: socket) -> tuple[int, bool]:
-    """Return what a guard said.
+def read_guard_report(connection: socket) -> tuple[int, bool]:
+    """Return the report of a guard.
 
     :returns: the `errno` with which it could not start the program, 0 if it did, and whether it ended
         something that had left the group.

@@ -1,4 +1,4 @@
-"""What a program prints: kept within a bound, and told line by line as it comes."""
+"""Output of programs: kept within a bound, split into lines as it comes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["Capture", "Line", "LineReader", "Output", "Stream", "clean"]
+__all__ = ["LineReader", "Output", "OutputCapture", "OutputLine", "Stream", "strip_control_sequences"]
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
@@ -25,11 +25,11 @@ _UNSEEN: Final = dict.fromkeys(
         *range(0x2066, 0x206A),
     ]
 )
-"""Control characters, and those that turn the direction of a line: what is shown is what stands there."""
+"""Control characters, and those that turn the direction of a line: what is shown is what the text has."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """One line as it came."""
 
     stream: Stream
@@ -41,7 +41,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """What is kept of one stream."""
+    """The kept part of one stream."""
 
     text: str = ""
     """Its beginning and its end; between them a line that says how much was left out."""
@@ -51,7 +51,7 @@ class Output:
     """Bytes of these that were left out."""
 
 
-def clean(text: str) -> str:
+def strip_control_sequences(text: str) -> str:
     """Return a text as a terminal would leave it standing: overwritten lines and escapes are gone."""
     text = _ESCAPES.sub("", text)
     if "\r" in text:
@@ -63,8 +63,8 @@ def _overwritten(line: str) -> str:
     return line.rstrip("\r").rpartition("\r")[2]
 
 
-class Capture:
-    """Keeps the first and the last bytes of a stream.
+class OutputCapture:
+    """Buffer of the first and the last bytes of a stream.
 
     :param limit: bytes that are kept, half of them of the beginning.
     """
@@ -93,18 +93,21 @@ class Capture:
         """Return what is kept, as text; bytes that are no UTF-8 are replaced."""
         head, tail = bytes(self._head), b"".join(self._tail)[-self._half :]
         if len(head) + len(tail) == self._size:
-            return Output(clean((head + tail).decode(errors="replace")), self._size)
+            return Output(strip_control_sequences((head + tail).decode(errors="replace")), self._size)
         # whole lines only, where there are any
         head = head[: head.rfind(b"\n") + 1] or head
         tail = tail[tail.find(b"\n") + 1 :] or tail
         cut = self._size - len(head) - len(tail)
-        start, end = clean(head.decode(errors="replace")), clean(tail.decode(errors="replace"))
+        start, end = (
+            strip_control_sequences(head.decode(errors="replace")),
+            strip_control_sequences(tail.decode(errors="replace")),
+        )
         between = "" if start.endswith("\n") else "\n"
         return Output(f"{start}{between}[… {cut:,} bytes left out …]\n{end}", self._size, cut)
 
 
 class LineReader:
-    """Makes lines of what comes in pieces.
+    """Decoder of a stream's pieces into lines.
 
     :param longest: characters; what a line has beyond them is left out and its number said.
     """
@@ -116,7 +119,7 @@ class LineReader:
         self._pending = ""
         self._dropped = 0
 
-    def feed(self, data: bytes, *, last: bool = False) -> list[Line]:
+    def feed(self, data: bytes, *, last: bool = False) -> list[OutputLine]:
         """Return the lines that these bytes complete; with `last` also what has no end."""
         *whole, rest = self._decoder.decode(data, last).split("\n")
         lines = []
@@ -141,7 +144,7 @@ class LineReader:
             joined = joined[: self._longest]
         self._pending = joined
 
-    def _take(self, text: str, *, ended: bool) -> Line:
+    def _take(self, text: str, *, ended: bool) -> OutputLine:
         more = f" [… {self._dropped:,} characters left out]" if self._dropped else ""
         self._pending, self._dropped = "", 0
-        return Line(self._stream, clean(text) + more, ended)
+        return OutputLine(self._stream, strip_control_sequences(text) + more, ended)

@@ -1,4 +1,4 @@
-"""Where a program is, and what to do when it is not there."""
+"""Look-up of programs, with advice where one is missing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tideate_core.errors import InvalidCommand, ProgramMissing, ProgramNotExecut
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["check_argv", "find_program", "not_started", "on_path"]
+__all__ = ["check_argv", "find_on_path", "find_program", "start_error"]
 
 
 def check_argv(argv: Sequence[str]) -> None:
-    """Refuse what no system can run.
+    """Refuse a command that no system can run.
 
     :raises InvalidCommand: it is empty, or an argument has a NUL character.
     """
@@ -47,7 +47,7 @@ def find_program(name: str, cwd: Path, environment: Mapping[str, str], *, hint: 
         if not os.path.lexists(path):
             raise ProgramMissing(f"{path} does not exist{_advice(name, hint)}")
     else:
-        found = on_path(name, environment)
+        found = find_on_path(name, environment)
         if found is None:
             raise ProgramMissing(f"{name} is not installed: no directory of PATH has it{_advice(name, hint)}")
         path = found
@@ -58,7 +58,7 @@ def find_program(name: str, cwd: Path, environment: Mapping[str, str], *, hint: 
     return str(path)
 
 
-def on_path(name: str, environment: Mapping[str, str]) -> Path | None:
+def find_on_path(name: str, environment: Mapping[str, str]) -> Path | None:
     """Return the first runnable file of this name in PATH, else the first of any kind.
 
     Relative directories are passed over: they would make a project's file the program.
@@ -74,7 +74,7 @@ def on_path(name: str, environment: Mapping[str, str]) -> Path | None:
     return first
 
 
-def not_started(program: str, number: int) -> ProgramNotExecutable:
+def start_error(program: str, number: int) -> ProgramNotExecutable:
     """Return the error of a program that is there and that the system would not run.
 
     :param number: the system's `errno`.

@@ -1,4 +1,4 @@
-"""Runs a program within its limits and says how it ended."""
+"""Run of one program within limits, to a result with its output."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideate_core.process.environment import make_environment
-from tideate_core.process.group import Group
-from tideate_core.process.output import Capture, LineReader, Output
-from tideate_core.process.programs import check_argv, find_program, not_started
+from tideate_core.process.group import ProcessGroup
+from tideate_core.process.output import LineReader, Output, OutputCapture
+from tideate_core.process.programs import check_argv, find_program, start_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.process.output import Line, Stream
+    from tideate_core.process.output import OutputLine, Stream
 
-    OnLines = Callable[[Sequence[Line]], None]
+    OnLines = Callable[[Sequence[OutputLine]], None]
     """Called in the event loop with the lines that came at once, in their order on their stream."""
 
-__all__ = ["CommandResult", "Limits", "run"]
+__all__ = ["CommandResult", "ProcessLimits", "run_program"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What one program may take."""
+class ProcessLimits:
+    """Limits of one program's time and output."""
 
     timeout_ms: int | None = 600_000
     """None: no limit."""
     grace_ms: int = 2_000
     """Between SIGTERM and SIGKILL."""
     drain_ms: int = 500
-    """How long what the program left behind may hold its output open after it ended."""
+    """Time that processes it left behind may hold its output open after it ended."""
     output_bytes: int = 1 << 20
     """Kept of each stream: the first and the last half of these."""
     line_characters: int = 8_192
-    """Of a line that is told live."""
+    """Of a line that is passed on live."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a program ended and what it printed."""
+    """The end of a program, with its output."""
 
     argv: tuple[str, ...]
     exit_code: int | None
@@ -64,7 +64,7 @@ class CommandResult:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """Words for its end."""
         if self.timed_out:
             return f"did not end within its time and was ended after {self.duration_ms / 1000:.1f} s"
         if self.signal is not None:
@@ -72,8 +72,8 @@ class CommandResult:
         return f"ended with status {self.exit_code}"
 
     @property
-    def told(self) -> str:
-        """How it ended, and what has to be known to judge its output, in words."""
+    def summary(self) -> str:
+        """Words for its end, and for what its output may lack."""
         said = [self.ending]
         if self.left_behind:
             said.append("processes that it left behind were ended")
@@ -83,16 +83,16 @@ class CommandResult:
 
     @property
     def printed(self) -> str:
-        """What is kept of both streams."""
+        """The kept output of both streams."""
         return "\n".join(output.text for output in (self.stdout, self.stderr) if output.text)
 
 
-async def run(
+async def run_program(
     argv: Sequence[str],
     *,
     cwd: Path,
     environment: Mapping[str, str] | None = None,
-    limits: Limits = Limits(),
+    limits: ProcessLimits = ProcessLimits(),
     on_lines: OnLines | None = None,
     guarded: bool = True,
     hint: str = "",
@@ -116,7 +116,7 @@ async def run(
     program = find_program(argv[0], cwd, environment, hint=hint)
     streams = _Streams(limits, on_lines)
     begin = time.monotonic()
-    group = Group.start(
+    group = ProcessGroup.start(
         program, argv, cwd=cwd, environment=environment, on_data=streams.take, guarded=guarded
     )
     try:
@@ -124,12 +124,12 @@ async def run(
     finally:
         left = await group.end(limits.grace_ms / 1000)
     if group.failure:
-        raise not_started(program, group.failure)
+        raise start_error(program, group.failure)
     taken = round((time.monotonic() - begin) * 1000)
     return _result(argv, group.returncode, taken, streams, timed_out=timed_out, left=left and not timed_out)
 
 
-async def _ends(group: Group, limits: Limits) -> bool:
+async def _ends(group: ProcessGroup, limits: ProcessLimits) -> bool:
     """Wait for the program's end and its last output; False if that is too late."""
     try:
         async with timeout(None if limits.timeout_ms is None else limits.timeout_ms / 1000):
@@ -167,11 +167,11 @@ def _name(number: int) -> str:
 
 
 class _Streams:
-    """What comes on both streams: kept, and told."""
+    """Both streams of a program: kept, and passed on by the line."""
 
-    def __init__(self, limits: Limits, on_lines: OnLines | None) -> None:
+    def __init__(self, limits: ProcessLimits, on_lines: OnLines | None) -> None:
         names: tuple[Stream, ...] = ("stdout", "stderr")
-        self.captures = {name: Capture(limits.output_bytes) for name in names}
+        self.captures = {name: OutputCapture(limits.output_bytes) for name in names}
         self._readers = {name: LineReader(name, limits.line_characters) for name in names}
         self._on_lines = on_lines
 

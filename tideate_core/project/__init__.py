@@ -1,4 +1,4 @@
-"""Projects: their roots, their private state outside of them, and what a person trusts in them."""
+"""Projects: root, files of `.tideate/`, private state outside of them, and trust."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ if TYPE_CHECKING:
         remove_document,
         write_document,
     )
-    from tideate_core.project.open_directories import held, open_way
-    from tideate_core.project.roots import DEFINITION_SUFFIXES, config_dir, expanded, find_root, inside, real
+    from tideate_core.project.open_directories import open_directory, open_directory_fd
+    from tideate_core.project.roots import (
+        DEFINITION_SUFFIXES,
+        config_dir,
+        expand_home,
+        find_root,
+        is_inside,
+        real_path,
+    )
     from tideate_core.project.state import (
         KnownProject,
         has_no_work,
@@ -39,17 +46,16 @@ if TYPE_CHECKING:
 __all__ = [
     "CONFIG_NAME",
     "DEFINITION_SUFFIXES",
+    "LARGEST_TRUSTED",
     "Documents",
     "KnownProject",
-    "LARGEST_TRUSTED",
     "Trust",
     "config_dir",
-    "expanded",
+    "expand_home",
     "files_to_trust",
     "find_root",
     "has_no_work",
-    "held",
-    "inside",
+    "is_inside",
     "known_project",
     "known_projects",
     "list_documents",
@@ -57,11 +63,12 @@ __all__ = [
     "move_project_state",
     "name_in_project",
     "note_identity",
-    "open_way",
+    "open_directory",
+    "open_directory_fd",
     "private_within",
     "project_state",
     "read_document",
-    "real",
+    "real_path",
     "remove_document",
     "state_dir",
     "write_document",
@@ -78,17 +85,14 @@ if not TYPE_CHECKING:
                 "remove_document",
                 "write_document",
             ),
-            "open_directories": (
-                "held",
-                "open_way",
-            ),
+            "open_directories": ("open_directory", "open_directory_fd"),
             "roots": (
                 "DEFINITION_SUFFIXES",
                 "config_dir",
-                "expanded",
+                "expand_home",
                 "find_root",
-                "inside",
-                "real",
+                "is_inside",
+                "real_path",
             ),
             "state": (
                 "KnownProject",
@@ -102,12 +106,6 @@ if not TYPE_CHECKING:
                 "project_state",
                 "state_dir",
             ),
-            "trust": (
-                "CONFIG_NAME",
-                "LARGEST_TRUSTED",
-                "Trust",
-                "files_to_trust",
-                "name_in_project",
-            ),
+            "trust": ("CONFIG_NAME", "LARGEST_TRUSTED", "Trust", "files_to_trust", "name_in_project"),
         },
     )

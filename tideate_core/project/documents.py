@@ -1,4 +1,4 @@
-"""Files of a project below `.tideate/`, read as what anyone may have written, written through no link.
+"""Read and write files below a project's `.tideate/` atomically, never through a link.
 
 Only regular files count, without a link on their way from the root: a link could lead to another project's
 file, or out of the project altogether.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import UnusableFile
-from tideate_core.project.open_directories import held_below, open_way
-from tideate_core.util.atomic_files import write_at
+from tideate_core.project.open_directories import open_directory_below, open_directory_fd
+from tideate_core.util.atomic_files import write_atomic_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ _LINKS: Final = frozenset({errno.ELOOP, errno.ENOTDIR})
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The place of what tideate leaves for people and other tools, and reads as anyone's.
+    """Directory of the files that tideate shares with people and other tools.
 
     `.tideate/` of a project; the person's state where there is none.
     """
@@ -99,7 +99,7 @@ def read_document(root: Path, name: str, largest: int = LARGEST) -> bytes:
     path = root / name
     *above, last = name.split("/")
     try:
-        way = open_way(root, above)
+        way = open_directory_fd(root, above)
         try:
             descriptor = os.open(last, _READ, dir_fd=way)
         finally:
@@ -133,9 +133,9 @@ def write_document(root: Path, name: str, content: bytes, *, replace: bool = Tru
     path = root / name
     *above, last = name.split("/")
     try:
-        with held_below(root, above, make=True) as directory:
+        with open_directory_below(root, above, make=True) as directory:
             _refuse_odd(last, directory, path)
-            write_at(directory, last, content, mode=0o644, replace=replace)
+            write_atomic_at(directory, last, content, mode=0o644, replace=replace)
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
     except FileExistsError:
@@ -153,7 +153,7 @@ def prepare_document(root: Path, name: str) -> None:
     """
     *above, last = name.split("/")
     try:
-        with held_below(root, above, make=True) as directory:
+        with open_directory_below(root, above, make=True) as directory:
             _refuse_odd(last, directory, root / name)
         if above[:1] == [TIDEATE]:
             _write_gitignore(root)
@@ -164,7 +164,7 @@ def prepare_document(root: Path, name: str) -> None:
 def remove_document(root: Path, name: str) -> None:
     """Remove a project's regular file that no link leads to; nothing happens where there is none."""
     *above, last = name.split("/")
-    with suppress(OSError), held_below(root, above) as directory:
+    with suppress(OSError), open_directory_below(root, above) as directory:
         if stat.S_ISREG(os.stat(last, dir_fd=directory, follow_symlinks=False).st_mode):
             os.unlink(last, dir_fd=directory)
 
@@ -177,12 +177,12 @@ def _refuse_odd(name: str, directory: int, path: Path) -> None:
 
 def _write_gitignore(root: Path) -> None:
     """Leave only the team's files to git, unless the person has a `.gitignore` there."""
-    with held_below(root, [TIDEATE]) as directory:
+    with open_directory_below(root, [TIDEATE]) as directory:
         try:
             os.stat(".gitignore", dir_fd=directory, follow_symlinks=False)
         except FileNotFoundError:
             with suppress(FileExistsError):
-                write_at(directory, ".gitignore", _IGNORE, mode=0o644, replace=False)
+                write_atomic_at(directory, ".gitignore", _IGNORE, mode=0o644, replace=False)
 
 
 def list_documents(root: Path, name: str) -> list[str]:
@@ -191,7 +191,7 @@ def list_documents(root: Path, name: str) -> list[str]:
     :raises UnusableFile: it cannot be read, a link is on its way, or it has more than `MOST_NAMES`.
     """
     try:
-        way = open_way(root, name.split("/")[:-1])
+        way = open_directory_fd(root, name.split("/")[:-1])
         try:
             directory = os.open(name.rpartition("/")[2], _LIST, dir_fd=way)
         finally:

@@ -1,4 +1,4 @@
-"""Directories held open by the way that a resolved path says: a link put there in between is not followed."""
+"""Open directories by a resolved path, following no link that was put there in between."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["held", "held_below", "open_way"]
+__all__ = ["open_directory", "open_directory_below", "open_directory_fd"]
 
 _STEP: Final = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HELD: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-def open_way(start: Path | str, parts: Iterable[str], *, make: bool = False) -> int:
+def open_directory_fd(start: Path | str, parts: Iterable[str], *, make: bool = False) -> int:
     """Open a directory, each on the way from the one above it; returns a descriptor for calls relative to it.
 
     :param start: where the way begins; links in this path are followed.
@@ -46,26 +46,26 @@ def _opened(name: str, above: int, *, make: bool) -> int:
 
 
 @contextmanager
-def held(path: Path, *, make: bool = False) -> Iterator[int]:
+def open_directory(path: Path, *, make: bool = False) -> Iterator[int]:
     """Hold a directory open, for calls relative to it and to be synced.
 
     :param path: absolute and resolved.
     :param make: make it and those above it where they are missing.
-    :raises OSError: as of `open_way`.
+    :raises OSError: as of `open_directory_fd`.
     """
-    with held_below(path.anchor, path.parts[1:], make=make) as descriptor:
+    with open_directory_below(path.anchor, path.parts[1:], make=make) as descriptor:
         yield descriptor
 
 
 @contextmanager
-def held_below(start: Path | str, parts: Iterable[str], *, make: bool = False) -> Iterator[int]:
-    """Hold a directory open that is below another one, for calls relative to it and to be synced.
+def open_directory_below(start: Path | str, parts: Iterable[str], *, make: bool = False) -> Iterator[int]:
+    """Hold a directory below another one open, for calls relative to it and to be synced.
 
     :param start: links in this path are followed.
     :param make: make those below it that are missing.
-    :raises OSError: as of `open_way`.
+    :raises OSError: as of `open_directory_fd`.
     """
-    way = open_way(start, parts, make=make)
+    way = open_directory_fd(start, parts, make=make)
     try:
         descriptor = os.open(".", _HELD, dir_fd=way)
     finally:

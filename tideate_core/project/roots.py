@@ -8,11 +8,11 @@ from pathlib import Path
 __all__ = [
     "DEFINITION_SUFFIXES",
     "config_dir",
-    "expanded",
+    "expand_home",
     "find_root",
-    "inside",
-    "real",
-    "xdg",
+    "is_inside",
+    "real_path",
+    "xdg_directory",
 ]
 
 REPOSITORY_MARKERS = (".tideate", ".git")
@@ -37,7 +37,7 @@ DEFINITION_SUFFIXES = (".yaml", ".yml", ".json")
 """Of workflows with steps; those with states need no trust."""
 
 
-def xdg(variable: str, default: str) -> Path:
+def xdg_directory(variable: str, default: str) -> Path:
     """Return a directory of the XDG specification.
 
     :param default: relative to the home directory.
@@ -49,7 +49,7 @@ def xdg(variable: str, default: str) -> Path:
 
 def config_dir() -> Path:
     """Return `$XDG_CONFIG_HOME/tideate`; it may not exist."""
-    return xdg("XDG_CONFIG_HOME", ".config") / "tideate"
+    return xdg_directory("XDG_CONFIG_HOME", ".config") / "tideate"
 
 
 def find_root(start: Path) -> Path | None:
@@ -60,8 +60,8 @@ def find_root(start: Path) -> Path | None:
 
     :param start: a file or directory; it need not exist.
     """
-    start = real(start.expanduser())
-    home = real(Path.home())
+    start = real_path(start.expanduser())
+    home = real_path(Path.home())
     for directory in (start, *start.parents):
         # by `os.path`: what may not be looked into has none of them
         if any(os.path.exists(directory / marker) for marker in REPOSITORY_MARKERS):  # noqa: PTH110
@@ -73,7 +73,7 @@ def find_root(start: Path) -> Path | None:
     return None
 
 
-def real(path: Path) -> Path:
+def real_path(path: Path) -> Path:
     """Return where a path leads when all links are followed; links that lead in a circle stay as they are.
 
     `Path.resolve` raises a RuntimeError for those, before Python 3.13.
@@ -81,11 +81,11 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def expanded(name: str) -> Path:
+def expand_home(name: str) -> Path:
     """Return the path that a person named, with `~` for a home; one of nobody's stays as it is."""
     return Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
 
 
-def inside(path: Path, root: Path) -> bool:
+def is_inside(path: Path, root: Path) -> bool:
     """Tell whether a path stays in a directory when all links are followed."""
-    return real(path).is_relative_to(real(root))
+    return real_path(path).is_relative_to(real_path(root))

@@ -1,4 +1,4 @@
-"""Private state of a project: a directory of the person's own, outside the project.
+"""Private state of projects: directories of the person's own, outside of the projects.
 
 A repository cannot put anything there, so what is in it needs no seal. Every project has a directory of its
 own, named by its real path; `project.json` in it says which path that is.
@@ -21,15 +21,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError, StateError
-from tideate_core.project.roots import config_dir, real, xdg
-from tideate_core.util.atomic_files import write_whole
+from tideate_core.project.roots import config_dir, real_path, xdg_directory
+from tideate_core.util.atomic_files import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = [
     "KnownProject",
-    "directory_name",
     "has_no_work",
     "known_project",
     "known_projects",
@@ -39,6 +38,7 @@ __all__ = [
     "private_within",
     "project_state",
     "state_dir",
+    "state_directory_name",
 ]
 
 VARIABLE: Final = "TIDEATE_STATE"
@@ -48,7 +48,7 @@ _ODD: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _OTHERS_WRITE: Final = 0o022
 _PRIVATE: Final = 0o700
 _OF_ONE_PATH: Final = ("trust.json", "trusted", "trust.json.lock")
-"""What of a state does not go with a project that is moved."""
+"""Files of a state that do not go with a project that is moved."""
 _LARGEST: Final = 64 * 1024
 """Bytes of `project.json`."""
 
@@ -82,7 +82,7 @@ def state_dir() -> Path:
     named = os.environ.get(VARIABLE, "")
     if named:
         return _absolute(named, VARIABLE)
-    return _configured() or xdg("XDG_STATE_HOME", ".local/state") / "tideate"
+    return _configured() or xdg_directory("XDG_STATE_HOME", ".local/state") / "tideate"
 
 
 def _configured() -> Path | None:
@@ -125,7 +125,7 @@ def project_state(root: Path | None) -> Path:
     :raises StateError: it is where a clone or another user could have put things.
     """
     base = state_dir()
-    path = None if root is None else real(root)
+    path = None if root is None else real_path(root)
     _refuse_within(base, path)
     directory = base if path is None else _of(path)
     for level in dict.fromkeys((base, base / "projects", directory)):
@@ -139,7 +139,7 @@ def private_within(root: Path) -> tuple[Path, ...]:
 
     :param root: real.
     """
-    places = (real(state_dir()), real(config_dir()))
+    places = (real_path(state_dir()), real_path(config_dir()))
     return tuple(place for place in places if place.is_relative_to(root))
 
 
@@ -147,9 +147,9 @@ def _refuse_within(base: Path, path: Path | None) -> None:
     """Refuse a state directory in the project, but in a home directory that is one."""
     if path is None:
         return
-    place = real(base)
+    place = real_path(base)
     if place.is_relative_to(path / ".tideate") or (
-        place.is_relative_to(path) and not real(Path.home()).is_relative_to(path)
+        place.is_relative_to(path) and not real_path(Path.home()).is_relative_to(path)
     ):
         raise StateError(
             f"the state directory {base} is in the project {path}, where a clone could bring its own; let "
@@ -157,7 +157,7 @@ def _refuse_within(base: Path, path: Path | None) -> None:
         )
 
 
-def directory_name(path: Path) -> str:
+def state_directory_name(path: Path) -> str:
     """Return what the state of a project is called: the end of its path, and a digest of all of it.
 
     :param path: real.
@@ -168,7 +168,7 @@ def directory_name(path: Path) -> str:
 
 
 def _of(path: Path) -> Path:
-    return state_dir() / "projects" / directory_name(path)
+    return state_dir() / "projects" / state_directory_name(path)
 
 
 def make_project_state(root: Path | None) -> Path:
@@ -176,7 +176,7 @@ def make_project_state(root: Path | None) -> Path:
 
     :raises StateError: it cannot be made or used, or others may write to it.
     """
-    path = None if root is None else real(root)
+    path = None if root is None else real_path(root)
     directory = project_state(path)
     try:
         _make_private(directory)
@@ -223,7 +223,7 @@ def note_identity(root: Path, *, first_commit: str | None, files: str | None) ->
     :param files: digest of the names at its top.
     :raises OSError: it cannot be written.
     """
-    path = real(root)
+    path = real_path(root)
     known: dict[str, Any] = {"path": str(path), "used_at": _now()}
     _write_identity(_of(path), {**known, "first_commit": first_commit, "files": files})
 
@@ -279,12 +279,12 @@ def move_project_state(old: Path, new: Path) -> Path:
     :returns: the directory that the state has now.
     :raises ConfigError: there is no state of the old path, or there is one of the new path already.
     """
-    before, target = _of(old), _of(real(new))
+    before, target = _of(old), _of(real_path(new))
     if not (before / IDENTITY).is_file():
         raise ConfigError(f"there is no state of {old}; `tideate project list` lists what there is")
     if not has_no_work(target):
         raise ConfigError(
-            f"{real(new)} has state of its own ({target}); `tideate project forget "
+            f"{real_path(new)} has state of its own ({target}); `tideate project forget "
             f"{shlex.quote(str(new))}` removes that first"
         )
     found = _identity(before)
@@ -295,7 +295,7 @@ def move_project_state(old: Path, new: Path) -> Path:
                 (target / name).rename(before / name)
         _remove(target)
         before.rename(target)
-        _write_identity(target, {**found, "path": str(real(new)), "used_at": _now()})
+        _write_identity(target, {**found, "path": str(real_path(new)), "used_at": _now()})
     except OSError as error:
         raise ConfigError(f"{before} cannot be moved: {error.strerror}") from error
     return target
@@ -319,7 +319,7 @@ def _remove(path: Path) -> None:
 
 
 def _write_identity(directory: Path, content: dict[str, Any]) -> None:
-    write_whole(directory / IDENTITY, json.dumps(content, indent=1).encode())
+    write_atomic(directory / IDENTITY, json.dumps(content, indent=1).encode())
 
 
 def _now() -> int:

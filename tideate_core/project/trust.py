@@ -1,4 +1,4 @@
-"""What a person trusts in a project: contents of its files, and commands and tools by what they are.
+"""Trust store of a project: contents of its files, and commands and tools that may run.
 
 Kept in the private state of the project's real path, so that nothing that is trusted in one project counts
 in another.
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import ConfigError
 from tideate_core.project.documents import list_documents, read_document
-from tideate_core.project.roots import DEFINITION_SUFFIXES, real
+from tideate_core.project.roots import DEFINITION_SUFFIXES, real_path
 from tideate_core.project.state import make_project_state, project_state
-from tideate_core.util.atomic_files import write_whole
+from tideate_core.util.atomic_files import write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,13 +36,13 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 
 class Trust:
-    """What the person trusts in one project.
+    """Trust of the person in one project.
 
     :param root: of the project, or the directory that stands for one.
     """
 
     def __init__(self, root: Path) -> None:
-        self._root = real(root)
+        self._root = real_path(root)
 
     def is_trusted(self, name: str, content: bytes) -> bool:
         """Tell whether exactly this content is trusted under this name.
@@ -81,7 +81,7 @@ class Trust:
         """
         path = make_project_state(self._root) / "trusted" / _kept_as(name)
         try:
-            write_whole(path, content)
+            write_atomic(path, content)
         except OSError as error:
             raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
 
@@ -155,7 +155,7 @@ class Trust:
     def _keep(self, digest: str, content: bytes) -> None:
         path = self._contents / digest
         if not path.exists():
-            write_whole(path, content)
+            write_atomic(path, content)
 
     def _load(self) -> dict[str, dict[str, str]]:
         place = project_state(self._root) / FILE
@@ -179,7 +179,7 @@ class Trust:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 entries = self._load()
                 yield entries
-                write_whole(state / FILE, json.dumps(entries, indent=1, sort_keys=True).encode())
+                write_atomic(state / FILE, json.dumps(entries, indent=1, sort_keys=True).encode())
             finally:
                 os.close(lock)
         except OSError as error:
@@ -213,9 +213,9 @@ def name_in_project(root: Path, path: Path) -> str:
     :raises ConfigError: it is not in the project.
     """
     absolute = type(path)(os.path.abspath(path))  # noqa: PTH100 links on the way must be seen later
-    top = real(root)
+    top = real_path(root)
     for above in absolute.parents:
-        if real(above) == top:
+        if real_path(above) == top:
             return absolute.relative_to(above).as_posix()
     raise ConfigError(f"{path} is not in the project {root}")
 

@@ -10,7 +10,7 @@ from tideate_core.workspace import PROTECTED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Below", "Entry", "NEVER", "above", "checked_path"]
+__all__ = ["NEVER", "Below", "Entry", "above", "checked_path"]
 
 NEVER: Final = PROTECTED | {".hg", ".jj", ".svn"}
 """Names that are in no snapshot, at any depth: the history of a project has its own tools."""

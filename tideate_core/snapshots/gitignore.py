@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["AssumedIgnores", "IgnoreQuery", "IgnoredPaths", "NAMES"]
+__all__ = ["NAMES", "AssumedIgnores", "IgnoreQuery", "IgnoredPaths"]
 
 NAMES: Final = frozenset({".tox", ".venv", "__pycache__", "node_modules", "venv"})
 """Directories that count as ignored where there is no git to ask."""

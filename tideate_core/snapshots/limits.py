@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tideate_core.config import Snapshots
+    from tideate_core.config import SnapshotsConfig
 
 __all__ = ["MIB", "SnapshotLimits"]
 
@@ -28,7 +28,7 @@ class SnapshotLimits:
     """Take in also what is in directories that git ignores, as `node_modules`."""
 
     @classmethod
-    def configured(cls, section: Snapshots) -> SnapshotLimits:
+    def configured(cls, section: SnapshotsConfig) -> SnapshotLimits:
         """Return those that a person's configuration says."""
         return cls(
             keep=section.keep,

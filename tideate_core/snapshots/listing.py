@@ -18,7 +18,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tideate_core.snapshots.packs import digest
-from tideate_core.util.atomic_files import durable
+from tideate_core.util.atomic_files import atomic_writer
 
 if TYPE_CHECKING:
     import os
@@ -132,7 +132,7 @@ def write(directory: Path, listing: Listing) -> None:
         "digest": digest(rest),
     }
     try:
-        with durable(directory / NAME, to_disk=False) as file:
+        with atomic_writer(directory / NAME, to_disk=False) as file:
             file.write(json.dumps(head).encode() + b"\n")
             file.write(rest)
     except OSError as error:

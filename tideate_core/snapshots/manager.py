@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
-from tideate_core.project import make_project_state, project_state, real
+from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.snapshots.capture import Capture, CaptureContext
 from tideate_core.snapshots.compare import ChangesSince, changes_since, compare, file_diffs
 from tideate_core.snapshots.limits import SnapshotLimits
@@ -71,7 +71,7 @@ class SnapshotManager:
         private: Path | None = None,
         limits: SnapshotLimits | None = None,
     ) -> None:
-        self._root = real(root)
+        self._root = real_path(root)
         self._buffers = buffers
         self._given = private
         self._limits = limits or SnapshotLimits()
@@ -330,7 +330,7 @@ class SnapshotManager:
                 yield lock
 
     def _prepare(self) -> None:
-        home = real(Path.home())
+        home = real_path(Path.home())
         if home.is_relative_to(self._root):
             raise OutsideRoot(
                 f"{self._root} is your home directory or one above it; a snapshot would take in all that you "

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from tideate_core.errors import SnapshotNotFound, WorkspaceError
 from tideate_core.snapshots.entries import Entry
 from tideate_core.snapshots.packs import digest
-from tideate_core.util.atomic_files import durable
+from tideate_core.util.atomic_files import atomic_writer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -167,7 +167,7 @@ def write(directory: Path, header: Header, rest: bytes) -> None:
     :raises OSError: it cannot be written.
     """
     first = json.dumps(header.model_dump(), separators=(",", ":")).removesuffix("}") + _OPEN
-    with durable(directory / f"{header.id}{SUFFIX}") as file:
+    with atomic_writer(directory / f"{header.id}{SUFFIX}") as file:
         file.write(first.encode())
         file.write(rest)
 

@@ -17,7 +17,7 @@ import zstandard
 from blake3 import blake3
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.util.atomic_files import NEW, create, finish
+from tideate_core.util.atomic_files import DRAFT_SUFFIX, commit_draft, create_draft
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, KeysView, Sequence
@@ -177,7 +177,7 @@ class PackWriter:
     def __init__(self, directory: Path) -> None:
         self.id = secrets.token_hex(8)
         self.path = directory / f"{self.id}{SUFFIX}"
-        self._temp = self.path.with_name(self.path.name + NEW)
+        self._temp = self.path.with_name(self.path.name + DRAFT_SUFFIX)
         self._file: BinaryIO | None = None
         self._frames: list[tuple[int, int, int]] = []
         self._blobs: list[BlobPlace] = []
@@ -190,7 +190,7 @@ class PackWriter:
     def add(self, frame: Frame) -> None:
         """Append a frame."""
         if self._file is None:
-            self._file = os.fdopen(create(self._temp), "wb")
+            self._file = os.fdopen(create_draft(self._temp), "wb")
             self._file.write(MAGIC)
         number, offset = len(self._frames), self._file.tell()
         self._file.write(frame.data)
@@ -213,7 +213,7 @@ class PackWriter:
         start = self._file.tell()
         self._file.write(index)
         self._file.write(_TAIL.pack(len(self._frames), len(self._blobs), start, blake3(index).digest()))
-        finish(self._file, self.path)
+        commit_draft(self._file, self.path)
         self._file.close()
         self._file = None
         return True

@@ -9,7 +9,7 @@ from tideate_core.errors import UnusableFile, WorkspaceError
 from tideate_core.project import remove_document, write_document
 from tideate_core.snapshots.manifest import find, headers, load, parts, write
 from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compressed
-from tideate_core.util.atomic_files import NEW, fsync_directory
+from tideate_core.util.atomic_files import DRAFT_SUFFIX, fsync_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +74,7 @@ def remove_unneeded(directory: Path) -> None:
     :raises OSError: something cannot be written or deleted.
     """
     packs = directory / "packs"
-    for unfinished in (*directory.glob(f"*{NEW}"), *packs.glob(f"*{NEW}")):
+    for unfinished in (*directory.glob(f"*{DRAFT_SUFFIX}"), *packs.glob(f"*{DRAFT_SUFFIX}")):
         unfinished.unlink()
     found, damaged = headers(directory)
     if damaged:

@@ -39,19 +39,19 @@ if TYPE_CHECKING:
     from tideate_core.store.store import Store
 
 __all__ = [
+    "DEPTH",
+    "FILE",
+    "MOST_UNFINISHED",
     "CheckpointRow",
     "ControlRequest",
-    "DEPTH",
     "Definition",
     "Ending",
     "EventRow",
-    "FILE",
     "GateCount",
     "GateLedger",
     "GateOutcome",
     "Graph",
     "Lease",
-    "MOST_UNFINISHED",
     "MetricsRow",
     "NewRun",
     "Pruned",

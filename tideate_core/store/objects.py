@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import StoreError
-from tideate_core.util.atomic_files import fsync_directory, write_whole
+from tideate_core.util.atomic_files import fsync_directory, write_atomic
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,7 +143,7 @@ class Objects:
             path.parent.mkdir(parents=True, exist_ok=True)
             fsync_directory(self._directory.parent)
             fsync_directory(self._directory)
-        write_whole(path, packed.content, prefix=".new-")
+        write_atomic(path, packed.content, prefix=".new-")
 
     def remove(self, digest: str) -> int:
         """Delete a content that no row names any more; returns its bytes, 0 if it was not there."""

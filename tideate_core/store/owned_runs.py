@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.store.records import ControlRequest
     from tideate_core.store.transaction import Transaction
 
-__all__ = ["LeaseMonitor", "OwnedRuns", "TICK"]
+__all__ = ["TICK", "LeaseMonitor", "OwnedRuns"]
 
 TICK: Final = 0.05
 """Seconds between two looks for what other processes wrote."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = [
+    "TERMINAL",
     "CheckpointRow",
     "ControlRequest",
     "Definition",
@@ -27,7 +28,6 @@ __all__ = [
     "StepRow",
     "StepStart",
     "StepStatus",
-    "TERMINAL",
     "Tokens",
     "last_result_value",
     "state_of",

@@ -1,4 +1,4 @@
-"""Runs programs for a project, knows which ones check it, and reads what they say is wrong."""
+"""Detection of a project's tools, tests and builds; parsing of their results."""
 
 from __future__ import annotations
 
@@ -7,55 +7,51 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.toolchain.detection import detect, detect_clean
+    from tideate_core.toolchain.detection import detect_clean_command
     from tideate_core.toolchain.detection.tools import Check, Tool
-    from tideate_core.toolchain.failures import Failures, parse_failures
-    from tideate_core.toolchain.failures.failure import Failure, Severity
-    from tideate_core.toolchain.results.models import TestResults
-    from tideate_core.toolchain.results.report import REPORT, write_report
+    from tideate_core.toolchain.failures import parse_failures
+    from tideate_core.toolchain.failures.failure import Failure
     from tideate_core.toolchain.selection import (
+        CommandTrust,
         ProjectTrust,
         declared_checks,
         select_tools,
-        untrusted,
+        untrusted_message,
         verification_environment,
     )
-    from tideate_core.toolchain.testing.execution import Ran, run_tests
-    from tideate_core.toolchain.testing.listing import list_tests, test_files
+    from tideate_core.toolchain.testing.execution import CompletedTests, run_tests
+    from tideate_core.toolchain.testing.listing import find_test_files, list_tests
+    from tideate_core.toolchain.testing.results import TEST_REPORT, TestResults, write_report
     from tideate_core.toolchain.testing.runners import (
-        NotNarrowed,
-        Wanted,
-        command_for,
-        runner_of,
-        takes_folders,
+        SelectedTests,
+        UnsupportedSelection,
+        accepts_directories,
+        make_runner_command,
+        runner_name,
     )
-    from tideate_core.toolchain.trust import CommandTrust
 
 __all__ = [
+    "TEST_REPORT",
     "Check",
     "CommandTrust",
+    "CompletedTests",
     "Failure",
-    "Failures",
-    "NotNarrowed",
     "ProjectTrust",
-    "REPORT",
-    "Ran",
-    "Severity",
+    "SelectedTests",
     "TestResults",
     "Tool",
-    "Wanted",
-    "command_for",
+    "UnsupportedSelection",
+    "accepts_directories",
     "declared_checks",
-    "detect",
-    "detect_clean",
+    "detect_clean_command",
+    "find_test_files",
     "list_tests",
+    "make_runner_command",
     "parse_failures",
     "run_tests",
-    "runner_of",
+    "runner_name",
     "select_tools",
-    "takes_folders",
-    "test_files",
-    "untrusted",
+    "untrusted_message",
     "verification_environment",
     "write_report",
 ]
@@ -64,49 +60,27 @@ if not TYPE_CHECKING:
     __getattr__, __dir__ = exports(
         __name__,
         {
-            "detection": (
-                "detect",
-                "detect_clean",
-            ),
-            "detection.tools": (
-                "Check",
-                "Tool",
-            ),
-            "failures": (
-                "Failures",
-                "parse_failures",
-            ),
-            "failures.failure": (
-                "Failure",
-                "Severity",
-            ),
-            "results.models": ("TestResults",),
-            "results.report": (
-                "REPORT",
-                "write_report",
-            ),
+            "detection": ("detect_clean_command",),
+            "detection.tools": ("Check", "Tool"),
+            "failures": ("parse_failures",),
+            "failures.failure": ("Failure",),
             "selection": (
+                "CommandTrust",
                 "ProjectTrust",
                 "declared_checks",
                 "select_tools",
-                "untrusted",
+                "untrusted_message",
                 "verification_environment",
             ),
-            "testing.execution": (
-                "Ran",
-                "run_tests",
-            ),
-            "testing.listing": (
-                "list_tests",
-                "test_files",
-            ),
+            "testing.execution": ("CompletedTests", "run_tests"),
+            "testing.listing": ("find_test_files", "list_tests"),
+            "testing.results": ("TEST_REPORT", "TestResults", "write_report"),
             "testing.runners": (
-                "NotNarrowed",
-                "Wanted",
-                "command_for",
-                "runner_of",
-                "takes_folders",
+                "SelectedTests",
+                "UnsupportedSelection",
+                "accepts_directories",
+                "make_runner_command",
+                "runner_name",
             ),
-            "trust": ("CommandTrust",),
         },
     )

@@ -1,4 +1,4 @@
-"""Which command runs a check: the configured one, else the detected one; and whether it may run."""
+"""Selection of the command of each check, and the trust that it needs to run."""
 
 from __future__ import annotations
 
@@ -8,44 +8,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.errors import UnusableFile
-from tideate_core.process import make_environment, of_project
+from tideate_core.process import make_environment, project_environment
 from tideate_core.project import CONFIG_NAME, Trust, read_document
-from tideate_core.toolchain.detection import detect
+from tideate_core.toolchain.detection import detect_tools
 from tideate_core.toolchain.detection.tools import Check, Tool
-from tideate_core.toolchain.trust import CommandTrust
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from tideate_core.config import Verify
+    from tideate_core.config import VerifyConfig
 
 __all__ = [
+    "CommandTrust",
     "ProjectTrust",
     "declared_checks",
     "select_tools",
     "tool_name",
-    "untrusted",
+    "untrusted_message",
     "verification_environment",
 ]
 
 _RUNNERS = {"uv": 1, "poetry": 1, "pdm": 1, "hatch": 1, "pipenv": 1, "npx": 0, "bunx": 0}
 """Programs that run another one, and how many words of their own (`run`) stand before its name."""
 
-
 _UNATTENDED = {"CI": "1"}
 """So that test runners neither watch nor write snapshots."""
 
 
-def verification_environment(root: Path, config: Verify) -> dict[str, str]:
+def verification_environment(root: Path, config: VerifyConfig) -> dict[str, str]:
     """Return the environment in which a project's checks run, and in which they are looked for."""
-    return of_project(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
+    return project_environment(root, make_environment({**_UNATTENDED, **config.environment}, config.inherit))
 
 
 def select_tools(
-    root: Path, config: Verify, environment: Mapping[str, str] | None = None
+    root: Path, config: VerifyConfig, environment: Mapping[str, str] | None = None
 ) -> dict[Check, Tool | None]:
     """Return the command of each check; a check that is not there has none, None: it was turned off."""
-    selected: dict[Check, Tool | None] = dict(detect(root, environment))
+    selected: dict[Check, Tool | None] = dict(detect_tools(root, environment))
     for check in Check:
         configured = getattr(config, check.value)
         if configured == "off":
@@ -70,11 +69,38 @@ def tool_name(argv: list[str]) -> str:
     return name
 
 
-class ProjectTrust:
-    """Whether a person said that a command may run in a project.
+class CommandTrust:
+    """Trust of a person in commands of a project.
 
-    It may if the person trusts this command here, or trusts the project's configuration as it is now and
-    that names the command.
+    Trusted is a command as it is: its arguments, and what the project's own file makes of them (the script
+    of package.json, the Makefile). Change either and it asks again. What such a command runs, the tests
+    themselves for example, may change: that is what it is run for.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._trust = Trust(root)
+
+    def is_trusted(self, tool: Tool) -> bool:
+        """Tell whether the person trusts this command here.
+
+        :raises ConfigError: what is trusted cannot be read.
+        """
+        return self._trust.allows(tool.meaning)
+
+    def trust(self, tools: Iterable[Tool]) -> None:
+        """Trust these commands here.
+
+        :raises ConfigError: what is trusted cannot be read or written.
+        """
+        for tool in tools:
+            self._trust.allow(tool.meaning, f"`{shlex.join(tool.argv)}` ({tool.check})")
+
+
+class ProjectTrust:
+    """Permission of a person to run commands in a project.
+
+    A command may run if the person trusts this command here, or trusts the project's configuration as it is
+    now and that names the command.
     """
 
     def __init__(self, root: Path) -> None:
@@ -104,8 +130,8 @@ class ProjectTrust:
         return declared == list(tool.argv) and self._trust.is_trusted(CONFIG_NAME, content)
 
 
-def untrusted(tool: Tool) -> str:
-    """Say that a command may not run, and what a person can do about it."""
+def untrusted_message(tool: Tool) -> str:
+    """Return the message that a command may not run, with what a person can do about it."""
     return (
         f"`{shlex.join(tool.argv)}` runs this project's code ({tool.reason}), and nobody said that it may; "
         "look at the project, then run `tideate trust` or `:Workflow trust`"

@@ -1,1 +1,1 @@
-"""Small helpers that know nothing of tideate: atomic files, lazy exports, escaping, JSON Schemas."""
+"""Helpers that know nothing of tideate: atomic files, lazy exports, escaping, JSON Schemas, Markdown."""

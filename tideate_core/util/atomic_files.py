@@ -13,14 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-__all__ = ["NEW", "create", "durable", "finish", "fsync_directory", "write_at", "write_whole"]
+__all__ = [
+    "DRAFT_SUFFIX",
+    "atomic_writer",
+    "commit_draft",
+    "create_draft",
+    "fsync_directory",
+    "write_atomic",
+    "write_atomic_at",
+]
 
-NEW = ".new"
-"""Suffix of a file that is being written by `durable`."""
+DRAFT_SUFFIX = ".new"
+"""Suffix of a file that is being written by `atomic_writer`."""
 _DRAFT = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def write_whole(
+def write_atomic(
     path: Path,
     content: bytes,
     *,
@@ -56,7 +64,9 @@ def write_whole(
     fsync_directory(path.parent)
 
 
-def write_at(directory: int, name: str, content: bytes, *, mode: int = 0o600, replace: bool = True) -> None:
+def write_atomic_at(
+    directory: int, name: str, content: bytes, *, mode: int = 0o600, replace: bool = True
+) -> None:
     """Make a file of an open directory hold this; no link is followed, also none on the way to it.
 
     :param directory: its descriptor.
@@ -82,32 +92,32 @@ def write_at(directory: int, name: str, content: bytes, *, mode: int = 0o600, re
 
 
 @contextmanager
-def durable(path: Path, *, to_disk: bool = True) -> Iterator[BinaryIO]:
+def atomic_writer(path: Path, *, to_disk: bool = True) -> Iterator[BinaryIO]:
     """Give a file to write, one process at a time; when the block is left in order, it has its name.
 
     :param to_disk: False does not wait for the disk: after a power loss it may be cut off.
     """
-    temp = path.with_name(path.name + NEW)
+    temp = path.with_name(path.name + DRAFT_SUFFIX)
     try:
-        with os.fdopen(create(temp), "wb") as file:
+        with os.fdopen(create_draft(temp), "wb") as file:
             yield file
-            finish(file, path, to_disk=to_disk)
+            commit_draft(file, path, to_disk=to_disk)
     except BaseException:
         temp.unlink(missing_ok=True)
         raise
 
 
-def finish(file: BinaryIO, path: Path, *, to_disk: bool = True) -> None:
+def commit_draft(file: BinaryIO, path: Path, *, to_disk: bool = True) -> None:
     """Give a file that was written beside a path that path."""
     file.flush()
     if to_disk:
         os.fsync(file.fileno())
-    path.with_name(path.name + NEW).replace(path)
+    path.with_name(path.name + DRAFT_SUFFIX).replace(path)
     if to_disk:
         fsync_directory(path.parent)
 
 
-def create(path: Path) -> int:
+def create_draft(path: Path) -> int:
     """Return the descriptor of a file to write, emptied if there was one; it is private."""
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 

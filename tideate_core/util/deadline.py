@@ -1,4 +1,4 @@
-"""Bounds of time for work on what others wrote."""
+"""Deadlines in processor time, for work on others' input."""
 
 from __future__ import annotations
 

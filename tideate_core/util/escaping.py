@@ -1,4 +1,4 @@
-"""Text of strangers, made safe to show: what a screen would obey, hide or reorder stands there escaped.
+"""Escape untrusted text for display: characters that a screen would obey, hide or reorder.
 
 `lua/tideate/ui/visible.lua` does the same in the editor, with the same tables; a test compares them.
 """

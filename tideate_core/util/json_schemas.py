@@ -1,4 +1,4 @@
-"""JSON Schemas that others wrote, held against values: within a time, without fetching, with safe patterns.
+"""Validation by untrusted JSON Schemas: bounded in time, without fetching, with safe patterns.
 
 jsonschema follows references that double at every level, fetches addresses, and gives patterns to `re`, which
 some patterns keep busy for years. Here every keyword looks at the clock, nothing is fetched, and patterns are
@@ -36,12 +36,12 @@ UNBOUNDED: Final = ("unevaluatedItems", "unevaluatedProperties")
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """How one schema is held against one value."""
+    """Limits of one validation."""
 
     seconds: float
     """Of processor time."""
     is_lenient: bool = False
-    """What cannot be checked fits."""
+    """Parts that cannot be checked fit."""
 
 
 OWN: Final = _Limits(3.0)
@@ -49,7 +49,7 @@ SERVERS: Final = _Limits(1.0, is_lenient=True)
 
 
 class _Work:
-    """The limits of what goes on, and the time that is left."""
+    """Limits of the validation in progress, and the time that is left."""
 
     def __init__(self, limits: _Limits) -> None:
         self.limits = limits
@@ -282,7 +282,7 @@ def _unique_items(validator: Any, wanted: Any, value: Any, _schema: Any) -> Iter
 
 
 def _hashable(value: Any) -> Any:
-    """Return what is equal for values that JSON Schema takes for equal: 1 and 1.0, but not 1 and true."""
+    """Return a key that is equal for values equal in JSON Schema: 1 and 1.0, but not 1 and true."""
     if isinstance(value, bool):
         return bool, value
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Packages that import a module when one of its names is first used."""
+"""Lazy exports of packages: a module is imported when one of its names is first used."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import InvalidDefinition, UnknownWorkflow
-from tideate_core.project import expanded
+from tideate_core.project import expand_home
 from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.discovery import WorkflowFile, find_files
 from tideate_core.workflows.loading import Content, FileCache, load, registration_of
@@ -181,7 +181,7 @@ class Catalog:
         raise UnknownWorkflow(name, {*known, *files})
 
     def _place(self, name: str) -> Path:
-        return (self._cwd or Path.cwd()) / expanded(name)
+        return (self._cwd or Path.cwd()) / expand_home(name)
 
     def _at_path(self, name: str) -> WorkflowFile:
         path = self._place(name)

@@ -30,7 +30,7 @@ from tideate_core.workflows.templates import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ValueSandbox", "evaluate", "error_words", "parse_source", "render_task"]
+__all__ = ["ValueSandbox", "error_words", "evaluate", "parse_source", "render_task"]
 
 RESULT: Final = "_result"
 JSON_TYPES: Final = (str, int, float, dict, list, type(None))

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import ConfigError
-from tideate_core.util.atomic_files import write_at
+from tideate_core.util.atomic_files import write_atomic_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,8 +98,8 @@ def _check_mode(mode: int, path: Path) -> None:
 def _make(folder: int) -> None:
     """Make a key; whoever links it first has made the key of all, and nobody reads half of one."""
     with suppress(FileExistsError):
-        write_at(folder, KEY_FILE, secrets.token_bytes(KEY_BYTES), replace=False)
+        write_atomic_at(folder, KEY_FILE, secrets.token_bytes(KEY_BYTES), replace=False)
     # a person's own .gitignore in the directory above may not know of keys
     with suppress(FileExistsError):
-        write_at(folder, ".gitignore", b"*\n", replace=False)
+        write_atomic_at(folder, ".gitignore", b"*\n", replace=False)
     os.fsync(folder)  # also a key that another process has just made

@@ -18,7 +18,7 @@ from tideate_core.project import (
     Trust,
     config_dir,
     find_root,
-    inside,
+    is_inside,
     make_project_state,
     name_in_project,
 )
@@ -125,7 +125,7 @@ def check_kept(kept: Registration, find: Callable[[str], Registration]) -> None:
 def _project_of(known: Registration) -> Path | None:
     """Return the project that a file may have come with; None of what the person put elsewhere."""
     path = known.path
-    if path is None or (known.source == "file" and inside(path, config_dir() / "workflows")):
+    if path is None or (known.source == "file" and is_inside(path, config_dir() / "workflows")):
         return None
     return find_root(path.parent) if known.source in ("project", "file") else None
 

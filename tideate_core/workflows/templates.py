@@ -33,8 +33,8 @@ __all__ = [
     "Sandbox",
     "TemplateError",
     "check_length",
-    "render_template",
     "render_in",
+    "render_template",
     "restrict",
 ]
 

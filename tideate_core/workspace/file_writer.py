@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["FileWriter", "MOVED_BYTES", "MOVED_FILES"]
+__all__ = ["MOVED_BYTES", "MOVED_FILES", "FileWriter"]
 
 MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20

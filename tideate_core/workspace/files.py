@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.errors import EditConflict
-from tideate_core.project import held, open_way
+from tideate_core.project import open_directory, open_directory_fd
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,7 +122,7 @@ def read_image_nofollow(path: Path) -> FileImage:
     :raises OSError: it stands there and cannot be read.
     """
     try:
-        way = open_way(path.anchor, path.parts[1:-1])
+        way = open_directory_fd(path.anchor, path.parts[1:-1])
     except (FileNotFoundError, NotADirectoryError):
         return FileImage(ABSENT)
     try:
@@ -146,7 +146,7 @@ def write_image(
     :raises OSError: it cannot be written, or there is a link on the way to it.
     """
     goes = wanted.state.kind == "absent"
-    with held(path.parent, make=not goes) as directory:
+    with open_directory(path.parent, make=not goes) as directory:
         if goes:
             _remove(path.name, directory, expected)
         else:
@@ -214,7 +214,7 @@ def set_mode(path: Path, mode: int) -> None:
 
     :raises OSError: there is nothing, or it cannot be set.
     """
-    with held(path.parent) as directory:
+    with open_directory(path.parent) as directory:
         found = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
         if not stat.S_ISLNK(found.st_mode):
             os.chmod(path.name, mode, dir_fd=directory)
@@ -225,6 +225,6 @@ def remove_directory(path: Path) -> None:
 
     :raises OSError: it is not there, not empty, or cannot be removed.
     """
-    with held(path.parent) as above:
+    with open_directory(path.parent) as above:
         os.rmdir(path.name, dir_fd=above)
         os.fsync(above)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.util.atomic_files import durable, fsync_directory
+from tideate_core.util.atomic_files import atomic_writer, fsync_directory
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import ABSENT, FileImage, holds, text_digest
 from tideate_core.workspace.journal_manifest import (
@@ -181,7 +181,7 @@ class Journal:
         try:
             directory = _new_directory(place)
             _write(directory / _BEFORE, data)
-            with durable(directory / _MANIFEST) as file:
+            with atomic_writer(directory / _MANIFEST) as file:
                 file.write(manifest.as_text().encode())
             for path in list(directory.parents)[:4]:
                 fsync_directory(path)

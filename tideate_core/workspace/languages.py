@@ -7,7 +7,7 @@ from enum import IntEnum
 from pathlib import PurePath
 from typing import NamedTuple
 
-__all__ = ["Fit", "PROSE", "fit_of_tag", "language_of", "same_family"]
+__all__ = ["PROSE", "Fit", "fit_of_tag", "language_of", "same_family"]
 
 
 class _Row(NamedTuple):

@@ -9,7 +9,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot
-from tideate_core.project import held
+from tideate_core.project import open_directory
 from tideate_core.workspace.files import remove_directory, set_mode, write_image
 from tideate_core.workspace.journal_manifest import (
     DirectoryEntry,
@@ -95,7 +95,7 @@ def _remake(root: Root, records: Sequence[Record]) -> None:
             if isinstance(entry, RemovedEntry):
                 with contextlib.suppress(OutsideRoot, FileExistsError):
                     path = root.entry(entry.path)
-                    with held(path, make=True) as directory:
+                    with open_directory(path, make=True) as directory:
                         os.fchmod(directory, entry.mode)  # also of one that was made just before a kill
 
 
@@ -105,7 +105,7 @@ def _clean_up(root: Root, records: Sequence[Record]) -> None:
         for entry in reversed(record.manifest.entries):
             with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
                 if isinstance(entry, FileEntry):
-                    with held(root.entry(entry.path).parent) as directory:
+                    with open_directory(root.entry(entry.path).parent) as directory:
                         os.unlink(entry.temp, dir_fd=directory)
                 elif isinstance(entry, DirectoryEntry):
                     _remove_empty(root.entry(entry.path))

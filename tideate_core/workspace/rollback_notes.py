@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.util.atomic_files import write_whole
+from tideate_core.util.atomic_files import write_atomic
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import text_digest
 
@@ -84,7 +84,7 @@ def write_notes(notes: Sequence[RollbackNote]) -> None:
             states = list(dict.fromkeys([*earlier, *note.states]))
             known[note.key] = {"states": states, "merged": note.merged}
         try:
-            write_whole(directory / _FILE, json.dumps(known, separators=(",", ":")).encode())
+            write_atomic(directory / _FILE, json.dumps(known, separators=(",", ":")).encode())
         except OSError as error:
             raise WorkspaceError(
                 f"{directory} cannot be written ({error.strerror}); nothing was restored"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, TideateError, WorkspaceError
-from tideate_core.project import held
+from tideate_core.project import open_directory
 from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import diff_lines, lines_of, rebase
@@ -256,7 +256,7 @@ def _write(plan: WritePlan, begun: set[Path]) -> None:
             if item.after & ~item.before & _OWN and item.path.is_dir():  # it has to be written into
                 set_mode(item.path, item.before | item.after)
         for directory in plan.made:
-            with held(directory.path, make=True):
+            with open_directory(directory.path, make=True):
                 fsync_directory(directory.path.parent)
         _write_files(plan.files, begun)
         for directory in plan.removed:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
-from tideate_core.project import make_project_state, project_state, real
+from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import read_image_nofollow
 from tideate_core.workspace.listing import list_files
@@ -124,12 +124,12 @@ class Workspace:
         :raises NotText: it is binary or not UTF-8.
         :raises WorkspaceError: there is no such file, it is too large, or it cannot be read.
         """
-        real = self._root.resolve(path)
-        name = self._root.relative(real)
-        buffer = None if self._buffers is None else await self._buffers.find(real)
+        real_path = self._root.resolve(path)
+        name = self._root.relative(real_path)
+        buffer = None if self._buffers is None else await self._buffers.find(real_path)
         if buffer is not None:
             return Source(name, buffer.text, buffer.number, buffer.tick, buffer.modified)
-        data = await asyncio.to_thread(_read, real, name, self._max_bytes)
+        data = await asyncio.to_thread(_read, real_path, name, self._max_bytes)
         return Source(name, Document.decode(data, name).text)
 
     async def list(self, limit: int = MAX_FILES) -> _Names:
@@ -275,7 +275,7 @@ class Workspace:
         if self._buffers is None:
             return None
         if path:
-            buffer = await self._buffers.find(real(Path(path)))
+            buffer = await self._buffers.find(real_path(Path(path)))
         else:
             buffer = None if number is None else await self._buffers.read(number)
             if buffer is not None and (buffer.path or buffer.text != text):

@@ -13,7 +13,7 @@ from tests.support.tally import TASK
 from tideate_core.adapters import AdapterPool
 from tideate_core.builtin.task.preparation import unready
 from tideate_core.cli.views.project import build_catalog, open_project
-from tideate_core.config import Verify
+from tideate_core.config import VerifyConfig
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError
 from tideate_core.gates import readiness
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def test_everything_that_is_missing_is_said_at_once_with_what_to_do(tmp_path: Path) -> None:
-    words = "\n".join(unready(readiness(tmp_path, Verify(tests=["make", "test"], lint="off"))))
+    words = "\n".join(unready(readiness(tmp_path, VerifyConfig(tests=["make", "test"], lint="off"))))
     for check in ("type_check", "build", "documentation"):
         assert f"verify.{check}" in words
         assert f'{check} = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
@@ -43,7 +43,7 @@ def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(t
     config = tmp_path / ".tideate" / "config.toml"
     config.parent.mkdir()
     config.write_text('[verify]\ntests = ["make", "test"]\nbuild = "off"\n')
-    words = unready(readiness(tmp_path, Verify()))
+    words = unready(readiness(tmp_path, VerifyConfig()))
     assert any(line.startswith("verify.tests, verify.build: set in .tideate/config.toml") for line in words)
     assert "tests = " not in "\n".join(words)
     assert 'lint = ["PROGRAM", "ARGUMENT"]  # or "off"' in words
@@ -52,17 +52,17 @@ def test_commands_of_a_configuration_that_nobody_trusts_are_not_called_missing(t
 def test_an_untrusted_configuration_is_not_passed_over_for_what_is_found(tmp_path: Path) -> None:
     (tmp_path / "Makefile").write_text("test:\n\t@echo found\n")
     trust_all(tmp_path)
-    (found,) = [one for one in readiness(tmp_path, Verify()) if one.check == Check.TESTS]
+    (found,) = [one for one in readiness(tmp_path, VerifyConfig()) if one.check == Check.TESTS]
     assert found.state == "ready"
     config = tmp_path / ".tideate" / "config.toml"
     config.parent.mkdir(exist_ok=True)
     config.write_text('[verify]\ntests = ["make", "more"]\n')
-    (found,) = [one for one in readiness(tmp_path, Verify()) if one.check == Check.TESTS]
+    (found,) = [one for one in readiness(tmp_path, VerifyConfig()) if one.check == Check.TESTS]
     assert found.state == "declared"
 
 
 def test_a_project_without_any_check_is_ready_when_that_is_said(tmp_path: Path) -> None:
-    off = Verify(type_check="off", lint="off", tests="off", build="off", documentation="off")
+    off = VerifyConfig(type_check="off", lint="off", tests="off", build="off", documentation="off")
     assert unready(readiness(tmp_path, off)) == []
 
 

@@ -14,7 +14,7 @@ from tideate_core.builtin.task.verification import (
 )
 from tideate_core.engine import EventName
 from tideate_core.gates import CheckResult, CheckStatus, VerificationReport
-from tideate_core.process import Line
+from tideate_core.process import OutputLine
 from tideate_core.toolchain import Check, Failure, Tool
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ async def test_a_check_is_told_with_its_command_and_its_end() -> None:
 
 async def test_lines_come_together_after_a_moment() -> None:
     tell, environment = check_events()
-    tell.on_lines(Check.TESTS, [Line("stdout", "one")])
-    tell.on_lines(Check.TESTS, [Line("stderr", "two")])
+    tell.on_lines(Check.TESTS, [OutputLine("stdout", "one")])
+    tell.on_lines(Check.TESTS, [OutputLine("stderr", "two")])
     assert environment.told == []
     await asyncio.wait_for(environment.heard.wait(), 10)
     assert environment.told == [(EventName.CHECK_OUTPUT, {"check": "tests", "lines": ["one", "two"]})]
@@ -69,7 +69,7 @@ async def test_lines_come_together_after_a_moment() -> None:
 async def test_of_too_many_lines_the_last_are_told_and_how_many_were_left_out() -> None:
     tell, environment = check_events()
     for number in range(5_000):
-        tell.on_lines(Check.TESTS, [Line("stdout", f"{number}")])
+        tell.on_lines(Check.TESTS, [OutputLine("stdout", f"{number}")])
     tell.on_result(result())
     (_, output), (last, _) = environment.told
     assert last is EventName.CHECK_ENDED
@@ -79,7 +79,7 @@ async def test_of_too_many_lines_the_last_are_told_and_how_many_were_left_out() 
 
 async def test_after_the_end_nothing_is_told() -> None:
     tell, environment = check_events()
-    tell.on_lines(Check.TESTS, [Line("stdout", "late")])
+    tell.on_lines(Check.TESTS, [OutputLine("stdout", "late")])
     tell.close()
     assert tell._due is None
     assert environment.told == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.state import trust_file
-from tideate_core.config import OWN_SERVERS, load
+from tideate_core.config import OWN_SERVERS, load_config
 from tideate_core.errors import ConfigError
 from tideate_core.mcp.client import MCPClient, servers_of
 
@@ -38,45 +38,45 @@ def of_project(root: Path, text: str) -> Path:
 
 
 def test_a_project_has_our_own_servers_without_any_configuration(root: Path) -> None:
-    specs = servers_of(load(root).config.mcp, root)
+    specs = servers_of(load_config(root).config.mcp, root)
     assert [spec.name for spec in specs] == list(OWN_SERVERS)
     assert all(spec.own and spec.command[-3:] == (spec.name, "--root", str(root)) for spec in specs)
 
 
 def test_our_own_can_be_switched_off_and_given_time_but_not_replaced(root: Path) -> None:
     of_person(root, "[mcp.servers.git]\nenabled = false\n[mcp.servers.test]\ntimeout = 5\n")
-    specs = {spec.name: spec for spec in servers_of(load(root).config.mcp, root)}
+    specs = {spec.name: spec for spec in servers_of(load_config(root).config.mcp, root)}
     assert "git" not in specs
     assert specs["test"].timeout == 5
     of_person(root, '[mcp.servers.git]\ncommand = ["evil"]\n')
     with pytest.raises(ConfigError, match="tideate's own server; choose another name"):
-        load(root)
+        load_config(root)
 
 
 def test_a_server_of_the_project_waits_for_trust_and_then_is_there(root: Path) -> None:
     path = of_project(root, FILES)
-    loaded = load(root)
+    loaded = load_config(root)
     assert loaded.untrusted_servers == ("files",)
     assert "files" not in loaded.config.mcp.servers
     assert "left out mcp" in loaded.notices[0]
     trust_file(path)
-    loaded = load(root)
+    loaded = load_config(root)
     assert (loaded.untrusted_servers, loaded.project_servers) == ((), ("files",))
     (spec,) = servers_of(loaded.config.mcp, root, own=False)
     assert (spec.command, spec.environment, spec.cwd) == (("npx", "files", "."), {"A": "1"}, root)
     path.write_text(FILES.replace("npx", "evil"))
-    assert load(root).untrusted_servers == ("files",)
+    assert load_config(root).untrusted_servers == ("files",)
 
 
 def test_a_persons_own_server_needs_no_trust(root: Path) -> None:
     of_person(root, FILES)
-    assert "files" in load(root).config.mcp.servers
+    assert "files" in load_config(root).config.mcp.servers
 
 
 def test_a_token_never_goes_to_the_address_of_another_file(root: Path) -> None:
     of_person(root, '[mcp.servers.x]\nurl = "https://example.org/mcp"\ntoken_env = "MINE"\n')
     trust_file(of_project(root, '[mcp.servers.x]\nurl = "https://example.net/mcp"\n'))
-    assert load(root).config.mcp.servers["x"].token_env is None
+    assert load_config(root).config.mcp.servers["x"].token_env is None
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,21 @@ def test_a_token_never_goes_to_the_address_of_another_file(root: Path) -> None:
 def test_a_mistake_is_told_with_its_key(root: Path, text: str, words: str) -> None:
     of_person(root, f"[mcp.servers.x]\n{text}\n")
     with pytest.raises(ConfigError) as caught:
-        load(root)
+        load_config(root)
     assert words in str(caught.value)
 
 
 def test_what_is_named_like_nothing_else_is_refused(root: Path) -> None:
     of_person(root, '[mcp.servers."a b"]\ncommand = ["x"]\n')
     with pytest.raises(ConfigError, match="the name 'a b'"):
-        load(root)
+        load_config(root)
 
 
 def test_the_clients_own_servers_are_those_of_its_project(root: Path) -> None:
     of_project(root, FILES)
-    client = MCPClient.of_project(root, load(root))
+    client = MCPClient.of_project(root, load_config(root))
     assert client.names == list(OWN_SERVERS)
-    assert MCPClient.of_project(root, load(root), project=False).names == []
+    assert MCPClient.of_project(root, load_config(root), project=False).names == []
 
 
 def test_neither_the_client_nor_its_package_loads_the_sdk() -> None:

@@ -61,7 +61,7 @@ FILES: Final = {
     "test-manifest": HandoffFile("qa/input/test_manifest.json", f"{_MODELS}:TestManifest", "what to test"),
     "test-results": HandoffFile(
         "qa/reports/test_results.json",
-        "tideate_core.toolchain.results.models:TestResults",
+        "tideate_core.toolchain.testing.results:TestResults",
         "what the tests came to",
     ),
     "run-summary": HandoffFile(

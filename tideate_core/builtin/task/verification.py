@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import CheckResult, VerificationReport
-    from tideate_core.process import Line
+    from tideate_core.process import OutputLine
     from tideate_core.snapshots import ChangesSince
     from tideate_core.toolchain import Check, Tool
     from tideate_core.workflows import StepContext
@@ -118,7 +118,7 @@ class CheckEvents:
         data = {"check": check.value, "command": shlex.join(tool.argv)}
         self._environment.report(self._step, EventName.CHECK_STARTED, data)
 
-    def on_lines(self, check: Check, lines: Sequence[Line]) -> None:
+    def on_lines(self, check: Check, lines: Sequence[OutputLine]) -> None:
         for line in lines:
             self._left_out += len(self._lines) == MOST_LINES
             self._lines.append(line.text[:LONGEST_LINE])

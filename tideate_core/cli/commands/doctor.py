@@ -168,10 +168,10 @@ def _project(root: str | None) -> Iterator[Check]:
 
 
 def _configuration(found: Path | None) -> Iterator[Check]:
-    from tideate_core.config import load
+    from tideate_core.config import load_config
 
     try:
-        loaded = load(found)
+        loaded = load_config(found)
         yield Check("project", True, str(found) if found else "none here", needed=False)
         read = ", ".join(map(str, loaded.sources))
         yield Check("configuration", True, read or f"defaults; yours would be {config_dir() / 'config.toml'}")

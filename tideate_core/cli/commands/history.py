@@ -189,7 +189,7 @@ def _prune(
     from tideate_core import config
     from tideate_core.cli.views.pruning import prune_runs, retention_of
 
-    retention = retention_of(keep, days, config.load(root).config.history)
+    retention = retention_of(keep, days, config.load_config(root).config.history)
     pruned = prune_runs(root, retention, changes=changes, dry_run=dry_run)
     if pruned.left:
         note(f"some files are left: {pruned.left}")

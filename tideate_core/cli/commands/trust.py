@@ -17,7 +17,7 @@ from tideate_core.cli.render.output import messages, print_json, report_usage_er
 from tideate_core.cli.render.tables import hint_of_state
 from tideate_core.cli.views.project import build_catalog
 from tideate_core.errors import ConfigError
-from tideate_core.project import expanded, find_root
+from tideate_core.project import expand_home, find_root
 from tideate_core.util.escaping import label, one_line
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def trust(
 def _revoke(file: str | None, root: str | None, *, as_json: bool) -> int:
     from tideate_core.app import revoke_trust
 
-    path = None if file is None else expanded(file)
+    path = None if file is None else expand_home(file)
     revoked = revoke_trust(_root(path, root), path)
     if as_json:
         print_json({"ok": True, "revoked": revoked})
@@ -82,7 +82,7 @@ def _revoke(file: str | None, root: str | None, *, as_json: bool) -> int:
 def _plan(file: str | None, root: str | None) -> TrustPlan:
     from tideate_core.app import plan_trust
 
-    path = None if file is None else expanded(file)
+    path = None if file is None else expand_home(file)
     found = _root(path, root)
     return plan_trust(found, build_catalog(found), path)
 

@@ -66,7 +66,7 @@ def open_project(root: str | None) -> Project:
     from tideate_core import config
 
     found = locate(root)
-    loaded = config.load(found)
+    loaded = config.load_config(found)
     workspace = _open_workspace(found, loaded.config.limits.max_file_kib * 1024)
     return Project(found, workspace, found or Path.cwd().resolve(), loaded)
 

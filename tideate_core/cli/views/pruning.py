@@ -15,7 +15,7 @@ from tideate_core.store import Pruned, Retention
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.config import History
+    from tideate_core.config import HistoryConfig
 
 __all__ = ["prune_runs", "retention_of"]
 
@@ -50,7 +50,7 @@ def prune_runs(root: Path | None, retention: Retention, *, changes: bool, dry_ru
     return Forgotten(pruned.ids, spared, pruned.left)
 
 
-def retention_of(keep: int | None, days: int | None, configured: History) -> Retention:
+def retention_of(keep: int | None, days: int | None, configured: HistoryConfig) -> Retention:
     """Return what is kept: as the command says, else as the configuration does."""
     if keep is not None or days is not None:
         return Retention(keep, days)

@@ -13,7 +13,7 @@ from tideate_core.cli.location import locate
 from tideate_core.cli.process import STDIN
 from tideate_core.cli.views.project import build_catalog
 from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError, UnknownWorkflow
-from tideate_core.project import expanded, real
+from tideate_core.project import expand_home, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -86,7 +86,7 @@ def read_sources(names: tuple[str, ...], root: str | None) -> Iterator[Source | 
                     yield found
                     continue
                 label, path = found
-                place = None if path is None else real(path)
+                place = None if path is None else real_path(path)
                 if place not in seen:
                     yield _read(label, path)
                 seen.add(place)
@@ -181,7 +181,7 @@ def _files(name: str, root: str | None) -> Iterator[tuple[str, Path | None] | Un
     """
     from tideate_core.workflows import is_machine_path
 
-    path = expanded(name)
+    path = expand_home(name)
     if name == STDIN:
         yield "stdin", None
         return
@@ -250,9 +250,9 @@ def _read(label: str, path: Path | None) -> Source | Unreadable:
 
 def _known_servers(root: Path | None) -> frozenset[str]:
     """Return the MCP servers that a step may name, also those that wait for trust."""
-    from tideate_core.config import OWN_SERVERS, load
+    from tideate_core.config import OWN_SERVERS, load_config
 
-    loaded = load(root)
+    loaded = load_config(root)
     own = () if root is None else OWN_SERVERS
     return frozenset({*own, *loaded.config.mcp.servers, *loaded.untrusted_servers})
 
@@ -272,9 +272,9 @@ def _check_named(names: tuple[str, ...], catalog: Catalog, servers: frozenset[st
     for name in names:
         try:
             for label, path in _definition_files(name, catalog):
-                if real(path) not in seen:
+                if real_path(path) not in seen:
                     yield _check_file(label, path, catalog, servers)
-                seen.add(real(path))
+                seen.add(real_path(path))
         except TideateError as error:
             yield Checked(Unreadable(name, str(error)))
 
@@ -290,7 +290,7 @@ def _definition_files(name: str, catalog: Catalog) -> Iterator[tuple[str, Path]]
         raise InvalidInput(
             "a definition is not read from stdin; for a machine there is `tideate machine check -`"
         )
-    path = expanded(name)
+    path = expand_home(name)
     if not is_workflow_path(name) and name in catalog.names():
         file = catalog.file_of(name)
         if file is None:

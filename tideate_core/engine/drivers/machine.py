@@ -16,7 +16,7 @@ from tideate_core.machines.language import BOUNDARY, Workflow
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from tideate_core.config import Limits
+    from tideate_core.config import LimitsConfig
     from tideate_core.engine.driver import Settled
     from tideate_core.engine.events import Emit
     from tideate_core.machines.language import Transition
@@ -53,7 +53,7 @@ class MachineDriver:
         definition: MachineWorkflow,
         *,
         confirm: Collection[str],
-        limits: Limits,
+        limits: LimitsConfig,
         prompt: str,
         emit: Emit,
     ) -> None:

@@ -6,7 +6,7 @@ from tideate_core.errors import MachineError, did_you_mean
 from tideate_core.machines.diagrams.labels import one_line
 from tideate_core.machines.diagrams.model import FORMATS, Diagram, Edge, Format, Kind, Node
 
-__all__ = ["Diagram", "Edge", "FORMATS", "Format", "Kind", "Node", "draw_diagram", "one_line"]
+__all__ = ["FORMATS", "Diagram", "Edge", "Format", "Kind", "Node", "draw_diagram", "one_line"]
 
 
 def draw_diagram(diagram: Diagram, format: Format, width: int = 80) -> str:  # noqa: A002 the field's word

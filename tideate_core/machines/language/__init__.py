@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Action",
     "BOUNDARY",
-    "Diagnostic",
     "EXIT",
+    "Action",
+    "Diagnostic",
     "Failure",
     "Lexer",
     "MachineDefinition",

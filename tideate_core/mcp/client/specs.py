@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import tideate_core
-from tideate_core.config import OWN_SERVERS, McpServer
+from tideate_core.config import OWN_SERVERS, McpServerConfig
 from tideate_core.errors import CommandError, ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tideate_core.config import LoadedConfig, Mcp
+    from tideate_core.config import LoadedConfig, McpConfig
 
 __all__ = [
     "ServerReadiness",
@@ -75,7 +75,7 @@ class ServerSpec:
         return "\0".join((*self.command, self.url, *([more] if asks_more else [])))
 
 
-def own_servers(root: Path, configured: Mapping[str, McpServer] | None = None) -> list[ServerSpec]:
+def own_servers(root: Path, configured: Mapping[str, McpServerConfig] | None = None) -> list[ServerSpec]:
     """Return tideate's own servers for a project.
 
     :param configured: whose keys for them hold: whether they are wanted, and how long a call may take.
@@ -95,7 +95,7 @@ def own_servers(root: Path, configured: Mapping[str, McpServer] | None = None) -
     return found
 
 
-def servers_of(mcp: Mcp, root: Path, *, own: bool = True) -> list[ServerSpec]:
+def servers_of(mcp: McpConfig, root: Path, *, own: bool = True) -> list[ServerSpec]:
     """Return a project's servers: tideate's own, then those of the configuration.
 
     :param own: false outside of a project, where a server of ours would serve whatever folder this is.
@@ -113,11 +113,11 @@ def server_at(url: str, cwd: Path, *, token_env: str | None = None) -> ServerSpe
 
     :raises ValueError: it is no address of a server.
     """
-    checked = McpServer(url=url, token_env=token_env)
+    checked = McpServerConfig(url=url, token_env=token_env)
     return ServerSpec(url, cwd, url=url, token_env=checked.token_env)
 
 
-def _configured(name: str, server: McpServer, root: Path) -> ServerSpec:
+def _configured(name: str, server: McpServerConfig, root: Path) -> ServerSpec:
     return ServerSpec(
         name,
         root,
@@ -199,14 +199,14 @@ async def token_of(spec: ServerSpec) -> str | None:
 
 
 async def _token_printed(spec: ServerSpec) -> str:
-    from tideate_core.process import Limits, run
+    from tideate_core.process import ProcessLimits, run_program
 
     # a person's password manager needs more of the world than a server does
-    result = await run(
+    result = await run_program(
         spec.token_command,
         cwd=spec.cwd,
         environment=dict(os.environ),
-        limits=Limits(timeout_ms=TOKEN_TIMEOUT),
+        limits=ProcessLimits(timeout_ms=TOKEN_TIMEOUT),
     )
     first = result.stdout.text.strip().partition("\n")[0].strip()
     if not result.ok or not first:

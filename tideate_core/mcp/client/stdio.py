@@ -24,13 +24,13 @@ from tideate_core.errors import InvalidAnswer
 from tideate_core.mcp.client.bounds import LONGEST_MESSAGE, RateLimit, parse_message
 from tideate_core.mcp.client.server_text import short_line
 from tideate_core.process import (
-    GUARD,
+    GUARD_PROGRAM,
     check_argv,
     find_program,
-    heard,
     kill_descendants,
     make_environment,
-    not_started,
+    read_guard_report,
+    start_error,
 )
 from tideate_core.util.uncancelled import wait_uncancelled
 
@@ -117,7 +117,7 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
     ours, theirs = socket.socketpair()
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-I", "-S", GUARD, str(theirs.fileno()), program, *spec.command),
+            *(sys.executable, "-I", "-S", GUARD_PROGRAM, str(theirs.fileno()), program, *spec.command),
             cwd=spec.cwd,
             env=environment,
             stdin=asyncio.subprocess.PIPE,
@@ -129,7 +129,7 @@ async def _start(spec: ServerSpec) -> tuple[Process, socket.socket]:
         )
     except OSError as error:
         ours.close()
-        raise not_started(program, error.errno or 0) from error
+        raise start_error(program, error.errno or 0) from error
     finally:
         theirs.close()
     return process, ours
@@ -190,7 +190,7 @@ async def _end(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        if number := heard(guarding)[0]:
+        if number := read_guard_report(guarding)[0]:
             stderr.add_line(f"it cannot be run: {os.strerror(number)}".encode())
         guarding.close()
         # a process that left the group may hold the pipes open for ever

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from tideate_core.config import Verify
+    from tideate_core.config import VerifyConfig
     from tideate_core.toolchain import Check, ProjectTrust, Tool
 
 __all__ = [
@@ -112,7 +112,7 @@ async def choose_command(root: Path, check: Literal["tests", "build"]) -> Chosen
 
 
 def _choose_command(root: Path, name: str) -> ChosenCommand:
-    from tideate_core.config import load
+    from tideate_core.config import load_config
     from tideate_core.toolchain import (
         Check,
         ProjectTrust,
@@ -121,7 +121,7 @@ def _choose_command(root: Path, name: str) -> ChosenCommand:
         verification_environment,
     )
 
-    config: Verify = load(root).config.verify
+    config: VerifyConfig = load_config(root).config.verify
     check = Check(name)
     environment = verification_environment(root, config)
     tools = select_tools(root, config, environment)
@@ -145,7 +145,7 @@ def require_command(chosen: ChosenCommand) -> Tool:
 
     :raises ToolError: there is none, or the person has not said that it may run.
     """
-    from tideate_core.toolchain import untrusted
+    from tideate_core.toolchain import untrusted_message
 
     if chosen.passed_over:
         raise ToolError(
@@ -160,7 +160,7 @@ def require_command(chosen: ChosenCommand) -> Tool:
             '.tideate/config.toml to a command, as ["make", "test"], and trust it'
         )
     if not chosen.trusted:
-        raise ToolError(untrusted(chosen.tool))
+        raise ToolError(untrusted_message(chosen.tool))
     return chosen.tool
 
 

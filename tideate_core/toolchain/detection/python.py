@@ -5,44 +5,47 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.process import VIRTUAL_ENVIRONMENTS, on_path
+from tideate_core.process import VIRTUAL_ENVIRONMENTS, find_on_path
 from tideate_core.project import project_state
-from tideate_core.toolchain.detection.files import table
-from tideate_core.toolchain.detection.tools import Check, Tool
+from tideate_core.toolchain.detection.tools import Check, ProjectTools, Tool, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
-    from tideate_core.toolchain.detection.files import ProjectFiles
+    from tideate_core.toolchain.detection.tools import ProjectFiles
 
 __all__ = ["PythonTools"]
 
 
-class PythonTools:
-    """Detects the tools of a project with pyproject.toml, setup.cfg or setup.py.
+class PythonTools(ProjectTools):
+    """Tools of a project with pyproject.toml, setup.cfg or setup.py.
 
     A tool of the project's own virtual environment is preferred to one in PATH.
     """
 
     def __init__(self, files: ProjectFiles, environment: Mapping[str, str]) -> None:
-        self._files = files
-        self._environment = environment
+        super().__init__(files, environment)
         self._venv = next((name for name in VIRTUAL_ENVIRONMENTS if files.runnable(f"{name}/bin/python")), "")
         self._wanted = _dependencies(files)
-        # outside of the project: a tool empties such a directory, and a clone could make it a link
-        self._output = project_state(files.root) / "scratch"
 
     def applies(self) -> bool:
-        """Tell whether this is a Python project."""
         return bool(self._files.has("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", "tox.ini"))
 
     def find(self) -> Iterator[Tool]:
-        """Yield the tools, the better one of a check first."""
         yield from self._type_checkers()
         yield from self._linters()
         yield from self._tests()
         yield from self._build()
         yield from self._documentation()
+
+    @property
+    def _output(self) -> Path:
+        """A directory for what is built.
+
+        Outside of the project: a tool empties such a directory, and a clone could make it a link.
+        """
+        return project_state(self._files.root) / "scratch"
 
     def _type_checkers(self) -> Iterator[Tool]:
         if reason := self._uses("mypy", ("mypy.ini", ".mypy.ini"), "mypy"):
@@ -104,7 +107,7 @@ class PythonTools:
             yield self._tool(Check.DOCUMENTATION, "sphinx", pages, f"there is {name}")
 
     def _uses(self, tool: str, own_files: tuple[str, ...], section: str, tox: str = "") -> str:
-        """Say what shows that the project uses a tool; empty if nothing does."""
+        """Return the reason to think that the project uses a tool; empty if there is none."""
         if self._files.tool(tool) is not None:
             return f"pyproject.toml has [tool.{tool}]"
         if name := self._files.has(*own_files):
@@ -135,7 +138,7 @@ class PythonTools:
 
     def _installed(self, name: str) -> bool:
         own = self._venv and self._files.runnable(f"{self._venv}/bin/{name}")
-        return bool(own) or on_path(name, self._environment) is not None
+        return bool(own) or find_on_path(name, self._environment) is not None
 
     def _has_module(self, name: str) -> bool:
         folders = (self._files.root / (self._venv or "-")).glob("lib/python3*/site-packages")

@@ -1,21 +1,20 @@
-"""What tools found wrong, read off what they print and brought to one form."""
+"""Failures of any tool, parsed from its output into one form."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.toolchain.failures import compilers, javascript, native, python
-from tideate_core.toolchain.failures.failure import Failure, Severity, project_path
-from tideate_core.toolchain.failures.printed import Printed
+from tideate_core.toolchain.failures import compilers, test_runners
+from tideate_core.toolchain.failures.failure import ToolOutput, project_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from tideate_core.toolchain.failures.printed import Parser
+    from tideate_core.toolchain.failures.failure import Failure, Parser
 
-__all__ = ["Failure", "Failures", "Severity", "parse_failures"]
+__all__ = ["Failures", "parse_failures"]
 
 _MOST: Final = 200
 
@@ -24,14 +23,14 @@ _PARSERS: Final[Mapping[str, tuple[Parser, ...]]] = {
     "pyright": (compilers.dashed,),
     "ruff": (compilers.coded, compilers.arrows),
     "flake8": (compilers.coded,),
-    "pytest": (python.pytest,),
-    "unittest": (python.unittest,),
+    "pytest": (test_runners.pytest,),
+    "unittest": (test_runners.unittest,),
     "tsc": (compilers.parenthesized, compilers.dashed),
-    "eslint": (javascript.eslint_json, javascript.eslint),
-    "jest": (javascript.test_runners,),
-    "vitest": (javascript.test_runners,),
-    "cargo": (compilers.cargo_json, compilers.arrows, native.panics),
-    "go": (native.go_tests, compilers.plain),
+    "eslint": (compilers.eslint_json, compilers.eslint),
+    "jest": (test_runners.node_tests,),
+    "vitest": (test_runners.node_tests,),
+    "cargo": (compilers.cargo_json, compilers.arrows, test_runners.panics),
+    "go": (test_runners.go_tests, compilers.plain),
     "golangci-lint": (compilers.plain,),
     "sphinx": (compilers.labelled,),
 }
@@ -43,13 +42,13 @@ _ALL: Final[tuple[Parser, ...]] = tuple(
 )
 """For what may run any tool: make, the scripts of npm."""
 
-_LAST: Final[tuple[Parser, ...]] = (python.tracebacks, compilers.plain)
-"""Where nothing else was found."""
+_LAST: Final[tuple[Parser, ...]] = (test_runners.tracebacks, compilers.plain)
+"""Used if no other parser found anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What was found, in the order in which it was printed by each tool."""
+    """Failures in the order in which each tool printed them."""
 
     found: tuple[Failure, ...] = ()
     cut: bool = False
@@ -57,7 +56,7 @@ class Failures:
 
 
 def parse_failures(text: str, *, root: Path, tool: str = "", most: int = _MOST) -> Failures:
-    """Return what a tool's output says is wrong.
+    """Return the failures in a tool's output.
 
     Output that the tool's own parser finds nothing in is read as any tool's. Takes a time that grows with
     the text and no faster, whatever it contains.
@@ -67,24 +66,24 @@ def parse_failures(text: str, *, root: Path, tool: str = "", most: int = _MOST) 
     :param tool: as `Tool.name`; empty if it is not known.
     :param most: failures that are returned.
     """
-    printed = Printed(text, root, tool)
+    output = ToolOutput(text, root, tool)
     for parsers in (_PARSERS.get(tool, ()), _ALL, _LAST):
-        collected = _collect(printed, parsers, most)
+        collected = _collect(output, parsers, most)
         if collected:
             return Failures(tuple(collected[:most]), len(collected) > most)
     return Failures()
 
 
-def _collect(printed: Printed, parsers: Sequence[Parser], most: int) -> list[Failure]:
+def _collect(output: ToolOutput, parsers: Sequence[Parser], most: int) -> list[Failure]:
     """Return the different failures, at most one too many."""
     collected: dict[Failure, None] = {}
     for parser in parsers:
         # what one parser found is not found again by another one that reads its form less well
         taken = {(failure.file, failure.line) for failure in collected if failure.line}
-        for failure in parser(printed):
-            file = project_path(failure.file, printed.root) if failure.file else ""
+        for failure in parser(output):
+            file = project_path(failure.file, output.root) if failure.file else ""
             if (file, failure.line) not in taken:
-                collected[replace(failure, file=file, tool=printed.tool)] = None
+                collected[replace(failure, file=file, tool=output.tool)] = None
             if len(collected) > most:
                 return list(collected)
     return list(collected)

@@ -1,4 +1,4 @@
-"""Failures that stand on a line or two: compilers, type checkers, linters."""
+"""Findings that stand on a line or two: those of compilers, type checkers and linters."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.toolchain.failures.printed import AT, found, is_path, severity_of
+from tideate_core.toolchain.failures.failure import AT, is_path, make_failure, severity_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tideate_core.toolchain.failures.failure import Failure
-    from tideate_core.toolchain.failures.printed import Printed
+    from tideate_core.toolchain.failures.failure import Failure, ToolOutput
 
-__all__ = ["arrows", "cargo_json", "coded", "dashed", "labelled", "parenthesized", "plain"]
+__all__ = [
+    "arrows",
+    "cargo_json",
+    "coded",
+    "dashed",
+    "eslint",
+    "eslint_json",
+    "labelled",
+    "parenthesized",
+    "plain",
+]
 
 _WORDS: Final = r"(?P<word>(?:fatal |internal compiler )?error|warning|note|info|hint|critical|severe)"
 _LABELLED: Final = re.compile(rf"{AT}(?::\d{{1,7}}:\d{{1,7}})?: {_WORDS}: ?(?P<message>.*)", re.IGNORECASE)
@@ -35,28 +44,33 @@ _RULE_HEAD: Final = re.compile(rf"{_CODE}:? (?:\[\*\] )?(?P<message>.*)")
 _LEVEL_HEAD: Final = re.compile(r"(?P<word>error|warning)(?:\[(?P<code>[\w:]{1,60})\])?: (?P<message>.*)")
 _ARROW: Final = re.compile(rf"[ \t]{{0,8}}--> {AT}")
 _PLAIN: Final = re.compile(rf"(?:vet: )?{AT}:? (?P<message>.*)")
+_ROW: Final = re.compile(
+    r"[ \t]{1,12}(?P<line>\d{1,7}):(?P<column>\d{1,5})[ \t]{1,8}(?P<word>error|warning)[ \t]{1,8}"
+    r"(?P<rest>\S.*)"
+)
+_UNIX: Final = re.compile(rf"{AT}: (?P<rest>.*)")
 
 
-def labelled(printed: Printed) -> Iterator[Failure]:
+def labelled(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2: error: text [code]``: mypy, gcc, clang, sphinx and their like; without notes."""
-    for line in printed.lines:
+    for line in output.lines:
         match = _LABELLED.match(line)
         if match is None or severity_of(match["word"]) == "note":
             continue
         message, code = match["message"], ""
         if last := _LAST_CODE.search(message, max(0, len(message) - 90)):
             message, code = message[: last.start()], last["code"]
-        yield found(match, message, code=code, severity=severity_of(match["word"]))
+        yield make_failure(match, message, code=code, severity=severity_of(match["word"]))
 
 
-def dashed(printed: Printed) -> Iterator[Failure]:
+def dashed(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2 - error: text (rule)`` of pyright, and ``- error TS1: text`` of tsc."""
     pending: Failure | None = None
-    for line in printed.lines:
+    for line in output.lines:
         if match := _DASHED.match(line):
             if pending is not None:
                 yield _with_rule(pending)
-            pending = found(
+            pending = make_failure(
                 match, match["message"], code=match["code"] or "", severity=severity_of(match["word"])
             )
         elif pending is not None and not pending.code and line.startswith("    "):
@@ -75,35 +89,37 @@ def _with_rule(failure: Failure) -> Failure:
     return replace(failure, message=failure.message[: rule.start()].rstrip(), code=rule[1])
 
 
-def parenthesized(printed: Printed) -> Iterator[Failure]:
+def parenthesized(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file(1,2): error TS1: text``: tsc, msbuild."""
-    for line in printed.lines:
+    for line in output.lines:
         if match := _PARENTHESIZED.match(line):
-            yield found(match, match["message"], code=match["code"], severity=severity_of(match["word"]))
+            yield make_failure(
+                match, match["message"], code=match["code"], severity=severity_of(match["word"])
+            )
 
 
-def coded(printed: Printed) -> Iterator[Failure]:
+def coded(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2: E501 text``: ruff's concise form, flake8."""
-    for line in printed.lines:
+    for line in output.lines:
         if match := _CODED.match(line):
-            yield found(match, match["message"], code=match["code"])
+            yield make_failure(match, match["message"], code=match["code"])
 
 
-def arrows(printed: Printed) -> Iterator[Failure]:
+def arrows(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``error[E1]: text`` or ``E501 text`` with ``--> file:1:2`` below: rustc, cargo, ruff."""
     head: re.Match[str] | None = None
-    for line in printed.lines:
+    for line in output.lines:
         if match := _LEVEL_HEAD.match(line) or _RULE_HEAD.match(line):
             head = match
         elif head is not None and (place := _ARROW.match(line)):
             severity = severity_of(head.groupdict().get("word") or "error")
-            yield found(place, head["message"], code=head["code"] or "", severity=severity)
+            yield make_failure(place, head["message"], code=head["code"] or "", severity=severity)
             head = None  # further arrows of it lead to what it is compared with
 
 
-def cargo_json(printed: Printed) -> Iterator[Failure]:
+def cargo_json(output: ToolOutput) -> Iterator[Failure]:
     """Parse what cargo and rustc print with ``--message-format=json``."""
-    for line in printed.text.split("\n"):
+    for line in output.text.split("\n"):
         if not line.startswith("{") or '"spans"' not in line:
             continue
         try:
@@ -123,7 +139,7 @@ def _of_rustc(entry: dict[str, Any]) -> Failure | None:
     for span in spans:
         if isinstance(span, dict) and span.get("is_primary"):
             name = code.get("code") if isinstance(code, dict) else ""
-            failure = found(
+            failure = make_failure(
                 None,
                 str(entry.get("message")),
                 code=str(name or ""),
@@ -139,9 +155,51 @@ def _number(span: dict[str, Any], key: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def plain(printed: Printed) -> Iterator[Failure]:
+def plain(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1: text``, which is all that many tools have in common: go vet, shellcheck, grep."""
-    for line in printed.lines:
+    for line in output.lines:
         match = _PLAIN.match(line)
         if match is not None and is_path(match["file"]) and match["message"]:
-            yield found(match, match["message"])
+            yield make_failure(match, match["message"])
+
+
+def eslint(output: ToolOutput) -> Iterator[Failure]:
+    """Parse eslint's formats `stylish` (its own) and `unix`."""
+    file = ""
+    for line in output.lines:
+        if row := _ROW.match(line):
+            message, gap, rule = row["rest"].rpartition("  ")
+            text = message if gap else row["rest"]
+            failure = make_failure(
+                row, text, code=rule if gap else "", severity=severity_of(row["word"]), file=file
+            )
+            yield failure
+        elif (match := _UNIX.match(line)) and line.endswith("]"):
+            text, bracket, word = match["rest"][:-1].rpartition(" [")
+            kind, _, rule = word.partition("/")
+            if bracket and kind in ("Error", "Warning"):
+                yield make_failure(match, text, code=rule, severity=severity_of(kind))
+        elif line and not line[0].isspace():
+            file = line if is_path(line) else ""
+
+
+def eslint_json(output: ToolOutput) -> Iterator[Failure]:
+    """Parse eslint's format `json`."""
+    for line in output.text.split("\n"):
+        if not line.startswith("[{") or '"filePath"' not in line:
+            continue
+        try:
+            files = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        for file in files:
+            if isinstance(file, dict) and isinstance(file.get("messages"), list):
+                yield from (_of_eslint(str(file.get("filePath")), entry) for entry in file["messages"])
+
+
+def _of_eslint(file: str, entry: Any) -> Failure:
+    entry = entry if isinstance(entry, dict) else {}
+    severity = severity_of("warning" if entry.get("severity") == 1 else "error")
+    failure = make_failure(None, str(entry.get("message")), code=str(entry.get("ruleId") or ""), file=file)
+    line, column = (value if isinstance(value, int) else None for value in map(entry.get, ("line", "column")))
+    return replace(failure, line=line, column=column, severity=severity)

@@ -1,4 +1,4 @@
-"""Running a project's tests: all, or some by file or by name; and which there are."""
+"""Test runners: their command lines, lists of tests, runs, and results in one form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs tests, follows what they print, and brings what they found to one form."""
+"""Run of a project's tests: progress, report and output brought to one form."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.process import Limits, run
-from tideate_core.toolchain.results.golang import GoEvents
-from tideate_core.toolchain.results.printed import count_printed, failures_printed
-from tideate_core.toolchain.results.tally import Broken, Tally
+from tideate_core.process import ProcessLimits, run_program
+from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
+from tideate_core.toolchain.testing.listing import read_bounded
+from tideate_core.toolchain.testing.printed_results import count_printed, failures_printed
+from tideate_core.toolchain.testing.results import Tally, TestResults, UnreadableReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tideate_core.process import CommandResult, Line
-    from tideate_core.toolchain.results.models import Outcome, TestResults
-    from tideate_core.toolchain.testing.runners import Command, Wanted
+    from tideate_core.process import CommandResult, OutputLine
+    from tideate_core.toolchain.testing.results import Outcome
+    from tideate_core.toolchain.testing.runners import RunnerCommand, SelectedTests
 
     OnProgress = Callable[[int, str], None]
     """Called with the number of lines so far and with what to say of it."""
 
-__all__ = ["Ran", "run_tests"]
+__all__ = ["CompletedTests", "run_tests"]
 
 _LARGEST_REPORT: Final = 32 << 20
 """Bytes; of a larger one only what was printed is read."""
@@ -42,23 +43,23 @@ _NOTHING: Final[Mapping[str, frozenset[int]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CompletedTests:
     """A run of tests."""
 
     results: TestResults
     output: str
-    """What it printed, as far as it is kept."""
+    """The text that it printed, as far as it is kept."""
 
 
 async def run_tests(
-    command: Command,
-    wanted: Wanted,
+    command: RunnerCommand,
+    wanted: SelectedTests,
     *,
     root: Path,
     environment: Mapping[str, str],
     timeout_ms: int,
     on_progress: OnProgress | None = None,
-) -> Ran:
+) -> CompletedTests:
     """Run tests to their end, or to the end of their time. Cancelling ends all that was started.
 
     :param environment: of all checks.
@@ -68,31 +69,32 @@ async def run_tests(
     follower = _Follower(GoEvents(root) if command.report == "go" else None, on_progress)
     with tempfile.TemporaryDirectory(prefix="tideate-tests-") as folder:
         report = Path(folder) / "report"
-        result = await run(
+        result = await run_program(
             command.with_report(str(report)),
             cwd=root,
             environment=_environment(command, environment),
-            limits=Limits(timeout_ms=timeout_ms, line_characters=_LINE),
+            limits=ProcessLimits(timeout_ms=timeout_ms, line_characters=_LINE),
             on_lines=follower.take,
             hint=f"install {command.runner}, or set verify.tests in .tideate/config.toml",
         )
-        content = _content(report) if command.report in ("junit", "jest") else None
+        has_file = command.report in ("junit", "jest")
+        content = read_bounded(report, _LARGEST_REPORT) if has_file else None
     printed = follower.events.text() if follower.events else result.stdout.text
     output = _joined(printed, result.stderr.text)
     # all that a project printed is looked through, which may be much
     tally = await asyncio.to_thread(_tally, command, content, follower.events, output, root, ok=result.ok)
-    return Ran(_results(command, wanted, result, tally, started), output)
+    return CompletedTests(_results(command, wanted, result, tally, started), output)
 
 
 class _Follower:
-    """Takes the lines as they come."""
+    """Progress of a run, from its lines as they come."""
 
     def __init__(self, events: GoEvents | None, on_progress: OnProgress | None) -> None:
         self.events = events
         self._on_progress = on_progress
         self._lines = 0
 
-    def take(self, lines: Sequence[Line]) -> None:
+    def take(self, lines: Sequence[OutputLine]) -> None:
         self._lines += len(lines)
         if self.events is not None:
             for line in lines:
@@ -103,17 +105,11 @@ class _Follower:
             self._on_progress(self._lines, self.events.tally.words() if self.events else last)
 
 
-def _environment(command: Command, environment: Mapping[str, str]) -> dict[str, str]:
+def _environment(command: RunnerCommand, environment: Mapping[str, str]) -> dict[str, str]:
     known = {**environment, **command.environment}
     if "PYTHONPATH" in environment and "PYTHONPATH" in command.environment:
         known["PYTHONPATH"] = os.pathsep.join((command.environment["PYTHONPATH"], environment["PYTHONPATH"]))
     return known
-
-
-def _content(report: Path) -> bytes | None:
-    from tideate_core.toolchain.results.report import read_bounded
-
-    return read_bounded(report, _LARGEST_REPORT)
 
 
 def _joined(*texts: str) -> str:
@@ -121,15 +117,21 @@ def _joined(*texts: str) -> str:
 
 
 def _tally(
-    command: Command, content: bytes | None, events: GoEvents | None, output: str, root: Path, *, ok: bool
+    command: RunnerCommand,
+    content: bytes | None,
+    events: GoEvents | None,
+    output: str,
+    root: Path,
+    *,
+    ok: bool,
 ) -> Tally | None:
-    """Return what was found, by the report where there is one that can be read; None: nobody says."""
+    """Return the counts, from the report where there is one that can be read; None: there are none."""
     if events is not None:
         return events.end(output)
     if content is not None:
         try:
             return _reported(command, content, root)
-        except Broken:
+        except UnreadableReport:
             pass  # what was printed tells the same, less exactly
     tally = count_printed(output, command.runner)
     counted = tally or Tally()
@@ -138,21 +140,21 @@ def _tally(
     return counted if tally is not None or counted.failures else None
 
 
-def _reported(command: Command, content: bytes, root: Path) -> Tally:
+def _reported(command: RunnerCommand, content: bytes, root: Path) -> Tally:
     if command.report == "jest":
-        from tideate_core.toolchain.results.jest import read_jest
-
         return read_jest(content, root)
-    from tideate_core.toolchain.results.junit import read_junit
+    from tideate_core.toolchain.testing.junit import read_junit  # only here is expat needed
 
     return read_junit(content, root)
 
 
 def _results(
-    command: Command, wanted: Wanted, result: CommandResult, tally: Tally | None, started: datetime
+    command: RunnerCommand,
+    wanted: SelectedTests,
+    result: CommandResult,
+    tally: Tally | None,
+    started: datetime,
 ) -> TestResults:
-    from tideate_core.toolchain.results.models import TestResults
-
     counted = tally if tally is not None and (tally.total or not tally.failures) else None
     return TestResults(
         status=_status(command, result, counted),
@@ -167,14 +169,14 @@ def _results(
         duration_ms=result.duration_ms,
         exit_code=result.exit_code,
         signal=result.signal,
-        ending=result.told,
+        ending=result.summary,
         failures=tally.failures if tally else [],
         more_failures=tally.cut if tally else False,
         started_at=started.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
     )
 
 
-def _status(command: Command, result: CommandResult, tally: Tally | None) -> Outcome:
+def _status(command: RunnerCommand, result: CommandResult, tally: Tally | None) -> Outcome:
     if result.timed_out:
         return "timed_out"
     if tally is not None and not tally.bad and not tally.passed:

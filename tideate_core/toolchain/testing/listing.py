@@ -1,22 +1,22 @@
-"""Which tests a project has, read off its files: nothing of it is run, so nobody has to trust it for that.
+"""List of a project's tests, from its files: nothing is run, so nobody has to trust the project for it.
 
-What a runner makes of its own configuration, or of tests that are made while it runs, is not seen here.
+Tests that only a runner's configuration or a running program makes are not seen here.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from tideate_core.toolchain.results.report import read_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["Listed", "list_tests", "test_files"]
+__all__ = ["ListedTest", "find_test_files", "list_tests", "read_bounded"]
 
 MOST_FILES: Final = 20_000
 MOST_TESTS: Final = 50_000
@@ -46,7 +46,7 @@ _CMAKE: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedTest:
     """A test, as far as its file says."""
 
     file: str
@@ -56,7 +56,7 @@ class Listed:
     name: str
 
 
-def test_files(root: Path, runner: str) -> list[str]:
+def find_test_files(root: Path, runner: str) -> list[str]:
     """Return the files in which a runner looks for tests, relative to the root and sorted; blocking.
 
     :param runner: whose; of one that is not known any that look like tests.
@@ -71,21 +71,32 @@ def test_files(root: Path, runner: str) -> list[str]:
     return sorted(found)
 
 
-test_files.__test__ = False  # type: ignore[attr-defined] # no test of pytest's
-
-
-def list_tests(root: Path, files: list[str]) -> list[Listed]:
+def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
     """Return the tests in these files, in their order; blocking."""
-    found: list[Listed] = []
+    found: list[ListedTest] = []
     for file in files:
         content = read_bounded(root / file, _LARGEST)
         lines = (content or b"").decode("utf-8", "replace").split("\n")
         read = _READERS.get(file.rpartition(".")[2], _scripts)
         for number, name in read(lines):
-            found.append(Listed(file, number, name))
+            found.append(ListedTest(file, number, name))
             if len(found) >= MOST_TESTS:
                 return found
     return found
+
+
+def read_bounded(path: Path, largest: int) -> bytes | None:
+    """Return a file's content; None where there is no regular file, or a larger one.
+
+    No link is followed, and a pipe does not keep us waiting.
+    """
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                content = file.read(largest + 1)
+                return content if len(content) <= largest else None
+    return None
 
 
 def _walk(root: Path, *, generated: bool) -> Iterator[str]:

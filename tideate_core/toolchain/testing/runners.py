@@ -1,9 +1,9 @@
-"""How each test runner is told what to run and where to write its report.
+"""Command lines of test runners: the tests to run, and where the report goes.
 
-What a client names becomes arguments here, and nowhere else. A file is one that is there, named from the
-root with ``./`` in front, so that it is neither an option nor anything else that a runner makes of a word;
-a pattern is matched against what the runner's patterns consist of, and stands in one argument with its
-option.
+Files and patterns of a client become arguments here, and nowhere else. A file is one that is there, named
+from the root with ``./`` in front, so that it is neither an option nor anything else that a runner makes of a
+word; a pattern is matched against the characters of the runner's patterns, and stands in one argument with
+its option.
 """
 
 from __future__ import annotations
@@ -18,10 +18,18 @@ if TYPE_CHECKING:
 
     from tideate_core.toolchain.detection.tools import Tool
 
-__all__ = ["Command", "NotNarrowed", "Report", "Wanted", "command_for", "runner_of", "takes_folders"]
+__all__ = [
+    "Report",
+    "RunnerCommand",
+    "SelectedTests",
+    "UnsupportedSelection",
+    "accepts_directories",
+    "make_runner_command",
+    "runner_name",
+]
 
 Report: TypeAlias = Literal["junit", "jest", "go", ""]
-"""In which form a runner tells its results to a program; empty: only as it prints them."""
+"""Form of a runner's report; empty: there is only what it prints."""
 
 _WORDS: Final = re.compile(r"[\w .:,+\-\[\]()/=<>@%!]{1,500}")
 """A name, or an expression of names."""
@@ -31,13 +39,13 @@ _SCRIPT: Final = re.compile(r"(?:npx )?(?P<runner>jest|vitest)(?P<rest>(?: [\w./
 """A script of package.json that does no more than run this."""
 
 
-class NotNarrowed(Exception):
-    """A runner cannot be told to run only this; says why, and what it can be told."""
+class UnsupportedSelection(Exception):
+    """A runner cannot run only these tests; the message says why, and what it can run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which tests to run; nothing: all."""
+class SelectedTests:
+    """Tests to run; nothing: all."""
 
     files: tuple[str, ...] = ()
     """Relative to the root; there, and inside of it."""
@@ -48,8 +56,8 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """What is run."""
+class RunnerCommand:
+    """Command line of a test runner."""
 
     runner: str
     argv: tuple[str, ...]
@@ -64,81 +72,81 @@ class Command:
         return [*self.argv, *(option.replace("{path}", path) for option in self.report_options)]
 
 
-def takes_folders(runner: str) -> bool:
+def accepts_directories(runner: str) -> bool:
     """Tell whether a runner can be given a directory where it is given files."""
     return runner in ("go", "pytest", "vitest")
 
 
-def runner_of(tool: Tool, *, configured: bool) -> str:
-    """Return which runner a command is, as far as that can be told without running it."""
+def runner_name(tool: Tool, *, configured: bool) -> str:
+    """Return the runner behind a command, as far as that can be told without running it."""
     if tool.name in _MAKERS or configured:
         return tool.name
     script = _SCRIPT.fullmatch(tool.recipe.strip())
     return script["runner"] if script else tool.name
 
 
-def command_for(tool: Tool, wanted: Wanted, *, configured: bool = False) -> Command:
+def make_runner_command(tool: Tool, wanted: SelectedTests, *, configured: bool = False) -> RunnerCommand:
     """Return the command that runs the wanted tests.
 
     :param tool: of the check `tests`.
     :param configured: a person wrote its command: it is run as it stands, and its output is all that is read.
     :raises NotNarrowed: this runner cannot run these alone.
     """
-    runner = runner_of(tool, configured=configured)
+    runner = runner_name(tool, configured=configured)
     make = None if configured else _MAKERS.get(runner)
     if make is not None:
         return make(tool, wanted)
     if wanted:
         why = "verify.tests is configured, and is" if configured else "it runs its tests its own way, and is"
-        raise NotNarrowed(
+        raise UnsupportedSelection(
             f"`{shlex.join(tool.argv)}` cannot be limited to files or names: {why} run as it stands; "
             "call `test_run` without `files` and `pattern`"
         )
-    return Command(runner, tool.argv)
+    return RunnerCommand(runner, tool.argv)
 
 
-def _pytest(tool: Tool, wanted: Wanted) -> Command:
+def _pytest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     argv = [*tool.argv, "-v", *_named(wanted, "-k=", _WORDS, "names joined by `and`, `or` and `not`")]
     options = ("--junitxml={path}", "-o", "junit_family=xunit1")
     files = [f"./{file}" for file in wanted.files]
     for file in files:
         if "::" in file or "[" in file:
-            raise NotNarrowed(f"pytest would read {file[:200]!r} as the id of a test, not as a file")
-    return Command("pytest", (*argv, *files), "junit", options)
+            raise UnsupportedSelection(f"pytest would read {file[:200]!r} as the id of a test, not as a file")
+    return RunnerCommand("pytest", (*argv, *files), "junit", options)
 
 
-def _unittest(tool: Tool, wanted: Wanted) -> Command:
+def _unittest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     pattern = _named(wanted, "-k=", _GLOB, "a part of a test's name, or a name with `*`")
     if not wanted.files:
-        return Command("unittest", (*tool.argv, "-v", *pattern))
+        return RunnerCommand("unittest", (*tool.argv, "-v", *pattern))
     options = list(tool.argv[tool.argv.index("discover") + 1 :])
     # found by `discover` they are modules of its folder, of a package those of the root
     folder = "" if "-t" in options else f"{options[options.index('-s') + 1]}/"
     modules = [_module(file, folder) for file in wanted.files]
     argv = tool.argv[: tool.argv.index("discover")]
     extra = {"PYTHONPATH": folder.rstrip("/")} if folder else {}
-    return Command("unittest", (*argv, "-v", *pattern, *modules), environment=extra)
+    return RunnerCommand("unittest", (*argv, "-v", *pattern, *modules), environment=extra)
 
 
 def _module(file: str, folder: str) -> str:
     parts = file.removeprefix(folder).removesuffix(".py").split("/")
     if not file.endswith(".py") or not file.startswith(folder) or not all(map(str.isidentifier, parts)):
-        raise NotNarrowed(
+        raise UnsupportedSelection(
             f"{file[:200]!r} is no module that unittest could import from {folder or 'the root'}"
         )
     return ".".join(parts)
 
 
-def _jest(tool: Tool, wanted: Wanted) -> Command:
+def _jest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     by_path = ("--runTestsByPath", *(f"./{file}" for file in wanted.files)) if wanted.files else ()
     options = ("--json", "--outputFile={path}", "--testLocationInResults")
-    return Command("jest", (*_program(tool), *_regex(wanted), *by_path), "jest", options)
+    return RunnerCommand("jest", (*_program(tool), *_regex(wanted), *by_path), "jest", options)
 
 
-def _vitest(tool: Tool, wanted: Wanted) -> Command:
+def _vitest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     argv = (*_program(tool), *_regex(wanted), *(f"./{file}" for file in wanted.files))
     options = ("--reporter=default", "--reporter=json", "--outputFile.json={path}")
-    return Command("vitest", argv, "jest", options)
+    return RunnerCommand("vitest", argv, "jest", options)
 
 
 def _program(tool: Tool) -> tuple[str, ...]:
@@ -153,14 +161,14 @@ def _program(tool: Tool) -> tuple[str, ...]:
     return (script["runner"], once, *rest)
 
 
-def _regex(wanted: Wanted) -> tuple[str, ...]:
+def _regex(wanted: SelectedTests) -> tuple[str, ...]:
     return _named(wanted, "--testNamePattern=", _REGEX, "a regular expression")
 
 
-def _go(tool: Tool, wanted: Wanted) -> Command:
+def _go(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     packages = list(dict.fromkeys(_package(file) for file in wanted.files)) or list(tool.argv[2:])
     named = _named(wanted, "-run=", _REGEX, "a regular expression")
-    return Command("go", (*tool.argv[:2], "-json", *named, *packages), "go")
+    return RunnerCommand("go", (*tool.argv[:2], "-json", *named, *packages), "go")
 
 
 def _package(file: str) -> str:
@@ -170,30 +178,30 @@ def _package(file: str) -> str:
     return f"./{folder}" if folder else "."
 
 
-def _cargo(tool: Tool, wanted: Wanted) -> Command:
+def _cargo(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     targets = []
     for file in wanted.files:
         match = re.fullmatch(r"tests/(\w[\w-]{0,200})(?:\.rs|/main\.rs)", file)
         if match is None:
-            raise NotNarrowed(
+            raise UnsupportedSelection(
                 f"cargo runs tests by file only where it is one of tests/*.rs, which {file[:200]!r} is not; "
                 "give the name of a test as `pattern`"
             )
         targets.append(f"--test={match[1]}")
     # it takes the name behind `--` only as a word of its own, which no option is
     name = _named(wanted, "", _WORDS, "a part of a test's path, as `parser::tests`")
-    return Command("cargo", (*tool.argv, "--no-fail-fast", *targets, *(("--", *name) if name else ())))
+    return RunnerCommand("cargo", (*tool.argv, "--no-fail-fast", *targets, *(("--", *name) if name else ())))
 
 
-def _ctest(tool: Tool, wanted: Wanted) -> Command:
+def _ctest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
     if wanted.files:
-        raise NotNarrowed("ctest knows no files; give the name of a test as `pattern`")
+        raise UnsupportedSelection("ctest knows no files; give the name of a test as `pattern`")
     name = _named(wanted, "", _REGEX, "a regular expression")
     argv = (*tool.argv, *(("-R", *name) if name else ()))
-    return Command("ctest", argv, "junit", ("--output-junit", "{path}"))
+    return RunnerCommand("ctest", argv, "junit", ("--output-junit", "{path}"))
 
 
-def _named(wanted: Wanted, option: str, allowed: re.Pattern[str], what: str) -> tuple[str, ...]:
+def _named(wanted: SelectedTests, option: str, allowed: re.Pattern[str], what: str) -> tuple[str, ...]:
     """Return the pattern as one argument.
 
     :param option: what stands before it in the argument.
@@ -201,14 +209,14 @@ def _named(wanted: Wanted, option: str, allowed: re.Pattern[str], what: str) -> 
     if not wanted.pattern:
         return ()
     if wanted.pattern.startswith("-") or not allowed.fullmatch(wanted.pattern):
-        raise NotNarrowed(
+        raise UnsupportedSelection(
             f"the pattern is not one that this runner takes: it is {what}, of at most 500 characters, that "
             "does not begin with `-`"
         )
     return (f"{option}{wanted.pattern}",)
 
 
-_MAKERS: Final[Mapping[str, Callable[[Tool, Wanted], Command]]] = {
+_MAKERS: Final[Mapping[str, Callable[[Tool, SelectedTests], RunnerCommand]]] = {
     "cargo": _cargo,
     "ctest": _ctest,
     "go": _go,

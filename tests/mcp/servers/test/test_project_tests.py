@@ -13,7 +13,7 @@ import pytest
 from tests.mcp.projects import serve, there
 from tideate_core.mcp.servers import commands
 from tideate_core.mcp.servers.test.server import test_server as make_server
-from tideate_core.toolchain.results.models import TestResults
+from tideate_core.toolchain.testing.results import TestResults
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.projects import serve
 from tideate_core.mcp.servers.test.server import test_server as make_server
 from tideate_core.toolchain import Check, Tool
-from tideate_core.toolchain.testing.runners import NotNarrowed, Wanted, command_for
+from tideate_core.toolchain.testing.runners import SelectedTests, UnsupportedSelection, make_runner_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -166,8 +166,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name or case.argv[0]}-{case.file}")
 def test_files_and_patterns_become_what_the_runner_takes(case: Case) -> None:
     tool = Tool(Check.TESTS, case.name or case.argv[0], case.argv, "", case.recipe)
-    wanted = Wanted((case.file,) if case.file else (), case.pattern)
-    assert command_for(tool, wanted).argv == case.expected
+    wanted = SelectedTests((case.file,) if case.file else (), case.pattern)
+    assert make_runner_command(tool, wanted).argv == case.expected
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.name or case.argv[0]}-{case.file}")
@@ -175,10 +175,10 @@ def test_files_and_patterns_become_what_the_runner_takes(case: Case) -> None:
 def test_no_runner_is_given_what_is_no_pattern(case: Case, pattern: str) -> None:
     tool = Tool(Check.TESTS, case.name or case.argv[0], case.argv, "", case.recipe)
     if not pattern:
-        assert command_for(tool, Wanted(pattern="")).argv
+        assert make_runner_command(tool, SelectedTests(pattern="")).argv
         return
-    with pytest.raises(NotNarrowed):
-        command_for(tool, Wanted(pattern=pattern))
+    with pytest.raises(UnsupportedSelection):
+        make_runner_command(tool, SelectedTests(pattern=pattern))
 
 
 @pytest.mark.parametrize(
@@ -197,8 +197,8 @@ def test_no_runner_is_given_what_is_no_pattern(case: Case, pattern: str) -> None
 )
 def test_a_file_that_a_runner_cannot_be_limited_to_is_refused(name: str, file: str) -> None:
     argv = ("python3", "-m", "unittest", "discover", "-s", "tests") if name == "unittest" else (name, "test")
-    with pytest.raises(NotNarrowed):
-        command_for(Tool(Check.TESTS, name, argv, ""), Wanted((file,)))
+    with pytest.raises(UnsupportedSelection):
+        make_runner_command(Tool(Check.TESTS, name, argv, ""), SelectedTests((file,)))
 
 
 @pytest.mark.parametrize(
@@ -207,19 +207,19 @@ def test_a_file_that_a_runner_cannot_be_limited_to_is_refused(name: str, file: s
 )
 def test_a_script_that_does_more_than_run_its_runner_is_run_as_it_stands(script: str) -> None:
     tool = Tool(Check.TESTS, "npm", ("npm", "run", "test"), "", script)
-    command = command_for(tool, Wanted())
+    command = make_runner_command(tool, SelectedTests())
     assert (command.runner, command.argv, command.report) == ("npm", ("npm", "run", "test"), "")
-    with pytest.raises(NotNarrowed):
-        command_for(tool, Wanted(pattern="a"))
+    with pytest.raises(UnsupportedSelection):
+        make_runner_command(tool, SelectedTests(pattern="a"))
 
 
 def test_a_configured_command_is_run_as_it_stands_whatever_its_program() -> None:
     tool = Tool(Check.TESTS, "pytest", ("python", "-m", "pytest", "-x"), "")
-    command = command_for(tool, Wanted(), configured=True)
+    command = make_runner_command(tool, SelectedTests(), configured=True)
     assert (command.argv, command.report) == (tool.argv, "")
-    for wanted in (Wanted(("a.py",)), Wanted(pattern="a")):
-        with pytest.raises(NotNarrowed, match=r"verify\.tests is configured"):
-            command_for(tool, wanted, configured=True)
+    for wanted in (SelectedTests(("a.py",)), SelectedTests(pattern="a")):
+        with pytest.raises(UnsupportedSelection, match=r"verify\.tests is configured"):
+            make_runner_command(tool, wanted, configured=True)
 
 
 async def test_tests_are_listed_by_reading_alone(small: Project) -> None:
@@ -261,11 +261,11 @@ async def test_a_long_list_comes_in_pages(project: Project) -> None:
 
 
 def test_links_that_lead_out_are_not_listed(small: Project, tmp_path: Path) -> None:
-    from tideate_core.toolchain.testing.listing import list_tests, test_files
+    from tideate_core.toolchain.testing.listing import find_test_files, list_tests
 
     (small.root / "test_link.py").symlink_to(tmp_path / "outside" / "x.py")
     (small.root / "sub").mkdir()
     (small.root / "sub" / "test_up").symlink_to(small.root)
     os.mkfifo(small.root / "test_pipe.py")
-    assert test_files(small.root, "pytest") == ["test_small.py"]
+    assert find_test_files(small.root, "pytest") == ["test_small.py"]
     assert list_tests(small.root, ["test_link.py", "test_pipe.py"]) == []

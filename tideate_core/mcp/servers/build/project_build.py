@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
     from tideate_core.mcp.servers.commands import ChosenCommand
-    from tideate_core.process import CommandResult, Line
+    from tideate_core.process import CommandResult, OutputLine
     from tideate_core.toolchain import Tool
 
 __all__ = [
@@ -169,14 +169,14 @@ class ProjectBuild:
     async def _run_command(
         self, context: Context[Any, Any], chosen: ChosenCommand, tool: Tool, seconds: float | None
     ) -> BuildShape:
-        from tideate_core.process import Limits, run
+        from tideate_core.process import ProcessLimits, run_program
 
         async def work(tell: Callable[[int, str], None]) -> _Built:
-            result = await run(
+            result = await run_program(
                 tool.argv,
                 cwd=self._root,
                 environment=chosen.environment,
-                limits=Limits(timeout_ms=chosen.limit(seconds)),
+                limits=ProcessLimits(timeout_ms=chosen.limit(seconds)),
                 on_lines=_line_counter(tell),
                 hint=f"install {tool.name}, or set verify.build in .tideate/config.toml",
             )
@@ -189,9 +189,9 @@ class ProjectBuild:
 
 
 def _clean_of(root: Path, build: ChosenCommand) -> ChosenCommand:
-    from tideate_core.toolchain import CommandTrust, detect_clean
+    from tideate_core.toolchain import CommandTrust, detect_clean_command
 
-    tool = detect_clean(root, build.environment)
+    tool = detect_clean_command(root, build.environment)
     trusted = tool is not None and CommandTrust(root).is_trusted(tool)
     return replace(build, tool=tool, off=False, configured=False, trusted=trusted)
 
@@ -208,10 +208,10 @@ def _command(chosen: ChosenCommand) -> CommandShape | None:
     )
 
 
-def _line_counter(tell: Callable[[int, str], None]) -> Callable[[Sequence[Line]], None]:
+def _line_counter(tell: Callable[[int, str], None]) -> Callable[[Sequence[OutputLine]], None]:
     number = 0
 
-    def count(lines: Sequence[Line]) -> None:
+    def count(lines: Sequence[OutputLine]) -> None:
         nonlocal number
         number += len(lines)
         tell(number, next((line.text.strip() for line in reversed(lines) if line.text.strip()), ""))
@@ -236,7 +236,7 @@ def _read(tool: Tool, result: CommandResult, root: Path) -> _Built:
         duration_ms=result.duration_ms,
         exit_code=result.exit_code,
         signal=result.signal,
-        ending=result.told,
+        ending=result.summary,
         problems=[
             ProblemShape(
                 severity=one.severity,

@@ -16,7 +16,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import OutsideRoot
 from tideate_core.mcp.servers.schemas import short_repr
-from tideate_core.project import open_way
+from tideate_core.project import open_directory_fd
 from tideate_core.workspace import PROTECTED, Root
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class ServedRoot:
         """Open the directory that a resolved name stands in."""
         *way, last = name.split("/")
         try:
-            return open_way(self.root, way), last
+            return open_directory_fd(self.root, way), last
         except OSError as error:
             raise _read_failure(path, error) from error
 

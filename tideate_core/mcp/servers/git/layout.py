@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.mcp.servers.schemas import short_repr
-from tideate_core.project import real
+from tideate_core.project import real_path
 from tideate_core.workspace import Root
 
 __all__ = ["RepositoryLayout", "check_links", "find_layout"]
@@ -72,7 +72,7 @@ def check_links(layout: RepositoryLayout, root: Path, branch: str = "") -> None:
     for base in (layout.common_dir / "refs" / "heads", layout.common_dir / "logs" / "refs" / "heads"):
         path = base / branch if branch else base
         for part in (path, *path.parents[: len(path.parts) - len(layout.common_dir.parts)]):
-            if part.is_symlink() and not real(part).is_relative_to(root):
+            if part.is_symlink() and not real_path(part).is_relative_to(root):
                 raise ToolError(_LINKED.format(what="a branch"))
 
 
@@ -106,7 +106,7 @@ def _directory(top: Path, root: Path) -> Path:
         if not word.startswith("gitdir: "):
             raise ToolError(_NONE.format(where="there that git could read"))
         entry = top / word.removeprefix("gitdir: ")
-    directory = real(entry)
+    directory = real_path(entry)
     if not directory.is_relative_to(root):
         raise ToolError(_LINKED.format(what="a directory"))
     if not directory.is_dir():
@@ -118,7 +118,7 @@ def _common(directory: Path, root: Path) -> Path:
     pointer = directory / "commondir"
     if not os.path.lexists(pointer):
         return directory
-    common = real(directory / _pointer(pointer))
+    common = real_path(directory / _pointer(pointer))
     if not common.is_relative_to(root):
         raise ToolError(_LINKED.format(what="a directory"))
     return common
@@ -150,7 +150,7 @@ def _refuse_links(folder: Path, root: Path) -> None:
         return
     except OSError as error:
         raise ToolError(f"the repository cannot be read ({error.strerror})") from error
-    if any(not real(Path(link)).is_relative_to(root) for link in links):
+    if any(not real_path(Path(link)).is_relative_to(root) for link in links):
         raise ToolError(_LINKED.format(what="a file"))
 
 
@@ -161,7 +161,7 @@ def _refuse_alternates(objects: Path, root: Path, depth: int) -> None:
     for line in _read_small(file, _LONG).split("\n"):
         if not line or line.startswith("#"):
             continue
-        other = real(objects / line)
+        other = real_path(objects / line)
         # one in quotes would have to be read as git reads it
         if line.startswith('"') or not other.is_relative_to(root):
             raise ToolError(_LINKED.format(what="objects"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.git.program import failure, query
-from tideate_core.project import real
+from tideate_core.project import real_path
 from tideate_core.workspace import SAFE_GIT, git_environment
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ def _filter_key(key: str) -> tuple[str, str] | None:
 
 def _refuse_other_worktree(settings: Settings, layout: RepositoryLayout) -> None:
     for worktree in settings.local.get("core.worktree", ()):
-        if real(layout.git_dir / worktree) != layout.top:
+        if real_path(layout.git_dir / worktree) != layout.top:
             raise ToolError(
                 "the repository's files are elsewhere (core.worktree), so it is neither read nor written; "
                 "`git config --unset core.worktree` makes them the ones at its top"

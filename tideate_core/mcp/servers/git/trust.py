@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from mcp.server.mcpserver.exceptions import ToolError
 
 from tideate_core.mcp.servers.git.repository import Repositories
-from tideate_core.project import Trust, real
+from tideate_core.project import Trust, real_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -131,7 +131,7 @@ def repository_programs(root: Path) -> RepositoryPrograms | None:
     """
     try:
         with ThreadPoolExecutor(1) as thread:  # the caller's may have an event loop
-            repository = thread.submit(asyncio.run, Repositories(real(root)).find()).result()
+            repository = thread.submit(asyncio.run, Repositories(real_path(root)).find()).result()
     except ToolError:
         return None  # where no tool works none could run it
     programs = inspect_programs(repository)
@@ -163,7 +163,9 @@ def _contents(repository: Repository, folder: Path) -> Iterator[str]:
     """Yield a line for each file that a hook may consist of."""
     if not folder.is_dir():
         return
-    if "core.hookspath" in repository.settings.local and not real(folder).is_relative_to(repository.root):
+    if "core.hookspath" in repository.settings.local and not real_path(folder).is_relative_to(
+        repository.root
+    ):
         raise _Unclear("the repository's core.hooksPath leads out of the root")
     yield str(folder)
     for number, path in enumerate(_files(folder)):

@@ -91,15 +91,15 @@ async def git_write(
 async def _write_once(
     repository: Repository, command: str, arguments: Sequence[str], programs: RepositoryPrograms | None
 ) -> str:
-    from tideate_core.process import Limits, run  # only who writes needs it
+    from tideate_core.process import ProcessLimits, run_program  # only who writes needs it
 
     options = UNSIGNED if programs is None else programs.options()
     try:
-        done = await run(
+        done = await run_program(
             [repository.git, *HARDENED, *_FULL, *options, command, *arguments],
             cwd=repository.layout.top,
             environment=repository.environment(trusted=programs is not None and programs.trusted),
-            limits=Limits(timeout_ms=TIMEOUT),
+            limits=ProcessLimits(timeout_ms=TIMEOUT),
             # git that is not killed with us ends what it began, and takes its locks away
             guarded=False,
         )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
     from tideate_core.mcp.servers.commands import ChosenCommand
-    from tideate_core.toolchain import Ran, Tool, Wanted
+    from tideate_core.toolchain import CompletedTests, SelectedTests, Tool
 
 __all__ = ["REPORT_PATH", "ListShape", "ListedShape", "OutputShape", "ProjectTests", "RunShape", "run_text"]
 
@@ -107,7 +107,7 @@ class ProjectTests:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._paths = Root(root)
-        self.last: Ran | None = None
+        self.last: CompletedTests | None = None
         """The last run of this server."""
 
     async def listed(self, files: Sequence[str], kind: str, cursor: str) -> ListShape:
@@ -115,10 +115,10 @@ class ProjectTests:
 
         :raises ToolError: a file is not there, or the configuration cannot be read.
         """
-        from tideate_core.toolchain import runner_of
+        from tideate_core.toolchain import runner_name
 
         chosen = await choose_command(self._root, "tests")
-        runner = runner_of(chosen.tool, configured=chosen.configured) if chosen.tool else None
+        runner = runner_name(chosen.tool, configured=chosen.configured) if chosen.tool else None
         named = [self._file(file, folders=True) for file in files]
         found = await asyncio.to_thread(self._found, runner or "", named, kind)
         shown, following = page(found, cursor, LISTED)
@@ -132,9 +132,9 @@ class ProjectTests:
         )
 
     def _found(self, runner: str, named: Sequence[str], kind: str) -> Sequence[tuple[str, int | None, str]]:
-        from tideate_core.toolchain import list_tests, test_files
+        from tideate_core.toolchain import find_test_files, list_tests
 
-        files = test_files(self._root, runner)
+        files = find_test_files(self._root, runner)
         if named:
             files = [file for file in files if any(_below(file, name) for name in named)]
         if kind == "files":
@@ -149,20 +149,20 @@ class ProjectTests:
         seconds: float | None,
         *,
         or_all: bool = False,
-    ) -> Ran:
+    ) -> CompletedTests:
         """Run tests and write the report.
 
         :param or_all: where these cannot be run alone, run all.
         :raises ToolError: they cannot be run, or not these alone, or others are running.
         """
-        from tideate_core.toolchain import command_for, run_tests
+        from tideate_core.toolchain import make_runner_command, run_tests
 
         chosen = await choose_command(self._root, "tests")
         tool = require_command(chosen)
         wanted = self._selection(chosen, tool, files, pattern, or_all=or_all)
-        command = command_for(tool, wanted, configured=chosen.configured)
+        command = make_runner_command(tool, wanted, configured=chosen.configured)
 
-        async def work(tell: Callable[[int, str], None]) -> Ran:
+        async def work(tell: Callable[[int, str], None]) -> CompletedTests:
             ran = await run_tests(
                 command,
                 wanted,
@@ -181,32 +181,38 @@ class ProjectTests:
 
     def _selection(
         self, chosen: ChosenCommand, tool: Tool, files: Sequence[str], pattern: str, *, or_all: bool
-    ) -> Wanted:
+    ) -> SelectedTests:
         """Return these tests, or all where they cannot be run alone.
 
         :raises ToolError: they cannot be run alone, and not all are to be run.
         """
-        from tideate_core.toolchain import NotNarrowed, Wanted, command_for, runner_of, takes_folders
+        from tideate_core.toolchain import (
+            SelectedTests,
+            UnsupportedSelection,
+            accepts_directories,
+            make_runner_command,
+            runner_name,
+        )
 
-        folders = takes_folders(runner_of(tool, configured=chosen.configured))
+        folders = accepts_directories(runner_name(tool, configured=chosen.configured))
         # the same file twice would be run twice
         names = dict.fromkeys(self._file(file, folders=folders) for file in files)
-        wanted = Wanted(tuple(names), pattern)
+        wanted = SelectedTests(tuple(names), pattern)
         try:
-            command_for(tool, wanted, configured=chosen.configured)
-        except NotNarrowed as error:
+            make_runner_command(tool, wanted, configured=chosen.configured)
+        except UnsupportedSelection as error:
             if not or_all:
                 raise ToolError(f"{error}, or with `or_all`") from error
-            return Wanted()
+            return SelectedTests()
         return wanted
 
     def report(self) -> str | None:
         """Return the last report, None where there is none that can be read."""
         from tideate_core.project import Documents
-        from tideate_core.toolchain import REPORT
+        from tideate_core.toolchain import TEST_REPORT
 
         try:
-            content = Documents(self._root).read(REPORT, _LARGEST_REPORT)
+            content = Documents(self._root).read(TEST_REPORT, _LARGEST_REPORT)
         except (FileNotFoundError, UnusableFile):
             return None
         return content.decode("utf-8", "replace")
@@ -233,15 +239,15 @@ def _below(file: str, name: str) -> bool:
 def _refuse_unwritable(root: Path) -> None:
     """Refuse to run anything where its report could not be written."""
     from tideate_core.project import Documents
-    from tideate_core.toolchain import REPORT
+    from tideate_core.toolchain import TEST_REPORT
 
     try:
-        Documents(root).prepare(REPORT)
+        Documents(root).prepare(TEST_REPORT)
     except ConfigError as error:
         raise refusal(error, root) from error
 
 
-def _keep(root: Path, ran: Ran) -> None:
+def _keep(root: Path, ran: CompletedTests) -> None:
     from tideate_core.toolchain import write_report
 
     write_report(root, ran.results)

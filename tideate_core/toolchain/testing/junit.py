@@ -1,4 +1,4 @@
-"""Reports in JUnit's XML, of pytest and of ctest.
+"""Reports in JUnit's XML, as pytest and ctest write them.
 
 Whoever wrote them may have been the project's own code. So: no document type, hence no entity but XML's five,
 is taken; elements are read as they come, and texts only as far as they are kept.
@@ -12,13 +12,13 @@ from xml.parsers import expat
 
 from tideate_core.toolchain.failures import parse_failures
 from tideate_core.toolchain.failures.failure import Failure, project_path
-from tideate_core.toolchain.failures.python import python_failure
-from tideate_core.toolchain.results.tally import Broken, Tally, said_by, told
+from tideate_core.toolchain.failures.test_runners import python_failure
+from tideate_core.toolchain.testing.results import Tally, UnreadableReport, failure_message, make_test_failure
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.toolchain.results.models import TestFailure
+    from tideate_core.toolchain.testing.results import TestFailure
 
 __all__ = ["read_junit"]
 
@@ -34,13 +34,13 @@ class _Case:
 
     attributes: dict[str, str]
     found: dict[str, str] = field(default_factory=dict)
-    """What became of it, by the element's name; the text of each."""
+    """Its elements by name, each with its text."""
 
 
 def read_junit(content: bytes, root: Path) -> Tally:
     """Read a report.
 
-    :raises Broken: it is no XML, or has a document type.
+    :raises UnreadableReport: it is no XML, or has a document type.
     """
     reader = _Reader(root)
     parser = expat.ParserCreate("utf-8")
@@ -52,12 +52,12 @@ def read_junit(content: bytes, root: Path) -> Tally:
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError) as error:
-        raise Broken(f"the report is no XML: {error}") from error
+        raise UnreadableReport(f"the report is no XML: {error}") from error
     return reader.tally
 
 
 def _refuse(*_: object) -> None:
-    raise Broken("the report has a document type, which no runner writes")
+    raise UnreadableReport("the report has a document type, which no runner writes")
 
 
 class _Reader:
@@ -73,7 +73,7 @@ class _Reader:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise Broken("the report is nested deeper than any that a runner writes")
+            raise UnreadableReport("the report is nested deeper than any that a runner writes")
         if name == "testcase":
             self._case = _Case(attributes)
         elif self._case is not None and name in _KEPT:
@@ -102,7 +102,7 @@ class _Reader:
             tally.errors += 1
         elif case.attributes.get("status") == "notrun":  # ctest: its program is missing
             tally.errors += 1
-            tally.add(told(_name(case), found.get("skipped", "") or "was not run", error=True))
+            tally.add(make_test_failure(_name(case), found.get("skipped", "") or "was not run", error=True))
         elif "skipped" in found or case.attributes.get("status") == "disabled":
             tally.skipped += 1
         else:
@@ -117,8 +117,8 @@ class _Reader:
         message, _, text = found[kind].partition("\n")
         place = _place(case, found[kind], found.get("system-out", ""), self._root)
         # what the traceback says goes before the runner's sentence about it
-        said = said_by(place) if place.message not in ("", "failed") else message
-        return told(_name(case), said or text or "failed", place, error=kind == "error")
+        said = failure_message(place) if place.message not in ("", "failed") else message
+        return make_test_failure(_name(case), said or text or "failed", place, error=kind == "error")
 
 
 def _name(case: _Case) -> str:

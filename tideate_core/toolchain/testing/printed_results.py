@@ -1,4 +1,4 @@
-"""How many tests there were, read off what runners print at the end of a run."""
+"""Counts and failures of tests, from the text that a runner prints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.toolchain.failures import parse_failures
-from tideate_core.toolchain.results.tally import Tally, said_by, told
+from tideate_core.toolchain.testing.results import Tally, failure_message, make_test_failure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -24,7 +24,7 @@ _VERDICT: Final = re.compile(r"(?:OK|FAILED|NO TESTS RAN)(?: \(([a-z0-9=, ]{1,20
 _NAMED: Final = re.compile(r"([a-z][a-z ]{2,25})=(\d{1,9})")
 _BLOCK: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<test>(?P<name>\S{1,300}) \([\w.<>]{1,300}\))")
 _AROUND: Final = frozenset({"setUpClass", "tearDownClass", "setUpModule", "tearDownModule"})
-"""What is not counted among the tests that ran."""
+"""Fixtures that are not counted among the tests that ran."""
 _KINDS: Final = ("FAIL", "ERROR")
 _JEST: Final = re.compile(r" {0,8}Tests:? {1,8}(\d.*)")
 _CTEST: Final = re.compile(r"\d{1,3}% tests passed, (\d{1,9}) tests? failed out of (\d{1,9})")
@@ -59,7 +59,7 @@ def failures_printed(text: str, root: Path, runner: str, tally: Tally) -> None:
     for failure in parsed.found:
         if failure.severity == "error":
             error = runner == "unittest" and failure.test in raised
-            tally.add(told(failure.test, said_by(failure), failure, error=error))
+            tally.add(make_test_failure(failure.test, failure_message(failure), failure, error=error))
     tally.cut = tally.cut or parsed.cut
 
 

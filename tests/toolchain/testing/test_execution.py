@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.process import make_environment, run
+from tideate_core.process import make_environment, run_program
 from tideate_core.toolchain import Check, Tool
-from tideate_core.toolchain.detection import detect
+from tideate_core.toolchain.detection import detect_tools
 from tideate_core.toolchain.testing.execution import run_tests
-from tideate_core.toolchain.testing.runners import Wanted, command_for
+from tideate_core.toolchain.testing.runners import SelectedTests, make_runner_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.toolchain.results.models import TestResults
+    from tideate_core.toolchain.testing.results import TestResults
 
 LIB = """pub fn add(a: i32, b: i32) -> i32 { a + b }
 #[cfg(test)]
@@ -56,10 +56,14 @@ def write(root: Path, **files: str) -> None:
 
 
 async def run_some(root: Path, *files: str, pattern: str = "") -> TestResults:
-    tool: Tool = detect(root)[Check.TESTS]
-    wanted = Wanted(files, pattern)
+    tool: Tool = detect_tools(root)[Check.TESTS]
+    wanted = SelectedTests(files, pattern)
     ran = await run_tests(
-        command_for(tool, wanted), wanted, root=root, environment=make_environment(), timeout_ms=100_000
+        make_runner_command(tool, wanted),
+        wanted,
+        root=root,
+        environment=make_environment(),
+        timeout_ms=100_000,
     )
     return ran.results
 
@@ -83,7 +87,7 @@ async def test_cargo(tmp_path: Path) -> None:
 
 async def test_ctest(tmp_path: Path) -> None:
     write(tmp_path, CMakeLists_txt=LISTS)
-    assert (await run(["cmake", "-S", ".", "-B", "build"], cwd=tmp_path)).ok
+    assert (await run_program(["cmake", "-S", ".", "-B", "build"], cwd=tmp_path)).ok
     everything = await run_some(tmp_path)
     some = await run_some(tmp_path, pattern="^fi")
     none = await run_some(tmp_path, pattern="zzz")

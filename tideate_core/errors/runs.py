@@ -1,0 +1,161 @@
+"""Errors of workflows, their runs, the database and state machines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.errors.base import TideateError, did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = [
+    "CheckpointNotFound",
+    "DefinitionChanged",
+    "InvalidDefinition",
+    "InvalidDefinitionFile",
+    "InvalidInput",
+    "InvalidMachineRecord",
+    "InvalidTransition",
+    "InvalidWorkflowFile",
+    "MachineError",
+    "MissingStepHandler",
+    "MoveLimitReached",
+    "OutputMismatch",
+    "RunEnded",
+    "RunIsOwned",
+    "RunLost",
+    "RunNotActive",
+    "RunNotFound",
+    "StepFailed",
+    "StepTimedOut",
+    "StoreError",
+    "StoreIsNewer",
+    "UnknownToken",
+    "UnknownWorkflow",
+    "WorkflowError",
+]
+
+
+class WorkflowError(TideateError):
+    """A run cannot start or go on."""
+
+
+class UnknownWorkflow(WorkflowError):
+    """No workflow has this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(
+            f"unknown workflow {name!r}{did_you_mean(name, known)} (known: {', '.join(known) or 'none'})"
+        )
+
+
+class InvalidDefinition(WorkflowError):
+    """A definition or a registration is wrong."""
+
+
+class InvalidDefinitionFile(InvalidDefinition):
+    """A YAML or JSON file has mistakes.
+
+    :param mistakes: `workflows.FileMistake`s, all of the file, in its order.
+    """
+
+    def __init__(self, message: str, mistakes: Sequence[object] = ()) -> None:
+        super().__init__(message)
+        self.mistakes = tuple(mistakes)
+
+
+class InvalidInput(WorkflowError):
+    """A run was started with input that it cannot use."""
+
+
+class MissingStepHandler(WorkflowError):
+    """A step has nothing that runs it."""
+
+    def __init__(self, step: str, workflow: str) -> None:
+        super().__init__(
+            f"Missing step handler: {step} (workflow {workflow!r} lists this step and has no handler for it)"
+        )
+
+
+class StepFailed(WorkflowError):
+    """A step's handler reported an error."""
+
+
+class StepTimedOut(StepFailed):
+    """A step took longer than its timeout. Retryable."""
+
+
+class OutputMismatch(StepFailed):
+    """A result does not fit the step's schema; the message tells the model why. Retryable."""
+
+
+class RunNotFound(WorkflowError):
+    """No run has this id."""
+
+    def __init__(self, execution_id: str) -> None:
+        super().__init__(f"no run has the id {execution_id!r}")
+
+
+class RunIsOwned(WorkflowError):
+    """A living process has the run; it can be asked to pause or cancel it, not be robbed of it."""
+
+
+class RunEnded(WorkflowError):
+    """The run has ended and cannot go on."""
+
+
+class RunNotActive(WorkflowError):
+    """No process has the run, so none can be asked for anything."""
+
+
+class DefinitionChanged(WorkflowError):
+    """The run's file is another one than the run was started with; the person decides which one counts."""
+
+
+class CheckpointNotFound(WorkflowError):
+    """No checkpoint has this id."""
+
+
+class MoveLimitReached(WorkflowError):
+    """A machine goes round in circles: it made more moves, or came more often to a state, than allowed."""
+
+
+class StoreError(TideateError):
+    """The runs' database cannot be read or written; the message says why and what to do."""
+
+
+class StoreIsNewer(StoreError):
+    """A newer tideate made the database; nothing was read or changed."""
+
+
+class RunLost(StoreError):
+    """Another process took this run over; this one must not go on with it."""
+
+
+class MachineError(TideateError):
+    """State machines and the `.workflow` language."""
+
+
+class InvalidTransition(MachineError):
+    """A lifecycle was asked for a step it does not have."""
+
+
+class InvalidMachineRecord(MachineError):
+    """A serialized machine does not fit its table; the message names what is wrong."""
+
+
+class InvalidWorkflowFile(MachineError):
+    """A `.workflow` file has mistakes.
+
+    :param diagnostics: `machines.language.Diagnostic`s, all of the file, in its order.
+    """
+
+    def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
+        super().__init__(message)
+        self.diagnostics = tuple(diagnostics)
+
+
+class UnknownToken(MachineError):
+    """An obfuscated name that this key and workflow do not give."""

@@ -1,0 +1,263 @@
+"""Failed tests of pytest, unittest, jest, vitest, cargo and go, and Python's tracebacks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.toolchain.failures.failure import AT, LONGEST_LINE, make_failure, project_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tideate_core.toolchain.failures.failure import Failure, ToolOutput
+
+__all__ = [
+    "GO_SAID",
+    "go_folder",
+    "go_module",
+    "go_tests",
+    "node_tests",
+    "panics",
+    "pytest",
+    "python_failure",
+    "stack_frame",
+    "tracebacks",
+    "unittest",
+]
+
+_HEAD: Final = re.compile(r"_{2,200} (?P<name>\S.{0,400}?) _{2,200}$")
+_PLACE: Final = re.compile(r"(?P<file>[^\s:<>][^:\n]{0,300}):(?P<line>\d{1,7}): ?(?P<rest>.*)")
+_SAID: Final = re.compile(r"E\s{3}(?P<said>.*)")
+_IN_FILE: Final = re.compile(r"[ \t]{0,12}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})")
+_SUMMARY: Final = re.compile(r"(?P<kind>FAILED|ERROR) (?P<node>\S{1,500})(?: - (?P<said>.*))?")
+_RAISED: Final = re.compile(r"(?P<code>[A-Za-z_][\w.]{0,120})(?:: (?P<message>.*))?$")
+_UNITTEST_HEAD: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<name>\S{1,300})")
+_EXCEPTIONS: Final = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Failed")
+_BULLET: Final = re.compile(r"[ \t]{1,8}● (?P<name>\S.*)")
+_VITEST_HEAD: Final = re.compile(r"[ \t]{0,8}FAIL[ \t]{1,4}(?P<file>[^\s>|]{1,300})(?: > (?P<name>.*))?")
+_FRAME: Final = re.compile(
+    r"[ \t]{1,12}(?:at (?:[^()\n]{0,300}\()?|\u276f )(?:file://)?"
+    r"(?P<file>[^\s:()]{1,300}):(?P<line>\d{1,7}):(?P<column>\d{1,5})"
+)
+"""A line of a stack, of node and of vitest, which begins its own with a heavy angle."""
+_PANIC: Final = re.compile(rf"thread '(?P<name>[^'\n]{{1,300}})' (?:\(\d{{1,12}}\) )?panicked at {AT}:?$")
+_OLD_PANIC: Final = re.compile(
+    r"thread '(?P<name>[^'\n]{1,300})' panicked at '(?P<message>.*)', "
+    r"(?P<file>[^\s:,']{1,300}):(?P<line>\d{1,7}):(?P<column>\d{1,5})$"
+)
+_GO_FAIL: Final = re.compile(r"[ \t]{0,40}--- FAIL: (?P<name>\S{1,300})")
+GO_SAID: Final = re.compile(r"[ \t]{4,40}(?P<file>[^\s:/]{1,200}\.go):(?P<line>\d{1,7}): (?P<message>.*)")
+_GO_PACKAGE: Final = re.compile(r"FAIL\t(?P<package>\S{1,300})")
+_MODULE: Final = re.compile(r"^module[ \t]{1,20}(\S{1,300})", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class _Block:
+    """One failed test, or one traceback."""
+
+    name: str
+    places: list[re.Match[str]] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    over: bool = False
+    """The rest is the test's own output."""
+
+    def failure(self, root: Path) -> Failure:
+        """Return it at the innermost place that is the project's own."""
+        # of exceptions that led to each other the last one
+        raised = [match for text in self.said if (match := _exception(text))]
+        code, message = "", self.said[0].strip() if self.said else "failed"
+        if raised:
+            code, message = raised[-1]["code"], raised[-1]["message"] or raised[-1]["code"]
+        elif message.startswith("assert "):
+            code = "AssertionError"
+        own = [place for place in self.places if _is_own(place["file"], root)]
+        places = own or self.places
+        return make_failure(places[-1] if places else None, message, code=code, test=self.name)
+
+
+def _exception(text: str) -> re.Match[str] | None:
+    match = _RAISED.match(text.strip())
+    return match if match is not None and match["code"].endswith(_EXCEPTIONS) else None
+
+
+def _is_own(name: str, root: Path) -> bool:
+    path = project_path(name, root)
+    outside = path.startswith(("/", "<")) or "site-packages" in path
+    return not outside and not path.startswith((".venv/", "venv/", "env/", ".tox/", ".nox/"))
+
+
+def pytest(output: ToolOutput) -> Iterator[Failure]:
+    """Parse pytest's tracebacks of any style; of tests without one, the short summary."""
+    known: set[str] = set()
+    block: _Block | None = None
+    for line in output.lines:
+        if head := _HEAD.match(line):
+            if block is not None:
+                yield block.failure(output.root)
+            block = _Block(_test_name(head["name"]))
+            known.add(block.name)
+        elif line.startswith("===") and block is not None:
+            yield block.failure(output.root)
+            block = None
+        elif block is not None:
+            _add_line(block, line)
+    if block is not None:
+        yield block.failure(output.root)
+    yield from _of_summary(output, known)
+
+
+def python_failure(text: str, root: Path) -> Failure:
+    """Return what pytest's text about one failed test says; its file is as it was printed."""
+    block = _Block("")
+    for line in text.split("\n"):
+        _add_line(block, line[:LONGEST_LINE].rstrip())
+    return block.failure(root)
+
+
+def _add_line(block: _Block, line: str) -> None:
+    block.over = block.over or line.startswith("-----")
+    if block.over:
+        return
+    if said := _SAID.match(line):
+        if place := _IN_FILE.match(said["said"]):
+            block.places.append(place)  # a syntax error
+        elif not block.said or _exception(said["said"]):
+            block.said.append(said["said"])
+    elif place := _PLACE.match(line):
+        block.places.append(place)
+
+
+def _test_name(head: str) -> str:
+    for words in ("ERROR at setup of ", "ERROR at teardown of ", "ERROR collecting "):
+        head = head.removeprefix(words)
+    return head
+
+
+def _of_summary(output: ToolOutput, known: set[str]) -> Iterator[Failure]:
+    for line in output.lines:
+        match = _SUMMARY.match(line)
+        if match is None:
+            continue
+        file, colons, test = match["node"].partition("::")
+        name = test.replace("::", ".") if colons else file
+        if name in known or not (colons or file.endswith(".py")):
+            continue
+        said = match["said"] or ("failed" if match["kind"] == "FAILED" else "error")
+        yield make_failure(None, said, file=file, test=name)
+
+
+def unittest(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the reports of unittest on tests that failed."""
+    block: _Block | None = None
+    for line in output.lines:
+        if head := _UNITTEST_HEAD.match(line):
+            if block is not None:
+                yield block.failure(output.root)
+            block = _Block(head["name"])
+        elif line.startswith(("===", "Ran ")):
+            if block is not None:
+                yield block.failure(output.root)
+            block = None
+        elif block is not None:
+            if place := _IN_FILE.match(line):
+                block.places.append(place)
+            elif block.places and not block.said and line[:1].strip() and _RAISED.match(line):
+                block.said.append(line)
+    if block is not None:
+        yield block.failure(output.root)
+
+
+def tracebacks(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the tracebacks of any Python program, and its syntax errors."""
+    block = _Block("")
+    for line in output.lines:
+        if place := _IN_FILE.match(line):
+            block.places.append(place)
+        elif not block.places:
+            continue
+        elif _exception(line) and line[:1].strip():
+            block.said.append(line)
+            yield block.failure(output.root)
+            block = _Block("")
+        elif line.startswith("Traceback "):
+            block = _Block("")
+
+
+def stack_frame(stack: str) -> re.Match[str] | None:
+    """Return the innermost place of a stack that is in no package: `file`, `line` and `column`."""
+    for line in stack.split("\n"):
+        frame = _FRAME.match(line[:LONGEST_LINE])
+        if frame and _is_outside_packages(frame["file"]):
+            return frame
+    return None
+
+
+def node_tests(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the failed tests of jest and vitest: a name, what was said, the first frame outside packages."""
+    name, said, file = "", "", ""
+    for line in output.lines:
+        if head := _VITEST_HEAD.match(line) or _BULLET.match(line):
+            if name:
+                yield make_failure(None, said or "failed", file=file, test=name)
+            file, name, said = head.groupdict().get("file", file), head["name"] or "", ""
+        elif name and (frame := _FRAME.match(line)):
+            if _is_outside_packages(frame["file"]):
+                yield make_failure(frame, said or "failed", test=name)
+                name = ""
+        elif name and not said and line.strip():
+            said = line.strip()
+    if name:
+        yield make_failure(None, said or "failed", file=file, test=name)
+
+
+def _is_outside_packages(file: str) -> bool:
+    return "node_modules" not in file and not file.startswith("node:")
+
+
+def panics(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the panics of Rust's tests."""
+    lines = output.lines
+    for number, line in enumerate(lines):
+        if match := _PANIC.match(line):
+            said = lines[number + 1] if number + 1 < len(lines) else "panicked"
+            yield make_failure(match, said, code="panic", test=match["name"])
+        elif old := _OLD_PANIC.match(line):
+            yield make_failure(old, old["message"], code="panic", test=old["name"])
+
+
+def go_tests(output: ToolOutput) -> Iterator[Failure]:
+    """Parse the failed tests of go; their files are named within a package that is named after them."""
+    waiting: list[tuple[str, re.Match[str]]] = []
+    name = ""
+    for line in output.lines:
+        if head := _GO_FAIL.match(line):
+            name = head["name"]
+        elif name and (said := GO_SAID.match(line)):
+            waiting.append((name, said))
+        elif (package := _GO_PACKAGE.match(line)) and waiting:
+            folder = go_folder(package["package"], go_module(output.root))
+            yield from (_of_go(test, said, folder) for test, said in waiting)
+            waiting, name = [], ""
+    yield from (_of_go(test, said, "") for test, said in waiting)
+
+
+def _of_go(test: str, said: re.Match[str], folder: str) -> Failure:
+    file = f"{folder}/{said['file']}" if folder else said["file"]
+    return make_failure(None, said["message"], file=file, line=said["line"], test=test)
+
+
+def go_module(root: Path) -> str:
+    """Return the name of the root's module, empty if it has none."""
+    try:
+        module = _MODULE.search((root / "go.mod").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return ""
+    return module[1] if module else ""
+
+
+def go_folder(package: str, module: str) -> str:
+    """Return a package's folder in a module, empty if it is not there."""
+    return package.removeprefix(module).strip("/") if module else ""

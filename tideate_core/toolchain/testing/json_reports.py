@@ -1,0 +1,215 @@
+"""JSON reports of test runners: the events of ``go test -json``, the report of jest and vitest."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from tideate_core.process import OutputCapture, strip_control_sequences
+from tideate_core.toolchain.failures import parse_failures
+from tideate_core.toolchain.failures.failure import Failure, project_path
+from tideate_core.toolchain.failures.test_runners import GO_SAID, go_folder, go_module, stack_frame
+from tideate_core.toolchain.testing.results import (
+    MOST_FAILURES,
+    Tally,
+    UnreadableReport,
+    make_test_failure,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tideate_core.toolchain.testing.results import TestFailure
+
+__all__ = ["GoEvents", "read_jest"]
+
+_FOLLOWED: Final = 10_000
+"""Tests whose words are kept at a time."""
+_KEPT: Final = 1 << 20
+"""Bytes of the text that all events make."""
+_UNBUILT: Final = re.compile(r"FAIL\t(?P<package>\S{1,300}) \[(?:setup|build) failed\]\s*$")
+"""Before Go 1.24 this is no event."""
+_ENDS: Final = frozenset({"pass", "fail", "skip"})
+_LOOKED_AT: Final = 1 << 14
+"""Characters of what is said of one failure."""
+_AT: Final = re.compile(r"(?:\(|\.[cm]?[jt]sx?:)(\d{1,7}):\d{1,5}\b")
+"""Place at which a file could not be parsed: ``(1:10)`` of babel, ``a.test.ts:1:10`` of others."""
+_DULL: Final = ("Test suite failed to run", "Jest encountered an unexpected token")
+
+
+class GoEvents:
+    """Counts tests by their events, and puts what they print together again."""
+
+    def __init__(self, root: Path) -> None:
+        self.tally = Tally()
+        self._root = root
+        self._said: dict[tuple[str, str], tuple[str, Failure | None]] = {}
+        """Of a test that runs: the first line that it said, with its place where it named one."""
+        self._failed: dict[str, None] = {}
+        """Packages of which a test failed."""
+        self._broken: list[str] = []
+        """Packages that failed though none of their tests did: they could not be built, or crashed."""
+        self._module = go_module(root)
+        self._text = OutputCapture(_KEPT)
+
+    def feed(self, line: str) -> None:
+        """Take a line of the output, whatever it is."""
+        try:
+            event = json.loads(line) if line.startswith("{") else None
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict) or not isinstance(event.get("Action"), str):
+            self._text.feed(f"{line}\n".encode("utf-8", "replace"))
+            if unbuilt := _UNBUILT.match(line):
+                self._count("fail", unbuilt["package"], "")
+            return
+        package, test = str(event.get("Package", ""))[:300], str(event.get("Test", ""))[:400]
+        if event["Action"] in ("output", "build-output"):
+            self._hear(package, test, str(event.get("Output", "")))
+        else:
+            self._count(event["Action"], package, test)
+
+    def text(self) -> str:
+        """Return what was printed, as without ``-json``."""
+        return self._text.output().text
+
+    def _hear(self, package: str, test: str, output: str) -> None:
+        self._text.feed(output.encode("utf-8", "replace"))
+        if not test:
+            return
+        key, known = (package, test), self._said.get((package, test))
+        if known is not None and known[1] is not None:
+            return
+        line = output.rstrip("\n")[:2_000]
+        if said := GO_SAID.match(line):
+            folder = go_folder(package, self._module)
+            file = f"{folder}/{said['file']}" if folder else said["file"]
+            self._said[key] = (said["message"], Failure(file, int(said["line"]), None, said["message"]))
+        elif known is None and line.strip() and not line.lstrip().startswith(("=== ", "--- ")):
+            self._said[key] = (line.strip(), None)
+        _bound(self._said)
+
+    def _count(self, action: str, package: str, test: str) -> None:
+        said, place = self._said.pop((package, test), ("", None)) if action in _ENDS else ("", None)
+        if test and action == "pass":
+            self.tally.passed += 1
+        elif test and action == "skip":
+            self.tally.skipped += 1
+        elif test and action == "fail":
+            self._failed[package] = None
+            _bound(self._failed)
+            self.tally.failed += 1
+            self.tally.add(
+                make_test_failure(f"{package}.{test}" if package else test, said or "failed", place)
+            )
+        elif action == "fail" and package not in self._failed and package not in self._broken:
+            self.tally.errors += 1
+            if len(self._broken) < MOST_FAILURES:
+                self._broken.append(package)
+
+    def end(self, output: str = "") -> Tally:
+        """Say why packages failed of which no test did; returns the whole.
+
+        :param output: all that was printed, where there is more than the events: the compiler's errors.
+        """
+        text = output or self.text()
+        wrong = parse_failures(text, root=self._root, tool="go").found if self._broken else ()
+        for package in self._broken:
+            folder = go_folder(package.partition(" ")[0], self._module)
+            own = (one for one in wrong if one.file.rpartition("/")[0] == folder)
+            first = next(own, None)
+            said = first.message if first else "failed before or after its tests"
+            self.tally.add(make_test_failure(package, said, first, error=True))
+        self._broken = []
+        return self.tally
+
+
+def _bound(kept: dict[Any, Any]) -> None:
+    """Let go of the oldest."""
+    if len(kept) > _FOLLOWED:
+        del kept[next(iter(kept))]
+
+
+def read_jest(content: bytes, root: Path) -> Tally:
+    """Read a report.
+
+    :raises UnreadableReport: it is none.
+    """
+    try:
+        report = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReport(f"the report is no JSON: {type(error).__name__}") from error
+    if not isinstance(report, dict) or not isinstance(report.get("testResults"), list):
+        raise UnreadableReport("the report does not list any results")
+    tally = Tally()
+    for suite in _objects(report["testResults"]):
+        file = _text(suite, "name")
+        results = list(_objects(suite.get("assertionResults")))
+        for result in results:
+            _count(tally, result, file, root)
+        if suite.get("status") == "failed" and all(one.get("status") != "failed" for one in results):
+            tally.errors += 1
+            tally.add(_of_suite(suite, file, root))
+    return tally
+
+
+def _count(tally: Tally, result: dict[str, Any], file: str, root: Path) -> None:
+    status = result.get("status")
+    if status == "passed":
+        tally.passed += 1
+    elif status == "failed":
+        tally.failed += 1
+        tally.add(_of_test(result, file, root))
+    else:
+        tally.skipped += 1
+
+
+def _of_test(result: dict[str, Any], file: str, root: Path) -> TestFailure:
+    said = result.get("failureMessages")
+    stack = (
+        strip_control_sequences("\n".join(map(str, said[:5]))[:_LOOKED_AT]) if isinstance(said, list) else ""
+    )
+    message, _, _ = stack.partition("\n    at ")
+    place = _frame(stack, root)
+    if place is None:
+        at = result.get("location")
+        line = at.get("line") if isinstance(at, dict) else None
+        line = line if isinstance(line, int) else None
+        place = Failure(project_path(file, root) if file else "", line, None, "")
+    return make_test_failure(_name(result), message or "failed", place)
+
+
+def _name(result: dict[str, Any]) -> str:
+    above = result.get("ancestorTitles")
+    titles = [str(title) for title in above[:20]] if isinstance(above, list) else []
+    return " > ".join([*titles, _text(result, "title")]) or _text(result, "fullName")
+
+
+def _of_suite(suite: dict[str, Any], file: str, root: Path) -> TestFailure:
+    """Return what kept a file's tests from running."""
+    said = strip_control_sequences(_text(suite, "message")[:_LOOKED_AT])
+    lines = [line.strip().removeprefix("● ") for line in said.split("\n")]
+    telling = [line for line in lines if line and line not in _DULL] or ["could not be run"]
+    raised = next((line for line in telling if "Error: " in line), " ".join(telling[:2]))
+    name = project_path(file, root) if file else ""
+    at = _AT.search(said)
+    return make_test_failure(name, raised, Failure(name, int(at[1]) if at else None, None, ""), error=True)
+
+
+def _frame(stack: str, root: Path) -> Failure | None:
+    frame = stack_frame(stack)
+    if frame is None:
+        return None
+    return Failure(project_path(frame["file"], root), int(frame["line"]), int(frame["column"]), "")
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    return (one for one in value if isinstance(one, dict)) if isinstance(value, list) else iter(())
+
+
+def _text(values: dict[str, Any], key: str) -> str:
+    value = values.get(key)
+    # no path can be looked for that has a NUL character
+    return value.replace("\0", "") if isinstance(value, str) else ""

@@ -1,0 +1,166 @@
+"""Results of a run of tests: counts, failures, and their report file.
+
+`qa/reports/test_results.json` has its keys in camelCase, as all files of the handoff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from tideate_core.process import strip_control_sequences
+from tideate_core.project import Documents
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tideate_core.toolchain.failures.failure import Failure
+
+__all__ = [
+    "MOST_FAILURES",
+    "TEST_REPORT",
+    "Outcome",
+    "Tally",
+    "TestFailure",
+    "TestResults",
+    "UnreadableReport",
+    "failure_message",
+    "make_test_failure",
+    "write_report",
+]
+
+TEST_REPORT: Final = "qa/reports/test_results.json"
+"""Below `.tideate/`."""
+MOST_FAILURES: Final = 200
+"""Failures that are kept."""
+_MESSAGE: Final = 600
+_NAME: Final = 400
+
+Outcome: TypeAlias = Literal["passed", "failed", "timed_out", "no_tests"]
+
+
+class _Shape(BaseModel):
+    __test__ = False  # no test of pytest's
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class TestFailure(_Shape):
+    """A test that failed, or what kept tests from running."""
+
+    kind: Literal["failed", "error"] = Field(
+        default="failed",
+        description="`error`: it could not be run to its end, where that is told.",
+    )
+    name: str = Field(description="The test, as its runner names it; empty where it named none.")
+    file: str = Field(
+        description="Relative to the root, absolute if it is outside; empty where none was named."
+    )
+    line: int | None = Field(default=None, description="1-based: where it failed, else where it begins.")
+    message: str
+
+
+class TestResults(_Shape):
+    """End of a run of a project's tests."""
+
+    status: Outcome = Field(description="`passed`: the command ended with status 0 and no test failed.")
+    runner: str = Field(description="The program whose output it is: pytest, jest, cargo, make, …")
+    command: list[str] = Field(description="What was run, in the root.")
+    files: list[str] = Field(default_factory=list, description="What it was limited to; none: all.")
+    pattern: str = Field(default="", description="The names of tests it was limited to; empty: all.")
+    passed: int | None = Field(description="Tests; null where the output does not tell, as with the others.")
+    failed: int | None
+    skipped: int | None = Field(description="With those that were expected to fail and did.")
+    errors: int | None = Field(description="Tests, files or packages that could not be run to an end.")
+    duration_ms: int
+    exit_code: int | None = Field(description="null if a signal ended the command.")
+    signal: str | None = None
+    ending: str = Field(description="How the command ended, in words.")
+    failures: list[TestFailure] = Field(default_factory=list)
+    more_failures: bool = Field(default=False, description="There were more than are listed.")
+    started_at: str = Field(description="ISO 8601, UTC.")
+
+
+class UnreadableReport(Exception):
+    """The file is no report, or one that no runner writes."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of a run's tests, with its failures, before it is known how the command ended."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    errors: int = 0
+    failures: list[TestFailure] = field(default_factory=list)
+    cut: bool = False
+    """There were more failures than are kept."""
+
+    @property
+    def bad(self) -> int:
+        return self.failed + self.errors
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.bad + self.skipped
+
+    @property
+    def full(self) -> bool:
+        """No further failure is kept: it need not be made."""
+        return len(self.failures) >= MOST_FAILURES
+
+    def add(self, failure: TestFailure) -> None:
+        """Keep a failure, if there is room."""
+        if self.full:
+            self.cut = True
+        else:
+            self.failures.append(failure)
+
+    def words(self) -> str:
+        """Return the counts in short: ``12 passed, 1 failed``."""
+        counts = (
+            (self.passed, "passed"),
+            (self.failed, "failed"),
+            (self.errors, "errors"),
+            (self.skipped, "skipped"),
+        )
+        return ", ".join(f"{number} {word}" for number, word in counts if number)
+
+
+def failure_message(failure: Failure) -> str:
+    """Return the message of a failure without the name of its test, with that of the exception."""
+    said = failure.message.removeprefix(f"{failure.test}: ") if failure.test else failure.message
+    raised = failure.code.endswith(("Error", "Exception")) and failure.code != "AssertionError"
+    return f"{failure.code}: {said}" if raised and said != failure.code else said
+
+
+def make_test_failure(
+    name: str, message: str, place: Failure | None = None, *, error: bool = False
+) -> TestFailure:
+    """Make a test's failure of a runner's words: bounded, without control sequences."""
+    return TestFailure(
+        kind="error" if error else "failed",
+        name=_plain(name)[:_NAME],
+        file=_plain(place.file)[:_MESSAGE] if place else "",
+        line=place.line if place else None,
+        message=_plain(message).strip()[:_MESSAGE],
+    )
+
+
+def _plain(text: str) -> str:
+    # half a pair of UTF-16, which JSON can say, cannot be sent
+    return strip_control_sequences(text.encode("utf-8", "replace").decode())
+
+
+def write_report(root: Path, results: TestResults) -> Path:
+    """Replace the report of the last run, so that others see it whole or not at all; blocking.
+
+    :raises ConfigError: it cannot be written.
+    """
+    # in ASCII: a name of a file may have what UTF-8 cannot say
+    text = results.model_dump_json(by_alias=True, indent=2, ensure_ascii=True) + "\n"
+    return Documents(root).write(TEST_REPORT, text.encode("ascii"))
