@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.state import trust_all
 from tideate_core.app import apply_trust, plan_trust, revoke_trust
-from tideate_core.cli.views.project import build_catalog
+from tideate_core.app.wiring import build_catalog
 from tideate_core.config import VerifyConfig, load_config
 from tideate_core.config.schema import AdapterConfig, McpServerConfig, WorkflowConfig
 from tideate_core.errors import ConfigError

@@ -13,8 +13,8 @@ from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand
-from tideate_core.editor.asker import Asker
 from tideate_core.editor.frontend import EditorBuffers
+from tideate_core.editor.questions import Asker
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange, RollbackResult, SnapshotManager, Workspace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tideate_core.app import apply_trust, plan_trust
-from tideate_core.cli.views.project import build_catalog
+from tideate_core.app.wiring import build_catalog
 from tideate_core.mcp.servers import repository_programs, trust_programs
 from tideate_core.project import Trust, find_root, name_in_project
 from tideate_core.project.state import state_directory_name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from cyclopts import Parameter, validators
 
-from tideate_core.cli.process import STDIN
+from tideate_core.app import STDIN
 from tideate_core.project import DEFINITION_SUFFIXES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ __all__ = [
 
 def workflow_names(context: CompletionContext) -> list[str]:
     """Return the names of all workflows, and the files that the word could become."""
-    from tideate_core.cli.views.project import build_catalog
+    from tideate_core.app import build_catalog
     from tideate_core.project import find_root
 
     names = build_catalog(find_root(Path.cwd())).names()
@@ -49,7 +49,7 @@ def workflow_names(context: CompletionContext) -> list[str]:
 
 def machine_names(context: CompletionContext) -> list[str]:
     """Return the names of the machines, and the files that the word could become."""
-    from tideate_core.cli.views.project import build_catalog
+    from tideate_core.app import build_catalog
     from tideate_core.project import find_root
     from tideate_core.workflows import MachineWorkflow
 
@@ -59,7 +59,7 @@ def machine_names(context: CompletionContext) -> list[str]:
 
 def state_names(context: CompletionContext) -> list[str]:
     """Return the states of the file that was named already."""
-    from tideate_core.cli.views.workflow_files import open_machine
+    from tideate_core.app import open_machine
 
     if context["file"].raw in ("-", STDIN):
         return ["*"]  # it can be read only once
@@ -121,7 +121,7 @@ SchemaName = Literal[
 
 def run_ids(context: CompletionContext) -> list[str]:
     """Return the ids of the newest runs, as lists show them."""
-    from tideate_core.cli.views.runs import reader_of, short_id
+    from tideate_core.app import reader_of, short_id
 
     return [short_id(run.id) for run in reader_of(None).runs(limit=100)]
 

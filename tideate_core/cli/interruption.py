@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
+from tideate_core.app import short_id
 from tideate_core.cli.process import INTERRUPTED
 from tideate_core.cli.render.output import tell
-from tideate_core.cli.views.runs import short_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine

@@ -1,26 +1,16 @@
-"""Locate the project that a command is about, and its log file."""
+"""Log file of the command line."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tideate_core.errors import ConfigError
-from tideate_core.project import find_root, real_path, state_dir
+from tideate_core.project import state_dir
 
-__all__ = ["locate", "log_to_file"]
+if TYPE_CHECKING:
+    from pathlib import Path
 
-
-def locate(root: str | None) -> Path | None:
-    """Return the root that was named, else the one around the working directory, else None.
-
-    :raises ConfigError: the named one is no directory.
-    """
-    if root is None:
-        return find_root(Path.cwd())
-    path = real_path(Path(root).expanduser())
-    if not path.is_dir():
-        raise ConfigError(f"--root {root}: no such directory")
-    return path
+__all__ = ["log_to_file"]
 
 
 def log_to_file() -> Path:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from cyclopts import App, Group, Parameter
 
 from tideate_core import __version__
+from tideate_core.app import STDIN
 from tideate_core.cli.arguments import RUN_HELP
-from tideate_core.cli.process import STDIN, with_streams
+from tideate_core.cli.process import with_streams
 from tideate_core.util.garbage import collect_garbage_rarely
 
 if TYPE_CHECKING:

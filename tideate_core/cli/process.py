@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     from tideate_core.errors import TideateError
 
-__all__ = ["DECLINED", "DONE", "FAILED", "INTERRUPTED", "STDIN", "USAGE", "status_of", "with_streams"]
+__all__ = ["DECLINED", "DONE", "FAILED", "INTERRUPTED", "USAGE", "status_of", "with_streams"]
 
-STDIN: Final = "/dev/stdin"
-"""Stands for `-`: the parser would take a lone hyphen for an option."""
 DONE, FAILED, USAGE, DECLINED, INTERRUPTED = 0, 1, 2, 3, 130
 _FAILURES: Final = (RunEnded, RunIsOwned, RunNotActive, StateError, StoreError, WorkspaceError)
 """Errors of valid requests that cannot be fulfilled."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rich.text import Text
 
-from tideate_core.app import recover_before
+from tideate_core.app import Project, open_runner, recover_before
 from tideate_core.cli.interruption import Interruption, RunCancellation
 from tideate_core.cli.keyboard import has_person
 from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
@@ -24,7 +24,6 @@ from tideate_core.cli.render.output import (
     tell,
 )
 from tideate_core.cli.render.progress import Progress
-from tideate_core.cli.views.project import Project, open_runner
 from tideate_core.engine import EventName, PolicyFrontEnd, declined_unasked
 from tideate_core.util.escaping import visible
 

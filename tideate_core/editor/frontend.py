@@ -13,7 +13,7 @@ from tideate_core.workspace import BufferText
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.editor.asker import Asker
+    from tideate_core.editor.questions import Asker
     from tideate_core.engine import ConfirmationRequest, Event
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferEdit

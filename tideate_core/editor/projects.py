@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core import config as configuration
-from tideate_core.adapters import AdapterPool
-from tideate_core.app import moved_words, open_store, plan_trust, recover_before
+from tideate_core.app import make_runtime, moved_words, plan_trust, recover_before
 from tideate_core.engine import (
     RunRequest,
     RunRollback,
@@ -22,17 +20,17 @@ from tideate_core.engine import (
     runs_with_changes,
 )
 from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
-from tideate_core.mcp.client import MCPClient
-from tideate_core.project import config_dir, find_root, make_project_state, project_state
+from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
-from tideate_core.workflows import Catalog, PromptLibrary
+from tideate_core.workflows import Catalog
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
-    from tideate_core.app import TrustPlan
+    from tideate_core.app import ProjectRuntime, TrustPlan
     from tideate_core.engine import FrontEnd, RollbackOutcome, WorkflowResult
+    from tideate_core.mcp.client import MCPClient
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
     from tideate_core.workflows import WorkflowRegistry
@@ -41,19 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Projects"]
 
 LUA_ONLY = frozenset({"python", "log_level"})
-
-
-@dataclass(slots=True)
-class _Project:
-    loaded: configuration.LoadedConfig
-    runner: WorkflowRunner
-    adapters: AdapterPool
-    servers: MCPClient
-
-    async def aclose(self) -> None:
-        await self.runner.aclose()
-        await self.servers.aclose()
-        await self.adapters.aclose()
 
 
 class Projects:
@@ -87,7 +72,7 @@ class Projects:
         self._looked_for: set[Path] = set()
         """Projects whose runs were looked for under paths that are gone."""
         self._catalogs: dict[Path | None, Catalog] = {}
-        self._open: dict[Path, list[_Project]] = {}
+        self._open: dict[Path, list[ProjectRuntime]] = {}
         self._closing: asyncio.Task[None] | None = None
 
     @property
@@ -288,7 +273,7 @@ class Projects:
             return find_root(folder) or folder
         return find_root(folder := Path(request.context.cwd or self._cwd)) or folder
 
-    def _project(self, root: Path) -> _Project:
+    def _project(self, root: Path) -> ProjectRuntime:
         loaded = self._load(find_root(root))
         if root not in self._open:
             self._opened(find_root(root))
@@ -299,21 +284,16 @@ class Projects:
             if not project.runner.running:
                 projects.remove(project)
                 self._closing = asyncio.create_task(project.aclose())
-        adapters = AdapterPool(loaded.config)
-        prompts = PromptLibrary([config_dir() / "prompts"], project=root)
-        servers = MCPClient.of_project(root, loaded, project=find_root(root) is not None)
-        runner = WorkflowRunner(
+        runtime = make_runtime(
+            find_root(root),
+            root,
+            loaded,
             self.catalog(str(root)),
-            adapters,
-            loaded.config,
             self._front,
             lambda request: self._workspace(Path(request.context.cwd), loaded.config.limits),
-            prompts,
-            lambda: open_store(find_root(root)),
-            tools=servers,
         )
-        projects.append(_Project(loaded, runner, adapters, servers))
-        return projects[-1]
+        projects.append(runtime)
+        return runtime
 
     def _workspace(self, root: Path, limits: configuration.LimitsConfig) -> Workspace:
         private = make_project_state(find_root(root))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.editor import stored
+from tideate_core.editor import stored_runs as stored
 from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
 from tideate_core.errors import RunNotActive, RunNotFound, StoreError
 

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from tideate_core.builtin import register_builtin
 from tideate_core.editor import definitions, inputs, language, tools
-from tideate_core.editor.asker import Asker
 from tideate_core.editor.checkpoints import Checkpoints
-from tideate_core.editor.contexts import Contexts
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
+from tideate_core.editor.mentions import Contexts
 from tideate_core.editor.projects import Projects
+from tideate_core.editor.questions import Asker
 from tideate_core.editor.runs import Offers, StoredRuns
 from tideate_core.editor.snapshots import Snapshots
 from tideate_core.editor.trust import TrustRequests

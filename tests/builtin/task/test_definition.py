@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.tally import DONE
+from tideate_core.app.wiring import build_catalog
 from tideate_core.builtin.task.definition import task_workflow
 from tideate_core.builtin.task.driver import HANDLERS, TaskDriver
-from tideate_core.cli.views.project import build_catalog
 from tideate_core.config import Config
 from tideate_core.engine import RunRequest
 from tideate_core.engine.driver_hooks import driver_hooks

@@ -11,8 +11,8 @@ from tests.engine.conftest import LIMIT
 from tests.support.state import trust_all
 from tests.support.tally import TASK
 from tideate_core.adapters import AdapterPool
+from tideate_core.app.wiring import build_catalog, open_project
 from tideate_core.builtin.task.preparation import unready
-from tideate_core.cli.views.project import build_catalog, open_project
 from tideate_core.config import VerifyConfig
 from tideate_core.engine import EventName, PolicyFrontEnd, RunRequest, WorkflowRunner
 from tideate_core.errors import WorkspaceError

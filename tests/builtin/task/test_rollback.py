@@ -13,7 +13,7 @@ from tests.builtin.task.runs.test_whole import STAGES
 from tests.engine.conftest import LIMIT
 from tests.support.tally import DONE, LINES, TASK
 from tests.support.tasks import edits, plan
-from tideate_core.cli.views.project import open_project
+from tideate_core.app.wiring import open_project
 from tideate_core.engine import CheckpointManager, EventName, RunRequest
 from tideate_core.engine.recorded_run import recorded_result
 from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run

@@ -8,7 +8,7 @@ import pytest
 
 from tests.cli.interrupted import object_of
 from tideate_core.agents.roles import BUILTIN_ROLES, Roles
-from tideate_core.cli.views.roles import role_names
+from tideate_core.app.roles import role_names
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell

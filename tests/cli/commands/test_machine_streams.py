@@ -11,9 +11,9 @@ import pytest
 
 from tests.cli.conftest import COMMAND
 from tests.support.machines import SMALL
+from tideate_core.app.workflow_files import Source, Unreadable, read_sources
 from tideate_core.cli.commands import machine
 from tideate_core.cli.main import WITH_VALUE, app
-from tideate_core.cli.views.workflow_files import Source, Unreadable, read_sources
 from tideate_core.machines import language
 from tideate_core.machines.language import format_text, parse
 

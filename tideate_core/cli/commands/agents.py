@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 from rich.text import Text
 
+from tideate_core.app import eject_role, locate_project, role_json, role_names, role_origin
 from tideate_core.cli.arguments import Json, Root
-from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table
-from tideate_core.cli.views.roles import eject_role, role_json, role_names, role_origin
 from tideate_core.errors import ConfigError
 from tideate_core.util.escaping import label, visible
 
@@ -40,7 +39,7 @@ def list_roles(*, json: Json = False, root: Root = None) -> int:
     """List the roles: their origin, model adapter and budgets."""
     from tideate_core.agents import Roles
 
-    found = locate(root)
+    found = locate_project(root)
     known = [Roles(found).get(name) for name in role_names()]
     if json:
         print_json({"ok": True, "agents": [role_json(role, found) for role in known]})
@@ -68,7 +67,7 @@ def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
     """Show a role: its settings and its instructions."""
     from tideate_core.agents import Roles
 
-    found = locate(root)
+    found = locate_project(root)
     role = Roles(found).get(name)
     if json:
         print_json({"ok": True, **role_json(role, found), "instructions": role.instructions})
@@ -96,7 +95,7 @@ def eject(name: Name, /, *, root: Root = None) -> int:
 
     An existing file is never overwritten.
     """
-    found = locate(root)
+    found = locate_project(root)
     if found is None:
         raise ConfigError("no project here; name one with --root")
     path = eject_role(found, name)

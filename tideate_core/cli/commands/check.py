@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
+from tideate_core.app import Checked, Source, Unreadable, check_files, check_machine_files
 from tideate_core.cli.arguments import Json, Machines, Root, Workflows
 from tideate_core.cli.process import DONE, USAGE
 from tideate_core.cli.render.output import messages, print_json, report_usage_errors, results, tell_mistakes
-from tideate_core.cli.views.workflow_files import (
-    Checked,
-    Source,
-    Unreadable,
-    check_files,
-    check_machine_files,
-)
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import App, Parameter
 from rich.text import Text
 
+from tideate_core.app import checkpoint_json, locate_project, opened_store, reader_of, short_id
 from tideate_core.cli.arguments import Json, Limit, Root, RunId, run_ids
-from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import messages, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table, when
-from tideate_core.cli.views.control import opened_store
-from tideate_core.cli.views.runs import checkpoint_json, reader_of, short_id
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -129,7 +127,7 @@ def _with_manager(root: str | None, use: Callable[[CheckpointManager], Any]) -> 
     from tideate_core.engine import CheckpointManager
 
     async def managed() -> Any:
-        async with opened_store(locate(root)) as store:
+        async with opened_store(locate_project(root)) as store:
             return await use(CheckpointManager(store))
 
     return asyncio.run(managed())

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter, validators
 from rich.text import Text
 
+from tideate_core.app import open_project, read_file_context
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DECLINED, DONE, status_of
 from tideate_core.cli.render.output import fail, messages, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import page, table
-from tideate_core.cli.views.project import open_project, read_file_context
 from tideate_core.errors import TideateError
 from tideate_core.util.escaping import label, visible
 

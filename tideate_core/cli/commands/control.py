@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from tideate_core.app import cancel_run, locate_project, open_project, pause_run, run_json, short_id
 from tideate_core.cli.arguments import Json, Root, RunId, Wait
-from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE, FAILED
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
-from tideate_core.cli.views.control import cancel_run, pause_run
-from tideate_core.cli.views.project import open_project
-from tideate_core.cli.views.runs import run_json, short_id
 from tideate_core.errors import RollbackConflict, WorkspaceError
 from tideate_core.util.escaping import visible
 
@@ -28,13 +25,13 @@ __all__ = ["cancel", "pause", "report_run"]
 @report_errors
 def pause(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Pause a run before its next step; return the exit status."""
-    return asyncio.run(_pause(run, locate(root), wait, json))
+    return asyncio.run(_pause(run, locate_project(root), wait, json))
 
 
 @report_errors
 def cancel(run: RunId, /, *, wait: Wait = 10.0, json: Json = False, root: Root = None) -> int:
     """Cancel a run, whether a process has it or not; return the exit status."""
-    return asyncio.run(_cancel(run, locate(root), wait, json))
+    return asyncio.run(_cancel(run, locate_project(root), wait, json))
 
 
 def report_run(run: RunRow, words: str, *, as_json: bool, ok: bool = True) -> int:

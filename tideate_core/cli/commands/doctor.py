@@ -17,10 +17,9 @@ from rich.console import Console
 from rich.text import Text
 
 from tideate_core import __version__
+from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root
-from tideate_core.cli.location import locate
 from tideate_core.cli.render.output import print_json
-from tideate_core.cli.views.project import build_catalog
 from tideate_core.errors import TideateError
 from tideate_core.project import Trust, config_dir, files_to_trust, project_state
 from tideate_core.util.escaping import visible
@@ -158,7 +157,7 @@ def _workflows(root: Path | None) -> Iterator[Check]:
 
 def _project(root: str | None) -> Iterator[Check]:
     try:
-        found = locate(root)
+        found = locate_project(root)
     except TideateError as error:
         yield Check("project", False, str(error))
         return

@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter, validators
 from rich.text import Text
 
+from tideate_core.app import (
+    GATES,
+    average_ms,
+    find_runs,
+    gates_json,
+    locate_project,
+    metrics_json,
+    reader_of,
+    run_json,
+    short_id,
+)
 from tideate_core.cli.arguments import Json, Limit, Positive, Root
-from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import (
@@ -21,16 +31,6 @@ from tideate_core.cli.render.tables import (
     table,
     token_words,
     when,
-)
-from tideate_core.cli.views.runs import (
-    GATES,
-    average_ms,
-    find_runs,
-    gates_json,
-    metrics_json,
-    reader_of,
-    run_json,
-    short_id,
 )
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
@@ -92,7 +92,7 @@ def history(
     """List, count or prune runs; return the exit status."""
     pruning = {"--keep": keep is not None, "--changes": changes, "--dry-run": dry_run}
     _check(pruning, days, status, name, prune=prune, metrics=metrics)
-    found = locate(root)
+    found = locate_project(root)
     if prune:
         _prune(found, keep, days, changes=changes, dry_run=dry_run, as_json=json)
     elif metrics:
@@ -187,7 +187,7 @@ def _prune(
 ) -> None:
     # here, because listing runs needs neither
     from tideate_core import config
-    from tideate_core.cli.views.pruning import prune_runs, retention_of
+    from tideate_core.app import prune_runs, retention_of
 
     retention = retention_of(keep, days, config.load_config(root).config.history)
     pruned = prune_runs(root, retention, changes=changes, dry_run=dry_run)

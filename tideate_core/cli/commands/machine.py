@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
+from tideate_core.app import Source, Unreadable, locate_project, open_machine, read_sources
 from tideate_core.cli.arguments import RUN_HELP, Called, Json, Machine, Machines, Obfuscate, Out, Root
 from tideate_core.cli.commands.check import described
 from tideate_core.cli.files import write_output, write_text
-from tideate_core.cli.location import locate
 from tideate_core.cli.process import DONE, FAILED, USAGE
 from tideate_core.cli.render.output import (
     messages,
@@ -20,7 +20,6 @@ from tideate_core.cli.render.output import (
     results,
     tell_mistakes,
 )
-from tideate_core.cli.views.workflow_files import Source, Unreadable, open_machine, read_sources
 from tideate_core.errors import ConfigError, InvalidInput, UnknownToken
 from tideate_core.project import project_state
 from tideate_core.util.escaping import label
@@ -175,7 +174,7 @@ def _with_key(file: str, root: str | None, called: str | None) -> MachineWorkflo
     """Open a machine with the key that there is: a new one could not have made any token."""
     from tideate_core.workflows import key_file
 
-    key = key_file(project_state(locate(root)))
+    key = key_file(project_state(locate_project(root)))
     if not key.exists():
         raise ConfigError(f"there is no key here that could have made tokens: {key} does not exist")
     return open_machine(file, root, obfuscate=True, called=called)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 from cyclopts import Parameter
 from rich.text import Text
 
+from tideate_core.app import machine_state, open_machine
 from tideate_core.cli.arguments import Called, Machine, Obfuscate, Root, StateName
 from tideate_core.cli.render.output import markdown, print_json, report_usage_errors, results, tell
-from tideate_core.cli.views.workflow_files import machine_state, open_machine
 from tideate_core.errors import InvalidDefinition, InvalidInput
 from tideate_core.util.escaping import visible
 

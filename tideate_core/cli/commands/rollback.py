@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
+from tideate_core.app import (
+    Project,
+    RunChanges,
+    choose_run,
+    list_changes,
+    open_project,
+    preview_rollback,
+    roll_back,
+    short_id,
+)
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
 from tideate_core.cli.keyboard import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import page, state_text, table, when
-from tideate_core.cli.views.project import Project, open_project
-from tideate_core.cli.views.rollback import RunChanges, choose_run, list_changes, look_ahead, roll_back
-from tideate_core.cli.views.runs import short_id
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
@@ -68,7 +75,7 @@ async def _confirmed(project: Project, run_id: str, members: list[str], policy: 
     if policy is not None:
         return policy
     pending = await interrupted_restore(project.root)
-    ahead = await asyncio.to_thread(look_ahead, project, members)
+    ahead = await asyncio.to_thread(preview_rollback, project, members)
     if not pending and (not ahead.names or ahead.conflicts):
         return True  # nothing would be written; what is in the way is said by who tries
     if pending:

@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
+from tideate_core.app import (
+    STDIN,
+    Project,
+    build_catalog,
+    continue_paused,
+    open_project,
+    read_file_context,
+    short_id,
+)
 from tideate_core.cli.arguments import Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
 from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, STDIN, USAGE
+from tideate_core.cli.process import DECLINED, USAGE
 from tideate_core.cli.render.output import fail, messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, when
-from tideate_core.cli.views.control import continue_paused
-from tideate_core.cli.views.project import Project, build_catalog, open_project, read_file_context
-from tideate_core.cli.views.runs import short_id
 from tideate_core.errors import InvalidInput, RunEnded
 from tideate_core.store import Reader, resumable_runs, state_of
 from tideate_core.util.escaping import visible

@@ -8,6 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from cyclopts import Parameter
 from rich.text import Text
 
+from tideate_core.app import (
+    Item,
+    RunDetails,
+    details_json,
+    moves,
+    read_details,
+    reader_of,
+    short_id,
+    step_json,
+    step_named,
+)
 from tideate_core.cli.arguments import Json, Root, RunId
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import path_line, print_json, report_errors, results
@@ -23,16 +34,6 @@ from tideate_core.cli.render.tables import (
     token_words,
     when,
 )
-from tideate_core.cli.views.run_details import (
-    Item,
-    RunDetails,
-    details_json,
-    moves,
-    read_details,
-    step_json,
-    step_named,
-)
-from tideate_core.cli.views.runs import reader_of, short_id
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:

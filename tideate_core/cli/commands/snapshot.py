@@ -11,6 +11,7 @@ from cyclopts import App, Parameter
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from rich.text import Text
 
+from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.keyboard import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE
@@ -24,8 +25,6 @@ from tideate_core.cli.render.output import (
     tell,
 )
 from tideate_core.cli.render.tables import page, table, when
-from tideate_core.cli.views.runs import short_id
-from tideate_core.cli.views.snapshots import choose_snapshot, open_snapshots, snapshot_ids, snapshot_json
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import label
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 from cyclopts import Parameter
 from rich.text import Text
 
+from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.keyboard import ask_yes_no, has_person
-from tideate_core.cli.location import locate
 from tideate_core.cli.process import DECLINED, DONE
 from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
 from tideate_core.cli.render.tables import hint_of_state
-from tideate_core.cli.views.project import build_catalog
 from tideate_core.errors import ConfigError
 from tideate_core.project import expand_home, find_root
 from tideate_core.util.escaping import label, one_line
@@ -92,7 +91,7 @@ def _root(path: Path | None, root: str | None) -> Path:
         # of the path as it was named: what a link leads to is another project's
         found = find_root(Path(*path.absolute().parts[:-1]))
     else:
-        found = locate(root)
+        found = locate_project(root)
     if found is None:
         raise ConfigError("there is no project here; name a file in one, or the project with --root")
     return found

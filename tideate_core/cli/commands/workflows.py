@@ -10,14 +10,12 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from tideate_core.app import STDIN, build_catalog, locate_project, machine_state, open_machine
 from tideate_core.cli.arguments import Called, Current, Json, Machine, Obfuscate, Out, Root, Workflow
 from tideate_core.cli.files import write_output
-from tideate_core.cli.location import locate
-from tideate_core.cli.process import DONE, STDIN
+from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import messages, print_json, report_usage_errors, results
 from tideate_core.cli.render.tables import hint_resumable, page
-from tideate_core.cli.views.project import build_catalog
-from tideate_core.cli.views.workflow_files import machine_state, open_machine
 from tideate_core.errors import InvalidInput
 from tideate_core.util.escaping import visible
 
@@ -49,7 +47,7 @@ SOURCES: Mapping[str, str] = {"user": "yours", "project": "this project's", "pac
 @report_usage_errors
 def list_workflows(*, json: Json = False, root: Root = None) -> int:
     """Print every workflow with its steps; return the exit status."""
-    found = locate(root)
+    found = locate_project(root)
     catalog = build_catalog(found)
     known = catalog.list()
     for notice in catalog.notices:
@@ -103,7 +101,7 @@ def graph(
     """Draw a workflow on stdout or to a file; return the exit status."""
     from tideate_core.workflows import WorkflowDefinition, draw_steps
 
-    known = None if name == STDIN else build_catalog(locate(root)).look_at(name)
+    known = None if name == STDIN else build_catalog(locate_project(root)).look_at(name)
     if known is not None and isinstance(known.definition, WorkflowDefinition):
         kind, width = format or format_of(out), results().width
         _print_drawing(draw_steps(known.definition, kind, width=width), kind, out, known.path, _colour_steps)

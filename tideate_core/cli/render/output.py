@@ -174,7 +174,7 @@ def fail(error: TideateError, *, as_json: bool = False) -> None:
     if as_json:
         shape: dict[str, Any] = {"ok": False, "error": str(error), "error_code": error.code}
         if isinstance(error, InvalidWorkflowFile):
-            from tideate_core.cli.views.workflow_files import diagnostic_json
+            from tideate_core.app import diagnostic_json
 
             shape["diagnostics"] = [diagnostic_json(one) for one in error.diagnostics]
         print_json(shape)

@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from tideate_core.app import (
+    CHECK_ENDED,
+    GATE_EVENTS,
+    TOOL_COMPLETED,
+    Item,
+    corrections,
+    gate_number,
+    rollback_of,
+)
 from tideate_core.cli.render.output import markdown_source, results
 from tideate_core.cli.render.tables import lasted, table, when
 from tideate_core.cli.render.words import (
@@ -16,15 +25,6 @@ from tideate_core.cli.render.words import (
     gate_text,
     rolled_back_lines,
     tool_text,
-)
-from tideate_core.cli.views.run_details import (
-    CHECK_ENDED,
-    GATE_EVENTS,
-    TOOL_COMPLETED,
-    Item,
-    corrections,
-    gate_number,
-    rollback_of,
 )
 from tideate_core.store import last_result_value
 from tideate_core.util.escaping import visible

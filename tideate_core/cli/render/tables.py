@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tideate_core.app import short_id
 from tideate_core.cli.render.output import messages, note, results, tell
-from tideate_core.cli.views.runs import short_id
 from tideate_core.errors import StoreError
 from tideate_core.project import project_state
 from tideate_core.store import Reader, resumable_runs, state_of

@@ -10,7 +10,7 @@ from tests.builtin.task.runs.site import Site
 from tests.engine.conftest import LIMIT, Front
 from tests.support.tally import TASK
 from tests.support.tasks import Model
-from tideate_core.cli.views.project import build_catalog, open_project
+from tideate_core.app.wiring import build_catalog, open_project
 from tideate_core.engine import EventName, RunRequest, WorkflowRunner
 from tideate_core.store import Store
 from tideate_core.workflows import Decision, PromptLibrary

@@ -12,7 +12,7 @@ from tests.builtin.task.runs.site import RUN, Site
 from tests.support.tally import DONE, LINES, WORDS, as_it_stands, node
 from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
-from tideate_core.cli.views.project import open_project
+from tideate_core.app.wiring import open_project
 from tideate_core.engine import EventName
 from tideate_core.workflows import Decision
 from tideate_core.workspace import SnapshotManager

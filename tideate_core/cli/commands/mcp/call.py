@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter, validators
 from rich.text import Text
 
+from tideate_core.app import open_project
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.commands.mcp.tools import Strict, TokenEnv, client_at, complete_servers
 from tideate_core.cli.keyboard import report_declined
@@ -19,7 +20,6 @@ from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.render.output import fail, messages, print_json, print_text, tell
 from tideate_core.cli.render.words import tool_running
-from tideate_core.cli.views.project import open_project
 from tideate_core.errors import (
     ConfigError,
     InvalidArguments,

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter, validators
 
+from tideate_core.app import STDIN
 from tideate_core.cli.arguments import Root, machine_names
 from tideate_core.cli.mcp_server import DEFAULT_PORT, serve, serve_project
-from tideate_core.cli.process import STDIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +109,7 @@ def _prepare_transitions(
 
     :raises TideateError: it cannot be found or used.
     """
-    from tideate_core.cli.views.workflow_files import open_machine
+    from tideate_core.app import open_machine
     from tideate_core.errors import InvalidInput
     from tideate_core.machines.language import Workflow
 

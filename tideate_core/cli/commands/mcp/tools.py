@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
+from tideate_core.app import Project, open_project
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DONE, FAILED, USAGE
 from tideate_core.cli.render.output import fail, print_json, results, tell
-from tideate_core.cli.views.project import Project, open_project
 from tideate_core.errors import ConfigError, TideateError, UnknownServer
 from tideate_core.util.escaping import visible
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tideate_core.cli.views.control import opened_store
+from tideate_core.app.control_requests import opened_store
 from tideate_core.engine import forget_changes, runs_with_changes
 from tideate_core.project import project_state
 from tideate_core.store import Pruned, Retention

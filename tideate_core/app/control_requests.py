@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.cli.views.runs import short_id
+from tideate_core.app.runs import short_id
 from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
 from tideate_core.project import project_state
 from tideate_core.store import Reader
@@ -39,7 +39,7 @@ async def opened_store(root: Path | None) -> AsyncIterator[Store]:
     :raises ConfigError: the private state cannot be used.
     :raises StoreError: the store cannot be used.
     """
-    from tideate_core.app import open_store
+    from tideate_core.app.opening import open_store
 
     store = await asyncio.to_thread(open_store, root)
     try:

@@ -9,19 +9,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tideate_core.cli.location import locate
-from tideate_core.errors import InvalidInput, OutsideRoot
-from tideate_core.project import config_dir, project_state, state_dir
+from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot
+from tideate_core.project import config_dir, find_root, project_state, real_path, state_dir
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
+    from tideate_core.adapters import AdapterPool
     from tideate_core.config import LoadedConfig
-    from tideate_core.engine import FrontEnd, WorkflowRunner
+    from tideate_core.engine import FrontEnd, RunRequest, WorkflowRunner
+    from tideate_core.mcp.client import MCPClient
     from tideate_core.workflows import Catalog, RunContext, Selection
     from tideate_core.workspace import Workspace
 
-__all__ = ["Project", "build_catalog", "open_project", "open_runner", "read_file_context"]
+__all__ = [
+    "Project",
+    "ProjectRuntime",
+    "build_catalog",
+    "locate_project",
+    "make_runtime",
+    "open_project",
+    "open_runner",
+    "read_file_context",
+]
 
 RANGE = re.compile(r"(?P<path>.+):(?P<first>[1-9]\d*)(?:-(?P<last>[1-9]\d*))?")
 
@@ -41,6 +51,19 @@ class Project:
     def private(self) -> Path:
         """Directory of the store and the journal; it may not exist yet."""
         return project_state(self.root)
+
+
+def locate_project(root: str | None) -> Path | None:
+    """Return the root that was named, else the one around the working directory, else None.
+
+    :raises ConfigError: the named one is no directory.
+    """
+    if root is None:
+        return find_root(Path.cwd())
+    path = real_path(Path(root).expanduser())
+    if not path.is_dir():
+        raise ConfigError(f"--root {root}: no such directory")
+    return path
 
 
 def build_catalog(root: Path | None) -> Catalog:
@@ -65,39 +88,73 @@ def open_project(root: str | None) -> Project:
     """
     from tideate_core import config
 
-    found = locate(root)
+    found = locate_project(root)
     loaded = config.load_config(found)
     workspace = _open_workspace(found, loaded.config.limits.max_file_kib * 1024)
     return Project(found, workspace, found or Path.cwd().resolve(), loaded)
 
 
-@asynccontextmanager
-async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
-    """Give a runner, and free its adapters, MCP servers and store afterwards."""
+@dataclass(frozen=True, slots=True)
+class ProjectRuntime:
+    """Runner of a project with the adapters and MCP servers that its runs use."""
+
+    loaded: LoadedConfig
+    runner: WorkflowRunner
+    adapters: AdapterPool
+    servers: MCPClient
+
+    async def aclose(self) -> None:
+        """Close the runner with its store, then the servers and adapters; no run may be under way."""
+        await self.runner.aclose()
+        await self.servers.aclose()
+        await self.adapters.aclose()
+
+
+def make_runtime(
+    root: Path | None,
+    directory: Path,
+    loaded: LoadedConfig,
+    catalog: Catalog,
+    front: FrontEnd,
+    workspace: Callable[[RunRequest], Workspace],
+) -> ProjectRuntime:
+    """Wire the runner of a project; nothing is opened or connected before a run needs it.
+
+    :param root: the project's, None outside of any.
+    :param directory: of the MCP servers: the root, else the working directory.
+    :param workspace: called for each run.
+    """
     from tideate_core.adapters import AdapterPool
-    from tideate_core.app import open_store
+    from tideate_core.app.opening import open_store
     from tideate_core.engine import WorkflowRunner
     from tideate_core.mcp.client import MCPClient
     from tideate_core.workflows import PromptLibrary
 
-    pool = AdapterPool(project.loaded.config)
-    servers = MCPClient.of_project(project.directory, project.loaded, project=project.root is not None)
+    adapters = AdapterPool(loaded.config)
+    servers = MCPClient.of_project(directory, loaded, project=root is not None)
     runner = WorkflowRunner(
         catalog,
-        pool,
-        project.loaded.config,
+        adapters,
+        loaded.config,
         front,
-        lambda _request: project.workspace,
-        PromptLibrary([config_dir() / "prompts"], project=project.root),
-        lambda: open_store(project.root),
+        workspace,
+        PromptLibrary([config_dir() / "prompts"], project=root),
+        lambda: open_store(root),
         tools=servers,
     )
+    return ProjectRuntime(loaded, runner, adapters, servers)
+
+
+@asynccontextmanager
+async def open_runner(project: Project, catalog: Catalog, front: FrontEnd) -> AsyncIterator[WorkflowRunner]:
+    """Give the runner of a project, and close it with its adapters, MCP servers and store afterwards."""
+    runtime = make_runtime(
+        project.root, project.directory, project.loaded, catalog, front, lambda _request: project.workspace
+    )
     try:
-        yield runner
+        yield runtime.runner
     finally:
-        await runner.aclose()
-        await servers.aclose()
-        await pool.aclose()
+        await runtime.aclose()
 
 
 async def read_file_context(argument: str | None, project: Project) -> RunContext:

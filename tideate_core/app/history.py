@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store import Reader, RunRow
 
-__all__ = ["STATES", "Wanted", "actions", "page_of", "undoable", "wanted"]
+__all__ = ["STATES", "Wanted", "actions", "history_page", "runs_to_roll_back", "wanted"]
 
 _ENDED: Final = ("completed", "failed", "cancelled")
 STATES: Final = (*_ENDED, "declined", "interrupted", "paused", "running")
@@ -56,7 +56,7 @@ def wanted(words: str) -> Wanted:
     return Wanted("".join(names), "".join(states))
 
 
-def page_of(
+def history_page(
     reader: Reader, which: Wanted, limit: int, behind: tuple[int, str] | None
 ) -> tuple[list[RunRow], bool]:
     """Return the newest runs that are wanted, and whether there are more.
@@ -79,7 +79,7 @@ def page_of(
     return found[:limit], len(found) > limit
 
 
-def undoable(private: Path, reader: Reader) -> Collection[str]:
+def runs_to_roll_back(private: Path, reader: Reader) -> Collection[str]:
     """Return the runs of which something can be put back.
 
     :raises StoreError: the store cannot be read.

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from tideate_core.cli.views.runs import run_json, short_id, tokens_json
+from tideate_core.app.runs import run_json, short_id, tokens_json
 from tideate_core.errors import CheckpointNotFound, InvalidInput, RunNotFound, did_you_mean
 from tideate_core.store import Reader, last_result_value
 

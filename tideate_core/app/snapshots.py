@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.cli.views.project import open_project
-from tideate_core.cli.views.runs import short_id
+from tideate_core.app.runs import short_id
+from tideate_core.app.wiring import open_project
 from tideate_core.errors import ConfigError, InvalidInput, SnapshotNotFound
 
 if TYPE_CHECKING:

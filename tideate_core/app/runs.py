@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.cli.location import locate
+from tideate_core.app.wiring import locate_project
 from tideate_core.project import project_state
 from tideate_core.store import MOST_UNFINISHED, Reader, state_of
 
@@ -39,7 +39,7 @@ def private_of(root: str | None) -> Path:
     :param root: the directory that `--root` names.
     :raises ConfigError: it does not exist.
     """
-    return project_state(locate(root))
+    return project_state(locate_project(root))
 
 
 def reader_of(root: str | None) -> Reader:

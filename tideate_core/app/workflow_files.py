@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.cli.location import locate
-from tideate_core.cli.process import STDIN
-from tideate_core.cli.views.project import build_catalog
+from tideate_core.app.wiring import build_catalog, locate_project
 from tideate_core.errors import InvalidDefinition, InvalidInput, TideateError, UnknownWorkflow
 from tideate_core.project import expand_home, real_path
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import Catalog, FileMistake, MachineWorkflow, Registration
 
 __all__ = [
+    "STDIN",
     "Checked",
     "Source",
     "Unreadable",
@@ -32,6 +31,9 @@ __all__ = [
     "open_machine",
     "read_sources",
 ]
+
+STDIN: Final = "/dev/stdin"
+"""Stands for `-`: a command line parser would take a lone hyphen for an option."""
 
 TO_THE_END: Final = 1_000_000
 """Length of a mistake that goes over the end of its line."""
@@ -100,7 +102,7 @@ def check_files(names: tuple[str, ...], root: str | None) -> Iterator[Checked]:
     :param names: files, directories, workflows; by default all files of the project and the person.
     :raises TideateError: the project's configuration cannot be read.
     """
-    found = locate(root)
+    found = locate_project(root)
     catalog, servers = build_catalog(found), _known_servers(found)
     yield from _check_named(names, catalog, servers) if names else _check_all(catalog, servers)
 
@@ -138,7 +140,7 @@ def open_machine(
     """
     from tideate_core.workflows import MachineWorkflow
 
-    found = locate(root)
+    found = locate_project(root)
     if name == STDIN:
         if obfuscate and called is None:
             raise InvalidInput("the tokens depend on the workflow's name, and `-` has none: give --name NAME")
@@ -200,7 +202,7 @@ def _files(name: str, root: str | None) -> Iterator[tuple[str, Path | None] | Un
 
 def _named(name: str, root: str | None) -> tuple[str, Path] | None:
     try:
-        path = build_catalog(locate(root)).file_of(name)
+        path = build_catalog(locate_project(root)).file_of(name)
     except UnknownWorkflow:
         return None
     return None if path is None else (_shown_path(path), path)

@@ -1,4 +1,4 @@
-"""What the editor is told of mentions: which there are, and what one brings."""
+"""Requests about mentions: list them, and show what one adds to a prompt."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.editor.history import actions, page_of, undoable, wanted
+from tideate_core.app import actions, history_page, runs_to_roll_back, wanted
 from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
 from tideate_core.project import project_state
 from tideate_core.store import Reader, last_result_value, resumable_runs, state_of
@@ -54,8 +54,8 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
     behind = (int(before), str(before_id)) if before and before_id else None
 
     def read(reader: Reader) -> dict[str, Any]:
-        found, more = page_of(reader, which, limit, behind)
-        changed = undoable(project_state(root), reader) if found else ()
+        found, more = history_page(reader, which, limit, behind)
+        changed = runs_to_roll_back(project_state(root), reader) if found else ()
         return {"runs": [_listed(run, changed, here) for run in found], "more": more}
 
     return {"ok": True, **await _read(root, read)}
@@ -74,7 +74,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
         steps = reader.steps(run.id)
         response = _text(reader.response(run.id)) if run.ended else None
         return {
-            "run": _listed(run, undoable(project_state(root), reader), here),
+            "run": _listed(run, runs_to_roll_back(project_state(root), reader), here),
             "steps": [_step(step) for step in steps],
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),

@@ -7,19 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.cli.views.control import opened_store
+from tideate_core.app.control_requests import opened_store
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, WorkspaceError
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.cli.views.project import Project
+    from tideate_core.app.wiring import Project
     from tideate_core.engine import RollbackOutcome, RunRollback
     from tideate_core.store import RunRow
     from tideate_core.workspace import RollbackPlan
 
-__all__ = ["RunChanges", "choose_run", "list_changes", "look_ahead", "roll_back"]
+__all__ = ["RunChanges", "choose_run", "list_changes", "preview_rollback", "roll_back"]
 
 SERVER = "filesystem server"
 FORGOTTEN = "(forgotten)"
@@ -80,7 +80,7 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
     raise nothing_changed_error(Reader(project.private), wanted)
 
 
-def look_ahead(project: Project, members: list[str]) -> RollbackPlan:
+def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
     """Return what a rollback would restore, and what is in its way."""
     return _run_rollback(project).preview(members)
 
@@ -90,7 +90,7 @@ async def roll_back(project: Project, run_id: str, members: list[str], note: Not
 
     :raises RollbackConflict: the same lines were changed since.
     """
-    from tideate_core.app import recover_before
+    from tideate_core.app.opening import recover_before
 
     await recover_before(project.root, note)
     return await _run_rollback(project).roll_back(run_id, members, lambda: opened_store(project.root))
