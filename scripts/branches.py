@@ -25,9 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT / ".cache" / "coverage"
 REPORT = DATA / "report.json"
 PACKAGE = "tideate_core"
-ROOMS = ("engine", "workflows", "store")
+ROOMS = ("builtin", "engine", "workflows", "store")
 TESTS = (
-    *("tests/engine", "tests/builtin/task", "tests/workflows", "tests/store"),
+    *("tests/engine", "tests/builtin", "tests/workflows", "tests/store"),
     *("tests/cli/test_handoff.py", "tests/cli/test_task.py", "tests/cli/test_tool_steps.py"),
 )
 LEAST = 95.0

@@ -1,4 +1,4 @@
-"""Ask at the terminal without blocking: lines, yes-or-no questions, the person's editor."""
+"""Ask at the terminal without blocking: lines and the person's editor."""
 
 from __future__ import annotations
 
@@ -11,24 +11,11 @@ import termios
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from tideate_core.cli.process import DECLINED
-from tideate_core.cli.render.output import messages, print_json, tell
-from tideate_core.util.escaping import visible
-
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
-__all__ = [
-    "EditorFailed",
-    "Keyboard",
-    "ask_yes_no",
-    "confirmed_at_terminal",
-    "declined",
-    "has_person",
-    "report_declined",
-]
+__all__ = ["EditorFailed", "Keyboard"]
 
 
 class EditorFailed(Exception):
@@ -105,53 +92,3 @@ def _read_back(file: Path, text: str, editor: str, status: int) -> str:
     if status:
         raise EditorFailed(f"{editor} ended with status {status}; nothing was changed", found)
     return found
-
-
-def has_person() -> bool:
-    """Return whether a person can be asked at a terminal."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def ask_yes_no(question: str) -> bool:
-    """Ask at the terminal; anything but yes is no."""
-    # here, because most calls ask nobody
-    from tideate_core.cli.keyboard import Keyboard
-
-    line = Keyboard(messages()).line(Text.assemble((question, "bold"), (" [y/N]", "cyan")))
-    answer = asyncio.run(line)
-    return answer is not None and answer.lower() in ("y", "yes")
-
-
-async def confirmed_at_terminal(name: str, question: str, run_id: str = "") -> bool:
-    """Ask as a run asks; without a terminal it is declined.
-
-    :param name: of what is done.
-    """
-    if not has_person():
-        return False
-    # here, because it takes the engine
-    from tideate_core.cli.questions import Questions
-    from tideate_core.engine import ConfirmationRequest
-
-    request = ConfirmationRequest(run_id, name, name, "gate", question)
-    return (await Questions(messages()).ask(request)).accepted
-
-
-def declined(result: str, effect: str, policy: bool | None, *, as_json: bool) -> int:
-    """Report that something was declined; return the exit status.
-
-    :param result: what the state is now.
-    :param effect: of `--yes`.
-    :param policy: the answer that the command line gave.
-    """
-    words = f"declined; {result}" + ("" if policy is False else f" (--yes {effect})")
-    report_declined(words, as_json=as_json)
-    return DECLINED
-
-
-def report_declined(words: str, *, as_json: bool) -> None:
-    """Print that something was declined."""
-    if as_json:
-        print_json({"ok": False, "error": words, "error_code": "Declined"})
-    else:
-        tell(messages(), Text(visible(words), style="yellow"))

@@ -9,9 +9,9 @@ from rich.text import Text
 
 from tideate_core.cli.documents import Draft, document_matter, plan_from_text, plan_to_text
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
+from tideate_core.cli.pager import Pager
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.render.output import markdown_source
-from tideate_core.cli.render.pager import Pager
 from tideate_core.engine import FOR_PROJECT, FOR_RUN
 from tideate_core.util.escaping import label, shortened_runs, visible
 from tideate_core.workflows import Decision

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final, Self
 from rich.text import Text
 
 from tideate_core.app import Project, open_runner, recover_before
+from tideate_core.cli.confirmations import has_person
 from tideate_core.cli.interruption import Interruption, RunCancellation
-from tideate_core.cli.keyboard import has_person
 from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.questions import Questions, answered, subject_matter
 from tideate_core.cli.render.output import (

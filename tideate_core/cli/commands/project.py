@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 from rich.text import Text
 
 from tideate_core.cli.arguments import Json, Yes
-from tideate_core.cli.keyboard import ask_yes_no, has_person
+from tideate_core.cli.confirmations import ask_yes_no, has_person
 from tideate_core.cli.process import DECLINED, DONE
 from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
 from tideate_core.cli.render.tables import page, table, when

@@ -19,7 +19,7 @@ from tideate_core.app import (
     short_id,
 )
 from tideate_core.cli.arguments import Json, Root, Yes, run_ids
-from tideate_core.cli.keyboard import confirmed_at_terminal, declined
+from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
 from tideate_core.cli.render.tables import page, state_text, table, when

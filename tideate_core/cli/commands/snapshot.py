@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tideate_core.app import choose_snapshot, open_snapshots, short_id, snapshot_ids, snapshot_json
 from tideate_core.cli.arguments import Json, Root, Yes
-from tideate_core.cli.keyboard import confirmed_at_terminal, declined
+from tideate_core.cli.confirmations import confirmed_at_terminal, declined
 from tideate_core.cli.process import DONE
 from tideate_core.cli.render.output import (
     messages,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from tideate_core.app import build_catalog, locate_project
 from tideate_core.cli.arguments import Json, Root, Yes
-from tideate_core.cli.keyboard import ask_yes_no, has_person
+from tideate_core.cli.confirmations import ask_yes_no, has_person
 from tideate_core.cli.process import DECLINED, DONE
 from tideate_core.cli.render.output import messages, print_json, report_usage_errors, tell
 from tideate_core.cli.render.tables import hint_of_state

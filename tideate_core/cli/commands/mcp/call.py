@@ -15,7 +15,7 @@ from rich.text import Text
 from tideate_core.app import open_project
 from tideate_core.cli.arguments import Json, Root, Yes
 from tideate_core.cli.commands.mcp.tools import Strict, TokenEnv, client_at, complete_servers
-from tideate_core.cli.keyboard import report_declined
+from tideate_core.cli.confirmations import report_declined
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED, DONE, FAILED, INTERRUPTED, USAGE
 from tideate_core.cli.render.output import fail, messages, print_json, print_text, tell
