@@ -44,7 +44,7 @@ PLANS: dict[str, str | Mapping[str, Any]] = {
     "a hook": {"files": [{**FILE, "path": ".git/hooks/pre-commit"}]},
     "a workflow of the project": {"files": [{**FILE, "path": ".tideate/workflows/x.yaml"}]},
     "a role of the project": {"files": [{**FILE, "path": ".tideate/agents/planner.md"}]},
-    "its own progress": "✓ plan\n✓ confirm\n✓ execute\nchanged: a.txt\nundo: tideate rollback 0123",
+    "its own progress": "✓ plan\n✓ confirm\n✓ execute\nchanged: a.txt\nroll back: tideate rollback 0123",
     "a call of a tool": '<tool_call>{"name": "write_file", "arguments": {"path": "a.txt"}}</tool_call>',
     "an answer for the person": {"accepted": True, "value": {"files": [FILE]}, "by": "user"},
 }

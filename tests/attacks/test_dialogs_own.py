@@ -192,7 +192,7 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
         NAMES[name],
     )
     (line,) = nvim.messages().strip().split("\n")
-    assert original(line.partition("put back: ")[2]) == NAMES[name]
+    assert original(line.partition("rolled back: ")[2]) == NAMES[name]
 
 
 CHOICES = """

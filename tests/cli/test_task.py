@@ -46,7 +46,7 @@ def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: M
     ended = object_of(done)
     assert (done.returncode, ended["rollback_performed"], ended["attempts"]) == (1, True, 0), done.stderr
     assert ended["path"][-1]["to"] == "failed"
-    assert "undo: tideate rollback" not in done.stderr
+    assert "roll back: tideate rollback" not in done.stderr
     assert "rolled back what the task wrote" in done.stderr
     assert "tests: tests/test_lines.py:7" in done.stderr
     assert "awaiting_audit_gate:" not in done.stderr, "a stage's object is no text to read"
@@ -103,7 +103,7 @@ def test_a_task_that_was_done_says_how_to_undo_it_and_is_merged_with_what_came_a
 ) -> None:
     ended = object_of(done := shell.run("run", "task", TASK, "--yes", "--json"))
     assert (done.returncode, ended["rollback_performed"], model.asked("corrector")) == (0, False, 0)
-    assert f"undo: tideate rollback {ended['execution_id']}" in done.stderr
+    assert f"roll back: tideate rollback {ended['execution_id']}" in done.stderr
     changelog = shell.project / "CHANGELOG.md"
     changelog.write_text(changelog.read_text() + "\nMine.\n")
     assert "CHANGELOG.md (your edits kept)" in shell.run("rollback").stdout
@@ -237,5 +237,5 @@ def test_at_a_terminal_the_gates_stay_on_the_screen_and_the_summary_is_rendered(
     last = terminal.text.rpartition("task · fake")[2]
     for words in ("✓ gate 1, plan", "✓ type_check", "✓ gate 5, verification", " • src/tally/lines.py"):
         assert words in last, last
-    assert "undo: tideate rollback" in last
+    assert "roll back: tideate rollback" in last
     assert model.asked("planner") == 1

@@ -98,7 +98,7 @@ def test_yes_writes_all_hunks(refactoring: tuple[Terminal, Path]) -> None:
     terminal.type("y\n")
     assert terminal.wait_exit() == 0
     assert file.read_text() == TWO.replace("1\n", "10\n").replace("2\n", "20\n")
-    assert "undo: tideate rollback" in terminal.text
+    assert "roll back: tideate rollback" in terminal.text
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", "q\n", "\x04"])

@@ -277,7 +277,7 @@ def test_a_run_puts_an_interrupted_restore_back_and_says_so_before(half_restored
     assert result(half_restored)["response"] == "answer"
     words = told(half_restored)
     before = words.find("these files go back to what they were before it: a.py")
-    assert 0 <= before < words.find("the interrupted restore was put back: a.py")
+    assert 0 <= before < words.find("the interrupted restore was rolled back: a.py")
     assert (half_restored.cwd / "a.py").read_text() == "now\n"
     half_restored.wait_for(lambda: half_restored.lines(buffer) == ["now"], "the buffer follows its file")
     assert not is_interrupted(half_restored)
@@ -329,8 +329,8 @@ def test_a_rollback_puts_an_interrupted_restore_back_first(
     half_restore(half_restored, monkeypatch)
     half_restored.command("messages clear")
     half_restored.command("Workflow rollback")
-    half_restored.wait_for(lambda: "put back: c.py" in told(half_restored), "rolled back")
+    half_restored.wait_for(lambda: "rolled back: c.py" in told(half_restored), "rolled back")
     words = told(half_restored)
     before = words.find("these files go back to what they were before it: a.py")
-    assert 0 <= before < words.find("put back: c.py")
+    assert 0 <= before < words.find("rolled back: c.py")
     assert (half_restored.cwd / "a.py").read_text() == "now\n"

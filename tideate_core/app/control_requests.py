@@ -114,7 +114,7 @@ async def cancel_run(
 
     :param wanted: its id, or the beginning of it.
     :param within: seconds to wait for its owner.
-    :param roll_back: called for a run that no process has, to undo what its unfinished step wrote.
+    :param roll_back: called for a run that no process has, to roll back what its unfinished step wrote.
     :raises RunEnded: it has ended, or did before it could be cancelled.
     :raises RunIsOwned: its process did not end it in time.
     """

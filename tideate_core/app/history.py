@@ -27,7 +27,7 @@ _READ: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which runs a page shows; a run is wanted that fits all of it."""
+    """Filter of a page of runs; a run has to fit all of it."""
 
     name: str = ""
     """What its workflow's name contains."""
@@ -80,7 +80,7 @@ def history_page(
 
 
 def runs_to_roll_back(private: Path, reader: Reader) -> Collection[str]:
-    """Return the runs of which something can be put back.
+    """Return the runs of which something can be rolled back.
 
     :raises StoreError: the store cannot be read.
     """
@@ -90,7 +90,7 @@ def runs_to_roll_back(private: Path, reader: Reader) -> Collection[str]:
 def actions(run: RunRow, changed: Collection[str]) -> list[str]:
     """Return what the host does to a run that stands so, and to no other: it refuses the rest.
 
-    :param changed: the runs of which something can be put back.
+    :param changed: the runs of which something can be rolled back.
     """
     living = not run.ended and not run.resumable
     by_itself = not run.ended and run.parent is None

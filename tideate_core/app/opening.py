@@ -68,7 +68,7 @@ def prepare_state(root: Path | None, say: Callable[[str], None]) -> None:
 
 
 async def interrupted_restore(root: Path | None, buffers: Buffers | None = None) -> list[str]:
-    """Return the files that an interrupted restore of a snapshot would be put back in; nothing is written."""
+    """Return the files that an interrupted restore of a snapshot would be rolled back in; only looks."""
     if root is None or not (project_state(root) / "snapshots" / "journal").is_dir():
         return []
     # here, because a restore is seldom interrupted
@@ -80,13 +80,13 @@ async def interrupted_restore(root: Path | None, buffers: Buffers | None = None)
 async def recover_before(
     root: Path | None, say: Callable[[str], None], buffers: Buffers | None = None
 ) -> None:
-    """Put back a restore of a snapshot that was interrupted, after saying what will be put back.
+    """Roll back a restore of a snapshot that was interrupted, after saying in which files.
 
-    Called when the person runs, resumes, restores or rolls back; nothing else puts anything back.
+    Called when the person runs, resumes, restores or rolls back; nothing else does it.
 
     :param root: of the project, None outside of any.
     :param buffers: the editor's, None outside it.
-    :raises WorkspaceError: it cannot be put back; the message says why.
+    :raises WorkspaceError: it cannot be rolled back; the message says why.
     """
     pending = await interrupted_restore(root, buffers)
     if root is None or not pending:
@@ -98,11 +98,11 @@ async def recover_before(
     if done is not None:
         left = f"; left as they are: {'; '.join(done.left)}" if done.left else ""
         back = recovery_names(done.restored) or "nothing"
-        say(f"the interrupted restore was put back: {back}{left}")
+        say(f"the interrupted restore was rolled back: {back}{left}")
 
 
 def recovery_words(pending: Sequence[str]) -> str:
-    """Say what would be put back of a restore that was interrupted."""
+    """Say in which files an interrupted restore would be rolled back."""
     return (
         "a restore of a snapshot was interrupted; these files go back to what they were before it: "
         f"{recovery_names(pending)}"

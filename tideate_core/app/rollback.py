@@ -1,4 +1,4 @@
-"""Rollback of a run: find the runs with changes, look ahead, undo their writes."""
+"""Rollback of a run: find the runs with changes, preview, roll back."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
 
 
 async def roll_back(project: Project, run_id: str, members: list[str], note: Note) -> RollbackOutcome:
-    """Undo what a run wrote; a run that has not ended is cancelled.
+    """Roll back what a run wrote; a run that has not ended is cancelled.
 
     :raises RollbackConflict: the same lines were changed since.
     """

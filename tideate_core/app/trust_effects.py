@@ -1,4 +1,4 @@
-"""What a project's files can do once they are trusted, in words for the person who is asked."""
+"""Effects of trust: commands, servers and workflows that a project's files could start once trusted."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Effects", "effects_of"]
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What a file can do once it is trusted."""
+    """Effects of one file once it is trusted."""
 
     words: tuple[str, ...] = ()
     """An imperative each; none where nothing in it needs trust."""

@@ -166,7 +166,7 @@ def _print_notes(result: WorkflowResult, interaction: Interaction, console: Cons
     if result.path:
         tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
     if result.files and not result.rollback_performed:
-        console.print(f"undo: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
+        console.print(f"roll back: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
 
 
 def _print_result(result: WorkflowResult, interaction: Interaction, console: Console) -> None:

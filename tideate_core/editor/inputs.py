@@ -28,7 +28,7 @@ _END: Final = re.compile(r"--(?=\s|$)")
 
 @dataclass(slots=True)
 class Line:
-    """What stands behind a workflow's name on a command line."""
+    """Words behind a workflow's name on a command line."""
 
     prompt: str
     given: dict[str, str] = field(default_factory=dict)

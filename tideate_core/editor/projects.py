@@ -115,7 +115,7 @@ class Projects:
         return await runner.resume_run(execution_id)
 
     async def recover(self, folder: str | None) -> None:
-        """Put back an interrupted restore of a snapshot in a folder's project, after saying so."""
+        """Roll back an interrupted restore of a snapshot in a folder's project, after saying so."""
         await self._recover(self.root(folder))
 
     async def tell_moved(self, root: Path | None) -> None:
@@ -159,7 +159,7 @@ class Projects:
         raise RunNotFound(execution_id)
 
     async def rollback(self, execution_id: str, folder: str | None = None) -> RollbackOutcome:
-        """Take back what a run and the runs that are its steps changed.
+        """Roll back what a run and the runs that are its steps changed.
 
         One that could go on is cancelled: it would not find what it wrote.
 
@@ -186,7 +186,7 @@ class Projects:
             members = await asyncio.to_thread(family_members, private, Reader(private))
             return members.get(execution_id, [])
         except StoreError as error:
-            # what a run wrote is in the journal: it can be taken back without the store
+            # what a run wrote is in the journal: it can be rolled back without the store
             self._notify([str(error)])
             return [run for run in runs_with_changes(private) if run == execution_id]
 

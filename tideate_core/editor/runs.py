@@ -1,4 +1,4 @@
-"""What Neovim asks for about runs in the store: those of earlier processes, too."""
+"""Requests about the runs in the store, those of earlier processes included."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class StoredRuns:
         return result.as_json()
 
     async def cancel(self, params: dict[str, Any]) -> dict[str, Any]:
-        """End a run of another process, or one that no process has: its unfinished writes are put back.
+        """End a run of another process, or one that no process has: its unfinished writes are rolled back.
 
         `kept` are files that a step which must not be done twice had written: they stay.
 
@@ -106,7 +106,7 @@ class StoredRuns:
         return {"ok": True, "path": driver.path}
 
     async def rollback(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Take back what a run and the runs that are its steps changed; one that could go on is ended.
+        """Roll back what a run and the runs that are its steps changed; one that could go on is ended.
 
         :raises RunNotFound: no project that is open here knows the run.
         :raises RunIsOwned: it is under way.

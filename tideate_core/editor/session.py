@@ -1,4 +1,4 @@
-"""What one Neovim asks for, answered by request id. Lives on the engine's thread."""
+"""Requests of one Neovim, answered by id from one table of methods; lives on the engine's thread."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class Session:
-    """The requests of document 2 as a table of methods.
+    """Table of the methods that Lua calls, with the tasks that answer them.
 
     :param start: what Lua sent with `TideateStart`.
     :param post: queues a message for Lua.

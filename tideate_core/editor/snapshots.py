@@ -51,7 +51,7 @@ class Snapshots:
     async def diff(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return what differs from a snapshot; with `changes` also the lines that differ.
 
-        With `recover`, for a restore that the person asked for, an interrupted one is put back before.
+        With `recover`, for a restore that the person asked for, an interrupted one is rolled back before.
 
         :raises SnapshotNotFound: there is none.
         :raises WorkspaceError: it is damaged.
@@ -72,7 +72,7 @@ class Snapshots:
         """Bring a snapshot back, all of it or nothing; see `SnapshotManager.restore`.
 
         :raises RollbackConflict: a file has unsaved changes in the editor; nothing was restored.
-        :raises WorkspaceError: it cannot be restored; everything was put back.
+        :raises WorkspaceError: it cannot be restored; everything was rolled back.
         """
         manager = self._manager(params)
         chosen = await _chosen(manager, params)

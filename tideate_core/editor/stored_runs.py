@@ -78,7 +78,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "steps": [_step(step) for step in steps],
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),
-            "told": _told(reader, run),
+            "told": _reported(reader, run),
             "gist": _gist(steps) if run.kind == "machine" else {},
         }
 
@@ -182,7 +182,7 @@ def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]
     return {**_run(run), "can": actions(run, changed)}
 
 
-def _told(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
+def _reported(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
     wanted = {*TOLD, TOOL} if run.kind == "machine" else {TOOL}
     found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in wanted]
     return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]

@@ -1,4 +1,4 @@
-"""What the editor is told of MCP servers and their tools."""
+"""Requests about MCP servers: list them with the tools of those that are connected."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class CheckpointState(Report):
-    """How far the run had come."""
+    """Progress of the run at the checkpoint."""
 
     current_step_index: int
     """From 0: the place of the checkpoint's step among those that had ended."""
@@ -72,7 +72,7 @@ class CheckpointDTO(Report):
 
 
 class CheckpointRestoreDTO(Report):
-    """What became of a checkpoint that was restored."""
+    """Result of a restore: the new run and its state."""
 
     checkpoint_id: str
     workflow_id: str

@@ -43,13 +43,13 @@ _STATUS: Final[Mapping[str, SummaryStatus]] = {
 
 
 class Report(BaseModel):
-    """What is written for other tools: keys in camelCase."""
+    """Base of reports for other tools: keys in camelCase."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
 
 
 class StepCounts(Report):
-    """How many steps there are and how they ended."""
+    """Numbers of steps by their end."""
 
     total: int
     completed: int
@@ -57,7 +57,7 @@ class StepCounts(Report):
 
 
 class WorkflowSummaryDTO(Report):
-    """How a run ended."""
+    """Summary of a run at its end."""
 
     workflow_id: str
     """The run's id."""

@@ -85,7 +85,7 @@ class Writer:
     async def do(self, job: Callable[[Transaction], T]) -> T:
         """Do something in a transaction; durable when this returns.
 
-        :param job: called in the writer's thread; what it writes is undone if it raises.
+        :param job: called in the writer's thread; what it writes is rolled back if it raises.
         :raises StoreError: it could not be written.
         """
         delivery = Delivery(asyncio.get_running_loop().create_future())

@@ -66,7 +66,7 @@ def test_a_restore_brings_files_back_and_says_how_to_undo_it(shell: Shell, made:
     assert done.returncode == 0, done.stderr
     assert "restored: a.py\nrestored: b.py\nleft, made since: new.py\n" in done.stderr
     assert (shell.project / "a.py").read_text() == "a = 1\n"
-    undo = done.stderr.split("undo: tideate ")[1].split()
+    undo = done.stderr.split("before: tideate ")[1].split()
     assert shell.run(*undo, "--yes").returncode == 0
     assert looked_at(shell.project) == after
 

@@ -157,7 +157,7 @@ class StepState(PlannedStep):
 
 
 class StateCounts(_Shape):
-    """How far the run is."""
+    """Progress of the run."""
 
     total_steps: int = Field(ge=0)
     completed_steps: int = Field(ge=0)

@@ -56,8 +56,8 @@ async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -
 
 async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
     run = await cancel_run(wanted, root, within, _notify, lambda store, run: _abandon(store, run, root))
-    undo = f"; undo: tideate rollback {short_id(run.id)}" if run.files else ""
-    return report_run(run, f"{run.name} ({short_id(run.id)}) is cancelled{undo}", as_json=as_json)
+    rollback = f"; roll back: tideate rollback {short_id(run.id)}" if run.files else ""
+    return report_run(run, f"{run.name} ({short_id(run.id)}) is cancelled{rollback}", as_json=as_json)
 
 
 def _notify(words: str) -> None:

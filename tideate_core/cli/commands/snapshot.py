@@ -243,7 +243,7 @@ def _print_restored(done: RestoreResult) -> None:
     else:
         tell(
             messages(),
-            Text(f"undo: tideate snapshot restore {short_id(done.before)} --delete-added", style="dim"),
+            Text(f"before: tideate snapshot restore {short_id(done.before)} --delete-added", style="dim"),
         )
 
 

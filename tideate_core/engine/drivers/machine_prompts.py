@@ -138,13 +138,13 @@ class MachineConversation:
         }
         prompt = brief(step, step.render("machine_choice", **values))
 
-        async def asked() -> dict[str, str]:
+        async def choice() -> dict[str, str]:
             reply = await step.ask(prompt, schema=choice_among(list(by_name)), quiet=True)
-            choice = reply.parsed
-            assert isinstance(choice, Choice)  # noqa: S101 the adapter validated it
-            return {"next": choice.next, "reason": choice.reason}
+            chosen = reply.parsed
+            assert isinstance(chosen, Choice)  # noqa: S101 the adapter validated it
+            return {"next": chosen.next, "reason": chosen.reason}
 
-        made = await step.choose_once("way", json.dumps([state, *by_name]), asked)
+        made = await step.choose_once("way", json.dumps([state, *by_name]), choice)
         return by_name[made["next"]], made["reason"]
 
     def _warn_once(self, step: PersonAccess, message: str) -> None:

@@ -88,14 +88,14 @@ class ToolCalls:
         await repetition.ask(gated=gated)
         await repetition.begin()
         try:
-            value = await self._told(tool, arguments)
+            value = await self._call_with_events(tool, arguments)
         except ToolFailed:
             await repetition.end()  # it answered: another attempt is what the step's author wanted
             raise
         await repetition.end()
         return value
 
-    async def _told(self, tool: Tool, arguments: dict[str, Any]) -> Any:
+    async def _call_with_events(self, tool: Tool, arguments: dict[str, Any]) -> Any:
         place = {"server": tool.server, "tool": tool.name}
         self._emit(EventName.TOOL_CALLED, {**place, "arguments": _shown(arguments)})
         begun, ending = time.monotonic(), dict[str, Any](ok=False)

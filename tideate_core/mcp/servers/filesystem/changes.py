@@ -166,7 +166,7 @@ class Changes:
 def _refusal(error: ConfigError) -> ToolError:
     del error  # it names paths outside of the root
     return ToolError(
-        "the private state of the project cannot be used, and without it nothing could be taken back, so "
+        "the private state of the project cannot be used, and without it nothing could be rolled back, so "
         "nothing was written; a person has to look at it"
     )
 

@@ -265,7 +265,7 @@ class ChangeShape(ResultModel):
     path: str = Field(description="Relative to the root; of what was moved, the new one.")
     action: Literal["created", "replaced", "edited", "made", "moved", "unchanged"]
     rollback: str | None = Field(
-        description="`tideate rollback` with this id takes it back; null where nothing was written."
+        description="`tideate rollback` with this id rolls it back; null where nothing was written."
     )
     diff: str | None = Field(default=None, description="Of an edit: a unified diff, cut off where long.")
     notes: list[str] = Field(default_factory=list, description="How each place was found.")

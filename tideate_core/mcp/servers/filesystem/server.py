@@ -59,7 +59,7 @@ INSTRUCTIONS = """\
 This server reads, searches and changes the files below one root. Paths are relative to the root. A long
 answer comes in pages: pass its `nextCursor` as `cursor`. `.git` and `.tideate` are neither shown, read nor
 changed; links are followed only where they stay inside the root. Each change is written down before it is
-made, and its answer names the id with which `tideate rollback ID` takes it back."""
+made, and its answer names the id with which `tideate rollback ID` rolls it back."""
 
 # The SDK evaluates the annotations of a tool's function, so what they name has to exist at run time.
 TextAnswer: TypeAlias = Annotated[CallToolResult, TextShape]
@@ -83,7 +83,7 @@ def filesystem_server(root: pathlib.Path) -> MCPServer[Any]:
     server = ToolServer(
         "tideate-filesystem",
         title="tideate: files",
-        description="Reads, searches and changes the files below one root; each change can be taken back.",
+        description="Reads, searches and changes the files below one root; each change can be rolled back.",
         instructions=INSTRUCTIONS,
     )
     _add_reading(server, served)

@@ -111,7 +111,7 @@ def _change_result(change: dict[str, Any]) -> CallToolResult:
     if change.get("diff"):
         lines.append(change["diff"])
     if change["rollback"]:
-        lines.append(f"`tideate rollback {change['rollback']}` takes it back")
+        lines.append(f"`tideate rollback {change['rollback']}` rolls it back")
     elif change["action"] != "unchanged":
         lines.append("nothing was written")
     return tool_result(change, "\n".join(lines))
