@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "tideate_core"
-FACES: Final = ("machines.language", "mcp.client", "mcp.servers", "mcp.transport")
+FACES: Final = ("machines.diagrams", "machines.language", "mcp.client", "mcp.servers", "mcp.transport")
 """Packages inside of a room that others use beside the room itself."""
+SHELF: Final = f"{PACKAGE}.util"
+"""Helpers that are no room: each module is imported by its own path."""
 LONG, SHORT, LONG_FUNCTION = 400, 60, 40
 
 
@@ -176,7 +178,12 @@ def bypasses(modules: Modules) -> list[tuple[Module, Import, str]]:
     for module in modules.values():
         for one in module.imports:
             target = target_of(one, modules)
-            past = target and target not in faces and target.count(".") > 1 and _room(target) != module.room
+            past = (
+                target
+                and target not in faces
+                and target.count(".") > 1
+                and _room(target) not in (module.room, SHELF)
+            )
             if target and past:
                 found.append((module, one, target))
     return found

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.mentions import material, surroundings_of, with_material
     from tideate_core.engine.orchestrator import Task, WorkflowOrchestrator
     from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
-    from tideate_core.engine.reports import iso_time
+    from tideate_core.engine.reports import WorkflowSummaryDTO, iso_time
     from tideate_core.engine.rollback import (
         RollbackOutcome,
         RunRollback,
@@ -76,6 +76,7 @@ __all__ = [
     "WorkflowOrchestrator",
     "WorkflowResult",
     "WorkflowRunner",
+    "WorkflowSummaryDTO",
     "brief",
     "child_id",
     "declined_unasked",
@@ -145,7 +146,7 @@ if not TYPE_CHECKING:
                 "end_abandoned_run",
                 "roll_back_abandoned_run",
             ),
-            "reports": ("iso_time",),
+            "reports": ("WorkflowSummaryDTO", "iso_time"),
             "rollback": (
                 "RollbackOutcome",
                 "RunRollback",

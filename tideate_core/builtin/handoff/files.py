@@ -51,21 +51,23 @@ class HandoffFile:
 
 
 FILES: Final = {
-    "plan": HandoffFile("planner/output/plan_v1.json", f"{_MODELS}:PlanFile", "what is wanted"),
-    "state": HandoffFile("workflow/state.json", f"{_MODELS}:ExecutionState", "how far the run is"),
+    "plan": HandoffFile("planner/output/plan_v1.json", f"{_MODELS}:PlanFile", "the plan"),
+    "state": HandoffFile("workflow/state.json", f"{_MODELS}:ExecutionState", "progress of the run"),
     "commit-info": HandoffFile(
         "mcp/git/commit_info.json",
         "tideate_core.mcp.servers:CommitResult",
         "the commit that the git server made last",
     ),
-    "test-manifest": HandoffFile("qa/input/test_manifest.json", f"{_MODELS}:TestManifest", "what to test"),
+    "test-manifest": HandoffFile(
+        "qa/input/test_manifest.json", f"{_MODELS}:TestManifest", "the tests to run"
+    ),
     "test-results": HandoffFile(
         "qa/reports/test_results.json",
-        "tideate_core.toolchain.testing.results:TestResults",
-        "what the tests came to",
+        "tideate_core.toolchain:TestResults",
+        "results of the tests",
     ),
     "run-summary": HandoffFile(
-        "workflow/reports/run-summary.json", "tideate_core.engine.reports:WorkflowSummaryDTO", "how it ended"
+        "workflow/reports/run-summary.json", "tideate_core.engine:WorkflowSummaryDTO", "summary of the run"
     ),
 }
 """By the name that `tideate schema` takes. Patch sets are beside them, in `coder/build/`."""
