@@ -52,7 +52,7 @@ local function dispatch(name, rest, context)
     local text = ('`:Workflow %s` is not part of this version'):format(name)
     return require('tideate.ui').notify(text, vim.log.levels.WARN)
   end
-  require('tideate').run(require('tideate.machines').resolve(name), { words = rest, context = context })
+  require('tideate').run(require('tideate.workflow_lookup').resolve(name), { words = rest, context = context })
 end
 
 ---@param context tideate.Context taken before the menu opens
@@ -105,7 +105,7 @@ local function first_words(lead)
   for _, workflow in ipairs(require('tideate.registry').list()) do
     names[#names + 1] = workflow.name
   end
-  local machines = require('tideate.machines')
+  local machines = require('tideate.workflow_lookup')
   return vim.list_extend(machines.merge(names, machines.found()), machines.files(lead))
 end
 
@@ -135,7 +135,7 @@ local function candidates(lead, before)
     return mentions(lead)
   end
   local words = rest:sub(1, #rest - #lead)
-  return require('tideate.inputs').complete(require('tideate.machines').resolve(name), lead, words)
+  return require('tideate.inputs').complete(require('tideate.workflow_lookup').resolve(name), lead, words)
 end
 
 --- Complete `:Workflow`. Never asks the host.

@@ -14,7 +14,7 @@ local M = {}
 
 ---@type tideate.Option[]
 M.schema = {
-  { key = 'adapter', type = 'string', default = 'local', help = 'What answers prompts by default: `local` (the bundled model, a demonstration), a name from `adapters`, or `provider:model`.' },
+  { key = 'adapter', type = 'string', default = 'local', help = 'Default model adapter: `local` (the bundled model, a demonstration), a name from `adapters`, or `provider:model`.' },
   { key = 'adapters.*.base_url', type = 'string', help = 'Address of an OpenAI-compatible server, up to and with `/v1`.' },
   { key = 'adapters.*.model', type = 'string', help = "The model's name on that server." },
   { key = 'adapters.*.api_key_env', type = 'string', help = 'Environment variable that holds the key.' },
@@ -139,7 +139,7 @@ local function check_value(option, where, value)
     return ('%s: expected a %s, got %s'):format(where, shape, vim.inspect(value))
   end
   if option.values and not vim.list_contains(option.values, value) then
-    local hint = require('tideate.nearest').hint(value, option.values)
+    local hint = require('tideate.did_you_mean').hint(value, option.values)
     return ("%s: '%s' is none of %s%s"):format(where, value, table.concat(option.values, ', '), hint)
   end
 end
@@ -161,7 +161,7 @@ local function check(options, path, errors)
     if option then
       errors[#errors + 1] = check_value(option, where, value)
     elseif not section then
-      local hint = require('tideate.nearest').hint(tostring(key), known)
+      local hint = require('tideate.did_you_mean').hint(tostring(key), known)
       errors[#errors + 1] = ("unknown option '%s'%s"):format(where, hint)
     elseif type(value) ~= 'table' then
       errors[#errors + 1] = ('%s: expected a table, got %s'):format(where, vim.inspect(value))

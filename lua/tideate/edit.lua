@@ -151,11 +151,11 @@ local function prepare(edits)
   return plans, changed
 end
 
---- Carry out checked plans; what was done is undone again if the editor refuses one of them.
+--- Carry out checked plans; revert all of them if the editor refuses one.
 ---@param plans tideate.edit.Plan[]
 ---@return string? err
 local function carry_out(plans)
-  local splice = require('tideate.splice')
+  local splice = require('tideate.replace_lines')
   local done = {} ---@type { buf: integer, hunk: tideate.Hunk }[]
   local ok, err = pcall(function()
     for _, plan in ipairs(plans) do
@@ -187,7 +187,7 @@ function M.buffer_replace(params)
   elseif #changed > 0 then
     return { applied = false, changed = changed }
   end
-  local views = require('tideate.views').save(vim.tbl_map(function(plan)
+  local views = require('tideate.buffer_views').save(vim.tbl_map(function(plan)
     return plan.buf
   end, plans))
   err = carry_out(plans)

@@ -59,9 +59,9 @@ end
 ---@param event tideate.Event
 function M.dispatch(event)
   guarded(require('tideate.state').apply, event)
-  guarded(require('tideate.moves').on_event, event)
+  guarded(require('tideate.machine_path').on_event, event)
   guarded(require('tideate.ui').on_event, event)
-  guarded(require('tideate.failures').on_event, event)
+  guarded(require('tideate.quickfix').on_event, event)
   guarded(require('tideate.run').on_event, event)
   guarded(fire_autocmd, event)
 end
@@ -117,8 +117,8 @@ local asked = {
   buffer_read = edit('buffer_read'),
   buffer_replace = edit('buffer_replace'),
   buffer_moved = edit('buffer_moved'),
-  buffer_save = edit('save', 'tideate.saving'),
-  buffers_modified = edit('modified', 'tideate.saving'),
+  buffer_save = edit('save', 'tideate.modified_buffers'),
+  buffers_modified = edit('modified', 'tideate.modified_buffers'),
   buffer_create = edit('buffer_create'),
   checktime = edit('checktime'),
 }
@@ -173,7 +173,7 @@ local messages = {
   configured = configured,
   notices = notices,
   interrupted = function(message)
-    require('tideate.stored').offer(message)
+    require('tideate.stored_runs').offer(message)
   end,
   broken = function(message)
     require('tideate.host').on_broken(message)

@@ -71,7 +71,7 @@ function M.is_running(execution_id)
 end
 
 ---@param result tideate.Result
-local function told(result)
+local function report_error(result)
   if not result.ok and not result.cancelled then
     require('tideate.ui').notify(result.error, vim.log.levels.ERROR)
   end
@@ -86,12 +86,12 @@ local function manage(method, execution_id, on_reply)
     -- a run that ended while it was asked for is as good as cancelled
     local ended = method == 'cancel' and result.error_code == 'RunNotFound'
     if not ended then
-      told(result)
+      report_error(result)
     end
   end)
 end
 
---- Cancel the named run, or all of them. What they had begun to write is taken back.
+--- Cancel the named run, or all of them. Their writes are rolled back.
 ---@param execution_id? string
 ---@return boolean asked false if there is nothing to cancel
 function M.cancel(execution_id)
@@ -120,31 +120,31 @@ function M.pause(execution_id)
   manage('pause', id, function(result)
     if not result.ok then
       mark(false)
-      told(result)
+      report_error(result)
     end
   end)
   return true
 end
 
---- Let a run go on. One of this Neovim that is paused goes on; one that has not paused yet does not pause.
---- Any other is taken up again where its last process left it.
----@param execution_id? string or the beginning of it; the newest that can be taken up where it is empty
----@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)} of a run that is taken up: a folder
+--- Resume a run. One of this Neovim that is paused continues; one that has not paused yet does not pause.
+--- Any other is resumed where its last process left it.
+---@param execution_id? string or the beginning of it; the newest that can be resumed where it is empty
+---@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)} of a run of an earlier process: a folder
 --- of its project, and what is called once, however it ends
 function M.resume(execution_id, opts)
   if not execution_id or require('tideate.state').ended(execution_id) then
-    return require('tideate.stored').resume(execution_id or '', opts)
+    return require('tideate.stored_runs').resume(execution_id or '', opts)
   end
   manage('resume', execution_id, function(result)
     if result.ok then
       require('tideate.state').set_pausing(execution_id, false)
       require('tideate.ui').refresh(execution_id)
     end
-    told(result)
+    report_error(result)
   end)
 end
 
---- Put back every file that a run changed, unless one was changed since.
+--- Roll back every file that a run changed, unless one was changed since.
 ---@param execution_id string
 ---@param on_done? fun(result: tideate.Result)
 function M.rollback(execution_id, on_done)

@@ -93,7 +93,7 @@ end
 ---@param it tideate.Gathering
 ---@param answers tideate.Answers
 local function give_up(it, answers)
-  local label = require('tideate.machines').label(it.name)
+  local label = require('tideate.workflow_lookup').label(it.name)
   if answers.typed then
     keep(it, answers)
     say(label .. ' was not started; what you answered is in the command line history', vim.log.levels.INFO)
@@ -112,7 +112,7 @@ local function ask(it, input, default, on_answer)
   if input.type ~= 'string' and not input.choices then
     table.insert(about, input.words)
   end
-  local words = ('%s: %s'):format(require('tideate.machines').label(it.name), input.name)
+  local words = ('%s: %s'):format(require('tideate.workflow_lookup').label(it.name), input.name)
   if #about > 0 then
     words = ('%s (%s)'):format(words, table.concat(about, ', '))
   end
@@ -209,7 +209,7 @@ end
 ---@param it tideate.Gathering
 ---@param words string what stands behind the name
 function M.gather(it, words)
-  local expecting = require('tideate.ui.idle').expect()
+  local expecting = require('tideate.ui.typing').expect()
   local params = { name = it.name, words = words, folder = it.folder }
   require('tideate.client').request('inputs', params, function(result)
     if not it.wanted() then

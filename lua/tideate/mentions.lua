@@ -70,7 +70,7 @@ local function paths(kind, lead)
   local function wanted(path)
     return kind ~= 'tree' or vim.endswith(path, '/')
   end
-  local found = require('tideate.files').complete(lead, wanted, is_here() and known.root or nil)
+  local found = require('tideate.file_completion').complete(lead, wanted, is_here() and known.root or nil)
   return vim.tbl_map(function(path)
     return written(kind, path)
   end, found)

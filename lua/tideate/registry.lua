@@ -70,7 +70,7 @@ local function check(name, spec)
   end
   for step, handler in pairs(spec.handlers or {}) do
     if not vim.list_contains(spec.steps, step) then
-      local hint = require('tideate.nearest').hint(tostring(step), spec.steps)
+      local hint = require('tideate.did_you_mean').hint(tostring(step), spec.steps)
       return ("workflow '%s' has a handler for '%s', which is none of its steps%s"):format(name, step, hint)
     elseif type(handler) ~= 'function' then
       return ("workflow '%s': the handler of '%s' is no function"):format(name, step)

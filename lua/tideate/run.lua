@@ -22,14 +22,14 @@ local M = {}
 ---@field error? string what happened and what to do
 ---@field error_code? string
 ---@field cancelled? true
----@field rollback_performed? boolean nil where the workflow is not one that is taken back
+---@field rollback_performed? boolean nil where the workflow is not one that is rolled back
 ---@field attempts? integer corrections
 
 ---@class tideate.LiveRun
 ---@field opts tideate.RunOpts
 ---@field on_done fun(result: tideate.RunResult)
 ---@field resumed? boolean whether an earlier process began it
----@field began? boolean of a resumed one: whether it goes on
+---@field began? boolean of a resumed one: whether it continues
 ---@field asking boolean whether the person is still asked for inputs or the prompt, so that nobody else knows of it
 
 ---@type table<string, tideate.LiveRun>
@@ -70,7 +70,7 @@ local function finish(id, result)
   result.execution_id = id
   announce_end(id, result)
   if result.path then
-    require('tideate.moves').know(id, result.path)
+    require('tideate.machine_path').know(id, result.path)
   end
   live[id] = nil
   if run.resumed and not run.began and not result.ok and not result.cancelled then
@@ -98,11 +98,11 @@ end
 ---@param opts tideate.RunOpts
 local function send(id, name, opts)
   local known = require('tideate.registry').get(name)
-  require('tideate.machines').warn_if_unsaved(name)
+  require('tideate.workflow_lookup').warn_if_unsaved(name)
   require('tideate.language.definitions').ran(name)
   require('tideate.state').begin({
     execution_id = id,
-    name = require('tideate.machines').label(name),
+    name = require('tideate.workflow_lookup').label(name),
     asked = name,
     obfuscate = opts.obfuscate,
     prompt = opts.prompt,
@@ -120,7 +120,7 @@ local function send(id, name, opts)
     obfuscate = opts.obfuscate,
   }, function(result)
     if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
-      require('tideate.machines').list_mistakes(result.error)
+      require('tideate.workflow_lookup').list_mistakes(result.error)
     end
     finish(id, result --[[@as tideate.RunResult]])
   end)

@@ -8,8 +8,8 @@ local M = {}
 ---@field data table<string, any>
 
 local KEPT = 20 -- finished runs that can still be looked at
-local standing = require('tideate.standing')
-local ENDED = standing.ENDED
+local run_status = require('tideate.run_status')
+local ENDED = run_status.ENDED
 
 ---@type table<string, tideate.Record>
 local records = {}
@@ -33,7 +33,7 @@ local function forget_old()
   end
 end
 
---- Make room for a run that goes on although it was seen to end: its process had.
+--- Make room for a run that continues although it was seen to end: its process had.
 ---@param execution_id string
 local function reopen(execution_id)
   records[execution_id] = nil
@@ -116,7 +116,7 @@ function M.set_path(execution_id, path)
   end
 end
 
---- A pause was asked for, or the wish taken back; the run pauses before its next step.
+--- Record that a pause was requested, or the request withdrawn; the run pauses before its next step.
 ---@param execution_id string
 ---@param wanted boolean
 function M.set_pausing(execution_id, wanted)
@@ -139,7 +139,7 @@ end
 ---@return tideate.Run?
 function M.get_status(execution_id)
   local record = execution_id and records[execution_id] or (not execution_id and newest_active() or nil)
-  return record and standing.view(record) or nil
+  return record and run_status.view(record) or nil
 end
 
 --- All known runs, the newest first; those that are steps of others are not among them.
@@ -148,7 +148,7 @@ function M.runs()
   local runs = {}
   for i = #order, 1, -1 do
     local record = records[order[i]]
-    runs[#runs + 1] = not record.parent and standing.view(record) or nil
+    runs[#runs + 1] = not record.parent and run_status.view(record) or nil
   end
   return runs
 end
@@ -169,14 +169,14 @@ function M.text(execution_id)
   return record and record.chunks or {}
 end
 
-M.word = standing.word
-M.place = standing.place
+M.word = run_status.word
+M.place = run_status.place
 
 --- One line for a statusline; empty when nothing runs.
 ---@return string
 function M.statusline()
   local run = newest_active()
-  return run and standing.line(run) or ''
+  return run and run_status.line(run) or ''
 end
 
 return M

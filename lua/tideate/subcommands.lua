@@ -8,7 +8,7 @@
 ---@field complete? fun(lead: string): string[]
 ---@field run fun(rest: string, command: tideate.Subcommand)
 
-local picking = require('tideate.picking')
+local run_choice = require('tideate.run_choice')
 
 ---@param text string
 ---@param level? integer of `vim.log.levels`
@@ -55,18 +55,18 @@ local function roll_back(id)
     if said_error(result) then
       local files, merged = result.files or {}, result.merged or {}
       local kept = #merged > 0 and '; edits made since were kept in ' .. table.concat(merged, ', ') or ''
-      say(#files == 0 and 'nothing was left to put back' or 'put back: ' .. table.concat(files, ', ') .. kept)
+      say(#files == 0 and 'nothing to roll back' or 'rolled back: ' .. table.concat(files, ', ') .. kept)
     end
   end)
 end
 
 ---@param prefix string
 local function checkpoint(prefix)
-  local id = picking.found(prefix, picking.is_active) or prefix
+  local id = run_choice.found(prefix, run_choice.is_active) or prefix
   if id == '' then
     return say('nothing is running; `c` in `:Workflow history` lists the checkpoints of a run', vim.log.levels.WARN)
   end
-  require('tideate.stored').ask('checkpoint', { execution_id = id }, function(result)
+  require('tideate.stored_runs').ask('checkpoint', { execution_id = id }, function(result)
     say(require('tideate.ui.runs_actions').made(result))
     require('tideate.ui.runs').refresh()
   end)
@@ -89,9 +89,9 @@ return {
     args = '[id]',
     help = 'Cancel a run, or all of them',
     menu = true,
-    complete = picking.ids(picking.is_active),
+    complete = run_choice.ids(run_choice.is_active),
     run = function(prefix)
-      local id = prefix ~= '' and picking.pick(prefix, picking.is_active, 'run') or nil
+      local id = prefix ~= '' and run_choice.pick(prefix, run_choice.is_active, 'run') or nil
       if (prefix == '' or id) and not require('tideate').cancel(id) then
         say('nothing is running')
       end
@@ -100,10 +100,10 @@ return {
   {
     name = 'pause',
     args = '[id]',
-    help = 'Let a run stop before its next step',
-    complete = picking.ids(picking.is_active),
+    help = 'Pause a run before its next step',
+    complete = run_choice.ids(run_choice.is_active),
     run = function(prefix)
-      local id = picking.pick(prefix, picking.is_active, 'running workflow')
+      local id = run_choice.pick(prefix, run_choice.is_active, 'running workflow')
       if id and not require('tideate').pause(id) then
         say('this run has ended')
       end
@@ -112,11 +112,11 @@ return {
   {
     name = 'resume',
     args = '[id]',
-    help = 'Let a run go on: a paused one, else one that an ended Neovim or shell left; what it did is not done again',
+    help = 'Resume a paused run, or one that an ended Neovim or shell left; completed steps are not repeated',
     menu = true,
-    complete = picking.ids(picking.is_paused),
+    complete = run_choice.ids(run_choice.is_paused),
     run = function(prefix)
-      require('tideate').resume(picking.found(prefix, picking.is_paused) or prefix)
+      require('tideate').resume(run_choice.found(prefix, run_choice.is_paused) or prefix)
     end,
   },
   {
@@ -126,13 +126,13 @@ return {
     menu = true,
     run = function()
       local runs = require('tideate.state').runs()
-      echo(#runs > 0 and vim.tbl_map(picking.status_line, runs) or { 'nothing is running, and nothing has run yet' })
+      echo(#runs > 0 and vim.tbl_map(run_choice.status_line, runs) or { 'nothing is running, and nothing has run yet' })
     end,
   },
   {
     name = 'history',
     args = '[name] [state]',
-    help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those that fit",
+    help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those that match",
     menu = true,
     complete = function(lead)
       return require('tideate.ui.runs_list').words(lead)
@@ -145,7 +145,7 @@ return {
     name = 'show',
     args = '[id]',
     help = 'Show a run with its steps, their results and its events',
-    complete = picking.ids(picking.any),
+    complete = run_choice.ids(run_choice.any),
     run = function(prefix)
       require('tideate.ui.runs').show(prefix ~= '' and prefix or nil)
     end,
@@ -154,7 +154,7 @@ return {
     name = 'checkpoint',
     args = '[id]',
     help = 'Make a checkpoint of a run where it is now; `c` in the windows of the runs lists and restores them',
-    complete = picking.ids(picking.is_active),
+    complete = run_choice.ids(run_choice.is_active),
     run = checkpoint,
   },
   { name = 'list', args = '', help = 'Show the workflows', menu = true, run = show_list },
@@ -163,10 +163,10 @@ return {
     args = '[name|file]',
     help = 'Draw a workflow, its states or its steps: that of the buffer, else the running one, or the named one',
     complete = function(lead)
-      return require('tideate.machines').complete(lead)
+      return require('tideate.workflow_lookup').complete(lead)
     end,
     run = function(rest)
-      require('tideate.machines').show_graph(rest)
+      require('tideate.workflow_lookup').show_graph(rest)
     end,
   },
   {
@@ -190,7 +190,7 @@ return {
   {
     name = 'snapshot',
     args = '[name]',
-    help = "Show the project's snapshots, to compare with and go back to; with a name, make one",
+    help = "Show the project's snapshots, to compare and restore; with a name, create one",
     menu = true,
     run = function(name)
       require('tideate.ui.snapshots').run(name)
@@ -199,10 +199,10 @@ return {
   {
     name = 'rollback',
     args = '[id]',
-    help = 'Put back the files that a run changed',
-    complete = picking.ids(picking.changed_files),
+    help = 'Roll back the files that a run changed',
+    complete = run_choice.ids(run_choice.changed_files),
     run = function(prefix)
-      local id = picking.pick(prefix, picking.changed_files, 'run that changed a file')
+      local id = run_choice.pick(prefix, run_choice.changed_files, 'run that changed a file')
       if id then
         roll_back(id)
       end
@@ -213,9 +213,9 @@ return {
     args = '[id]',
     help = 'Show or hide the output window',
     menu = true,
-    complete = picking.ids(picking.any),
+    complete = run_choice.ids(run_choice.any),
     run = function(prefix)
-      local id = prefix ~= '' and picking.pick(prefix, picking.is_active, 'run') or nil
+      local id = prefix ~= '' and run_choice.pick(prefix, run_choice.is_active, 'run') or nil
       if prefix == '' or id then
         require('tideate.ui').toggle_output(id)
       end
@@ -227,7 +227,7 @@ return {
     args = '[file]',
     help = "Show what the project, or a file, could run, and trust that as it is now",
     complete = function(lead)
-      return require('tideate.files').complete(lead, function()
+      return require('tideate.file_completion').complete(lead, function()
         return true
       end)
     end,

@@ -92,14 +92,14 @@ local function ask(plan)
   if #items == 0 then
     return require('tideate.ui').notify('everything here is trusted as it is now')
   end
-  require('tideate.ui.asking').yes({
+  require('tideate.ui.confirm_action').yes({
     about = 'trust',
     doing = vim.fs.basename(plan.root),
     message = M.question(plan),
     details = M.details(plan),
     cautious = true,
   }, function()
-    require('tideate.stored').request('trust', { token = plan.token }, function(result)
+    require('tideate.stored_runs').request('trust', { token = plan.token }, function(result)
       local paths = result.paths ---@type string[]
       require('tideate.ui').notify('trusted as it is now: ' .. require('tideate.ui.text').names(paths))
     end)
@@ -110,7 +110,7 @@ end
 ---@param path string may be empty: the project
 function M.trust(path)
   local params = path ~= '' and { path = vim.fn.fnamemodify(vim.fs.normalize(path), ':p') } or {}
-  require('tideate.stored').request('trust', params, function(result)
+  require('tideate.stored_runs').request('trust', params, function(result)
     ask(result.plan)
   end)
 end

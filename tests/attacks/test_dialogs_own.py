@@ -181,7 +181,7 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
     run = {"execution_id": "a" * 32, "state": "completed", "name": "flow", "can": ["rollback"]}
     nvim.lua(
         """
-        local stored, run, path = require('tideate.stored'), ...
+        local stored, run, path = require('tideate.stored_runs'), ...
         local ask = stored.ask
         stored.ask = function(_, _, on_result)
           on_result({ files = { path } })
@@ -235,7 +235,7 @@ def test_the_choices_of_an_input_take_a_line_each(nvim: Editor) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_warning_names_its_file_on_one_line(nvim: Editor, name: str) -> None:
     found = {"path": NAMES[name], "reason": "direnv runs it"}
-    words = nvim.lua("return require('tideate.ui.executed').words(...)", found)
+    words = nvim.lua("return require('tideate.ui.executed_files').words(...)", found)
     assert "\n" not in words
     assert not unseen(words)
     assert original(words) == f"! other tools run {NAMES[name]}: direnv runs it"

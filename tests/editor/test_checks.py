@@ -249,7 +249,7 @@ def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
     assert "snapshot `01234567`" in text
     assert "**Not all of it: e.py: no room**" in text
     assert (
-        "task failed: the tests fail; 3 files put back; left, because you changed it: d.py"
+        "task failed: the tests fail; 3 files rolled back; left, because you changed it: d.py"
         in editor.messages()
     )
 
@@ -258,7 +258,7 @@ def test_a_rollback_of_nothing_says_so(editor: Editor) -> None:
     run = verifying(editor)
     nothing: list[str] = []
     run.event("ROLLED_BACK", restored=nothing, merged=nothing, left=nothing, snapshot=None, error=None)
-    assert "Nothing was written that had to be put back." in run.text()
+    assert "Nothing to roll back." in run.text()
 
 
 def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeHost) -> None:
@@ -267,4 +267,4 @@ def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeH
     assert result["rollback_performed"] is True
     assert result["attempts"] == 3
     assert fake_host.heard("run")
-    assert "rolled_back failed: no; 1 file put back" in faked.messages()
+    assert "rolled_back failed: no; 1 file rolled back" in faked.messages()

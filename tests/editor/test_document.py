@@ -265,4 +265,4 @@ def test_details_show_what_was_changed(screen_editor: Editor) -> None:
     editor.wait_screen("+- a line of mine")
     editor.feed("q")
     editor.feed("?")
-    editor.wait_screen("go on with the document as it stands here")
+    editor.wait_screen("continue with the document as it stands here")

@@ -117,7 +117,7 @@ def test_cursor_view_marks_and_extmarks_stay_on_their_text(editor: Editor) -> No
                  vim.api.nvim_buf_get_mark(0, 'C')[1]},
         inside = vim.api.nvim_buf_get_extmark_by_id(0, ns, inside, {}),
         outside = vim.api.nvim_buf_get_extmark_by_id(0, ns, outside, {}),
-        left = #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('tideate.views'), 0, -1, {}),
+        left = #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('tideate.buffer_views'), 0, -1, {}),
       }
     """)
     assert rows["views"] == [[49, 51, 6], [49, 51, 6]]
@@ -183,7 +183,7 @@ def test_an_edit_that_the_editor_refuses_halfway_is_taken_back(editor: Editor) -
     ]
     editor.lua(
         """
-        local splice, second = require('tideate.splice'), ...
+        local splice, second = require('tideate.replace_lines'), ...
         local replace = splice.replace
         splice.replace = function(buf, ...)
           if buf == second then error('E565: not allowed here') end

@@ -93,7 +93,7 @@ def test_a_slow_folder_does_not_keep_the_person_waiting(editor: Editor) -> None:
         local hrtime, stat, looks = vim.uv.hrtime, vim.uv.fs_stat, 0
         vim.uv.fs_stat = function(path) looks = looks + 1 return stat(path) end
         vim.uv.hrtime = function() return hrtime() + looks * 20 * 1000 * 1000 end
-        require('tideate.files').complete('', function() return true end)
+        require('tideate.file_completion').complete('', function() return true end)
         vim.uv.hrtime, vim.uv.fs_stat = hrtime, stat
         return looks
         """

@@ -295,7 +295,7 @@ def test_list_tells_the_projects_machines_and_what_is_wrong_with_others(nvim: Ed
     line = next(line for line in shown.splitlines() if line.startswith("essay"))
     assert line.split()[:3] == ["essay", "project", "machine"]
     assert "broken.workflow:2:3" in shown
-    assert nvim.lua("return require('tideate.machines').complete('')").count("essay") == 1
+    assert nvim.lua("return require('tideate.workflow_lookup').complete('')").count("essay") == 1
 
 
 def test_the_workflows_are_those_of_the_buffers_project(nvim: Editor) -> None:
@@ -543,7 +543,7 @@ def test_machines_of_the_directories_complete_before_the_host_is_there(nvim: Edi
     assert nvim.lua("return require('tideate.host').state()") == "stopped"
     (nvim.cwd / ".tideate" / "workflows" / "essential.workflow").write_text(TEXT)
     assert nvim.lua(complete.format("ess", 12)) == ["essay", "essential"]
-    assert nvim.lua("return require('tideate.machines').complete('ess')")[:1] == ["PLANNER"]
+    assert nvim.lua("return require('tideate.workflow_lookup').complete('ess')")[:1] == ["PLANNER"]
 
 
 def test_the_list_is_filled_when_the_host_is_ready(nvim: Editor) -> None:

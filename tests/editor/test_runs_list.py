@@ -128,7 +128,7 @@ def test_the_list_is_filtered_by_name_and_state(nvim: Editor, server: ModelServe
         nvim.wait(f"not require('tideate.client').busy() and vim.api.nvim_buf_line_count(0) == {count}")
     nvim.lua("_G.filter = 'failed nothing'")
     nvim.feed("f")
-    nvim.wait("vim.fn.getline(1):find('no run is like that') ~= nil")
+    nvim.wait("vim.fn.getline(1):find('no runs match') ~= nil")
     nvim.lua("_G.filter = nil")
     nvim.feed("f")
     assert nvim.lua("return _G.before") == "failed nothing"
@@ -202,7 +202,7 @@ def test_an_interrupted_run_that_wrote_can_be_rolled_back_as_well_as_resumed(
     assert offered(editor) == {"roll back"}  # which finds nothing left, and says so
     editor.lua("require('tideate.ui.notify').close()")
     editor.feed("R")
-    editor.wait_screen("nothing was left to put back")
+    editor.wait_screen("nothing to roll back")
 
 
 def test_a_run_of_another_neovim_can_be_paused_resumed_and_cancelled_there(
@@ -225,7 +225,7 @@ def test_a_run_of_another_neovim_can_be_paused_resumed_and_cancelled_there(
     open_list(editor)
     assert offered(editor) == {"resume", "cancel"}
     editor.feed("r")
-    editor.wait_screen("goes on in process")
+    editor.wait_screen("is running in process")
     assert result(nvim)["ok"]
 
 
@@ -236,7 +236,7 @@ def test_the_help_names_every_key_and_what_it_does_to_which_run(nvim: Editor, se
     assert offered(nvim) == {"resume", "cancel"}
     nvim.feed("?")
     screen = "\n".join(nvim.wait_screen("resume a paused or interrupted run"))
-    assert "put back what a run changed; one that was cut off ends with it" in screen
+    assert "roll back what a run changed; an interrupted one is cancelled" in screen
     assert "pause a running run before its next step" in screen
     assert "cancel a run that has not ended" in screen
     nvim.feed("qq")

@@ -106,7 +106,7 @@ def test_a_restore_shows_first_what_it_changes(nvim: Editor) -> None:
     nvim.feed("r")
     wait_focused(nvim)
     screen = " ".join(line.strip(" │~") for line in nvim.wait_screen("snapshot · restore"))
-    assert "1 file written, 1 file brought back, 1 file left, made since" in screen
+    assert "1 file written, 1 file restored, 1 file left, made since" in screen
     assert "write `src/a.py`" in screen
     assert "new.txt" not in screen
     nvim.feed("n")
@@ -116,7 +116,7 @@ def test_a_restore_shows_first_what_it_changes(nvim: Editor) -> None:
     nvim.feed("r")
     wait_focused(nvim)
     nvim.feed("y")
-    nvim.wait_screen("2 files brought back")
+    nvim.wait_screen("2 files restored")
     assert (nvim.cwd / "src" / "a.py").read_text() == "A = 1\nB = 2\n"
     assert (nvim.cwd / "gone.txt").read_text() == "here\n"
     assert (nvim.cwd / "new.txt").exists()
@@ -128,7 +128,7 @@ def test_a_key_typed_while_the_list_is_read_again_is_the_lists(nvim: Editor) -> 
     listed(nvim)
     nvim.lua(
         """
-        local stored = require('tideate.stored')
+        local stored = require('tideate.stored_runs')
         local request = stored.request
         stored.request = function(method, params, take)
           return request(method, params, function(result)
@@ -139,7 +139,7 @@ def test_a_key_typed_while_the_list_is_read_again_is_the_lists(nvim: Editor) -> 
         """
     )
     nvim.command("Workflow snapshot")
-    nvim.wait_screen("bring back what differs")
+    nvim.wait_screen("restore what differs")
 
 
 def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) -> None:
@@ -150,7 +150,7 @@ def test_what_was_made_since_is_deleted_only_with_the_other_key(nvim: Editor) ->
     wait_focused(nvim)
     nvim.wait_screen("delete `new.txt`")
     nvim.feed("y")
-    nvim.wait_screen("2 files brought back")
+    nvim.wait_screen("2 files restored")
     assert not (nvim.cwd / "new.txt").exists()
 
 
@@ -179,7 +179,7 @@ def test_unsaved_buffers_are_kept_and_loaded_ones_follow(nvim: Editor) -> None:
     nvim.feed("r")
     wait_focused(nvim)
     nvim.feed("y")
-    nvim.wait_screen("2 files brought back")
+    nvim.wait_screen("2 files restored")
     nvim.wait_for(lambda: nvim.lines(buffer) == ["A = 1", "B = 2"], "the buffer follows its file")
 
 
@@ -310,7 +310,7 @@ def test_another_restore_puts_the_interrupted_one_back_first(half_restored: Edit
     assert "these files go back to what they were before it: a.py" in told(half_restored)
     assert (half_restored.cwd / "a.py").read_text() == "now\n", "so that all that will change is shown"
     half_restored.feed("y")
-    half_restored.wait_for(lambda: "files brought back" in told(half_restored), "restored")
+    half_restored.wait_for(lambda: "files restored" in told(half_restored), "restored")
     assert [(half_restored.cwd / name).read_text() for name in ("a.py", "b.py")] == ["then\n", "then\n"]
     assert not is_interrupted(half_restored)
 

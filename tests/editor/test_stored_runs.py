@@ -217,7 +217,7 @@ def test_a_completed_run_is_rolled_back_from_the_history(nvim: Editor, server: M
     nvim.command("Workflow history")
     nvim.wait("vim.bo.filetype == 'tideate-runs'")
     nvim.feed("R")
-    nvim.wait_screen("put back: a.py")
+    nvim.wait_screen("rolled back: a.py")
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
 
@@ -254,7 +254,7 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
         nvim.command("Workflow history")
         nvim.wait("vim.bo.filetype == 'tideate-runs'")
         nvim.feed("R")
-    nvim.wait_screen("put back: a.py")
+    nvim.wait_screen("rolled back: a.py")
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
 
@@ -276,7 +276,7 @@ def test_another_neovims_paused_run_goes_on_there(
     identity = paused_elsewhere(nvim, server)
     editor = second(start_editor, nvim, server)
     editor.lua(RESUME, identity[:8])
-    editor.wait_screen("goes on in process")
+    editor.wait_screen("is running in process")
     assert result(nvim)["response"] == "SECOND"
     assert editor.lua("return require('tideate').get_status(...) == nil", identity)
 

@@ -163,7 +163,7 @@ def test_a_no_to_the_plan_writes_nothing(nvim: Editor, server: ModelServer) -> N
     assert go(nvim, document="n") == ["document"]
     assert done(nvim)["cancelled"] is True
     assert as_it_stands(nvim.cwd) == before
-    assert "Nothing was written that had to be put back." in output(nvim)
+    assert "Nothing to roll back." in output(nvim)
 
 
 def test_the_graph_follows_the_task(nvim: Editor, server: ModelServer) -> None:

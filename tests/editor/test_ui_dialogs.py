@@ -65,7 +65,7 @@ def test_typed_keys_never_answer(editor: Editor, start: str, typed: str) -> None
 def quiet(editor: Editor) -> None:
     """Wait until the question has seen that no key came for a while, and looked at the mode twice."""
     editor.lua("""
-      local idle = require('tideate.ui.idle')
+      local idle = require('tideate.ui.typing')
       local plain_normal = idle.plain_normal
       _G.looks = 0
       idle.plain_normal = function() _G.looks = _G.looks + 1 return plain_normal() end

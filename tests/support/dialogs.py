@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 __all__ = ["answers", "ask", "focused", "gate", "hurry", "plan", "ready", "wait_focused"]
 
 HURRY = """
-local idle, guard = require('tideate.ui.idle'), require('tideate.ui.guard')
+local idle, guard = require('tideate.ui.typing'), require('tideate.ui.key_guard')
 _G.patience = _G.patience or { idle.limits, guard.limits }
 idle.limits, guard.limits = { quiet = 0, look = 10 }, { settle = 0 }
 return true
 """
 
-CALM = "require('tideate.ui.idle').limits, require('tideate.ui.guard').limits = unpack(_G.patience)"
+CALM = "require('tideate.ui.typing').limits, require('tideate.ui.key_guard').limits = unpack(_G.patience)"
 
 ASK = """
 local kind, message, details, payload, executed = ...

@@ -1,6 +1,6 @@
 """Escape untrusted text for display: characters that a screen would obey, hide or reorder.
 
-`lua/tideate/ui/visible.lua` does the same in the editor, with the same tables; a test compares them.
+`lua/tideate/ui/escaping.lua` does the same in the editor, with the same tables; a test compares them.
 """
 
 from __future__ import annotations

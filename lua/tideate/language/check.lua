@@ -53,7 +53,7 @@ end
 ---@return vim.Diagnostic[]
 local function no_text(buf, reason)
   local first = { lnum = 0, col = 0, severity = SEVERITY.error, message = reason, source = 'tideate' }
-  if require('tideate.language.ask').too_large(buf) then
+  if require('tideate.language.requests').too_large(buf) then
     return { first }
   end
   for row, line in ipairs(vim.api.nvim_buf_get_lines(buf, 0, -1, false)) do
@@ -68,7 +68,7 @@ end
 --- Check a buffer now.
 ---@param buf integer
 function M.run(buf)
-  local ask = require('tideate.language.ask')
+  local ask = require('tideate.language.requests')
   if not vim.api.nvim_buf_is_loaded(buf) or not ask.available() then
     return
   end

@@ -38,7 +38,7 @@ end
 ---@param buf integer
 ---@param callback fun(hunks: tideate.Hunk[]?, tick: integer, err: string?) after this has returned
 function M.hunks(buf, callback)
-  local ask = require('tideate.language.ask')
+  local ask = require('tideate.language.requests')
   local tick = vim.api.nvim_buf_get_changedtick(buf)
   if ask.is_blank(buf) then
     return vim.schedule(function()

@@ -7,7 +7,7 @@ local attached = {}
 ---@param buf integer
 ---@return boolean
 local function suits(buf)
-  return vim.bo[buf].buftype == '' and not require('tideate.language.ask').too_large(buf)
+  return vim.bo[buf].buftype == '' and not require('tideate.language.requests').too_large(buf)
 end
 
 ---@param buf integer
@@ -18,7 +18,7 @@ local function watch(buf)
     buffer = buf,
     desc = 'Check a .workflow file again, with a new host if the last one is gone',
     callback = function()
-      require('tideate.language.ask').retry()
+      require('tideate.language.requests').retry()
       require('tideate.language.check').run(buf)
     end,
   })
@@ -49,7 +49,7 @@ function M.attach(buf, definition)
     end)
   end
   later(function()
-    require('tideate.language.ask').retry()
+    require('tideate.language.requests').retry()
     require('tideate.language.check').start(buf, definition)
     if definition then
       return

@@ -54,7 +54,7 @@ function M.map(buf)
   end
 end
 
---- Take the keys back, but those that were mapped to something else meanwhile.
+--- Remove the keys, but not those that were mapped to something else meanwhile.
 ---@param buf integer 0 for the current one
 function M.unmap(buf)
   for _, mapping in ipairs(vim.api.nvim_buf_get_keymap(buf, 'n')) do

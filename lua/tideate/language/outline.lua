@@ -62,13 +62,13 @@ function M.get(buf, callback)
   end
   entry = { tick = tick, waiting = { callback } }
   known[buf] = entry
-  local text = require('tideate.language.ask').text(buf)
+  local text = require('tideate.language.requests').text(buf)
   if not text then
     return vim.schedule(function()
       settle(buf, entry, nil)
     end)
   end
-  require('tideate.language.ask').ask('machine_outline', { text = text }, function(result)
+  require('tideate.language.requests').ask('machine_outline', { text = text }, function(result)
     settle(buf, entry, result.ok and result --[[@as tideate.Outline]] or nil)
   end)
 end

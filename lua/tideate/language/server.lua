@@ -42,7 +42,7 @@ end
 local NEEDS_NAME = { definition = '`gd` works', references = '`:write` it first' }
 
 --- A method whose answer is read off the outline.
----@param name string of `tideate.language.answers`
+---@param name string of `tideate.language.responses`
 ---@return fun(params: table, respond: tideate.Respond)
 local function from_outline(name)
   return function(params, respond)
@@ -61,7 +61,7 @@ local function from_outline(name)
       elseif not vim.api.nvim_buf_is_loaded(buf) or vim.api.nvim_buf_get_changedtick(buf) ~= tick then
         return respond(failure(CONTENT_MODIFIED, 'the text was changed meanwhile'))
       end
-      local result, err = require('tideate.language.answers')[name](buf, outline, params)
+      local result, err = require('tideate.language.responses')[name](buf, outline, params)
       if err then
         return respond(failure(REQUEST_FAILED, err))
       end

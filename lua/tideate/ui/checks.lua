@@ -15,7 +15,7 @@ local NAMED = 20 -- files that are named
 ---@param entry tideate.ui.Run
 ---@param text string
 local function remark(entry, text)
-  require('tideate.ui.sections').remark(entry, text)
+  require('tideate.ui.parallel_steps').remark(entry, text)
 end
 
 ---@param live tideate.ui.LiveCheck
@@ -128,10 +128,10 @@ function M.rollback_words(data)
   local restored, merged, left = data.restored or {}, data.merged or {}, data.left or {}
   local lines = { '**Rolled back.**' }
   if #restored + #merged + #left == 0 and not given(data.error) then
-    table.insert(lines, 'Nothing was written that had to be put back.')
+    table.insert(lines, 'Nothing to roll back.')
   end
   if #restored > 0 then
-    table.insert(lines, ('Put back: %s.'):format(listed(restored)))
+    table.insert(lines, ('Restored: %s.'):format(listed(restored)))
   end
   if #merged > 0 then
     table.insert(lines, ('Taken out, your own edits kept: %s.'):format(listed(merged)))

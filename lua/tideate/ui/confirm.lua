@@ -53,7 +53,7 @@ local function detail_lines(details, shown)
     local count = #details == 1 and '1 line' or ('%d lines'):format(#details)
     return { { { (' d shows the details (%s)'):format(count), 'TideateHint' } } }
   end
-  local beginning, left_out = require('tideate.ui.reading').beginning(details, MOST)
+  local beginning, left_out = require('tideate.ui.readable_text').beginning(details, MOST)
   local lines = vim.tbl_map(function(line)
     return { { ' ' .. line } }
   end, beginning)
@@ -68,7 +68,7 @@ end
 ---@param details string[]
 ---@return boolean
 local function fits_beside(message, details)
-  local place = require('tideate.ui.place').free()
+  local place = require('tideate.ui.float_layout').free()
   local width = math.min(WIDTH, place.columns - 4)
   local rows = #require('tideate.ui.text').wrap(message, width - 2)
   for _, line in ipairs(details) do
@@ -85,7 +85,7 @@ function M.open(question, respond)
   local text = require('tideate.ui.text')
   local details = vim.trim(question.details or '')
   -- what a tool is called with is what is asked about
-  local read = require('tideate.ui.reading').lines(details)
+  local read = require('tideate.ui.readable_text').lines(details)
   local expanded = details ~= '' and (question.kind == 'tool' or fits_beside(question.message, read))
   local dialog ---@type tideate.Dialog
 
@@ -134,7 +134,7 @@ function M.open(question, respond)
     leaves = 6,
     markdown = details ~= '' and #read <= MOST,
     lines = function(width)
-      local lines = require('tideate.ui.executed').lines(question, width)
+      local lines = require('tideate.ui.executed_files').lines(question, width)
       table.insert(lines, {})
       for _, line in ipairs(text.wrap(question.message, width - 2)) do
         table.insert(lines, { { ' ' }, { line, cautious and 'TideateWarning' or nil } })

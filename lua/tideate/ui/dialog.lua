@@ -38,7 +38,7 @@ function M.open(spec)
   vim.bo[buf].bufhidden = 'hide'
   local self = setmetatable({ buf = buf, spec = spec, closed = false }, Dialog)
   self.group = vim.api.nvim_create_augroup('tideate.dialog.' .. buf, { clear = true })
-  self.guard = require('tideate.ui.guard').new(function()
+  self.guard = require('tideate.ui.key_guard').new(function()
     self:footer()
   end)
   require('tideate.ui.keys').set(buf, self.guard:wrap(spec.keys))
@@ -157,7 +157,7 @@ end
 ---@param height integer that it would like
 ---@return integer row, integer height
 local function beside_cursor(height)
-  local place, cursor = require('tideate.ui.place').whole(), cursor_row()
+  local place, cursor = require('tideate.ui.float_layout').whole(), cursor_row()
   local bottom = place.row + place.rows
   local above, below = cursor - 1 - place.row, bottom - cursor - 2
   height = math.max(1, math.min(height, ASIDE, math.max(above, below) - 2))
@@ -177,7 +177,7 @@ end
 
 ---@return table<string, any> config, tideate.Chunk[][] lines
 function Dialog:layout()
-  local place = require('tideate.ui.place')
+  local place = require('tideate.ui.float_layout')
   local wanted = self.spec.width or 64
   local free = place.free()
   local width = math.min(wanted, free.columns - 4)
@@ -257,7 +257,7 @@ function Dialog:below()
   if lines <= 0 then
     return {}
   end
-  local words = (' ▼ %s more, <C-D> '):format(require('tideate.ui.reading').count(lines))
+  local words = (' ▼ %s more, <C-D> '):format(require('tideate.ui.readable_text').count(lines))
   return { { words, 'TideateWarning' } }
 end
 
@@ -270,7 +270,7 @@ function Dialog:footer()
   local width = vim.api.nvim_win_get_width(self.win)
   local footer
   if self:focused() and not self.guard:ready() then
-    footer = { require('tideate.ui.guard').HINT }
+    footer = { require('tideate.ui.key_guard').HINT }
   elseif self:focused() or vim.w.tideate_over then
     footer = self:below()
     vim.list_extend(footer, text.keys(require('tideate.ui.keys').words(self.spec.keys), width - text.width(footer)))
@@ -310,7 +310,7 @@ function Dialog:focus(unasked)
 end
 
 function Dialog:wait_for_quiet()
-  self.stop_waiting = require('tideate.ui.idle').when_quiet(function()
+  self.stop_waiting = require('tideate.ui.typing').when_quiet(function()
     self.stop_waiting = nil
     if not self.closed then
       self:focus(true)

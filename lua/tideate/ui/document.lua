@@ -43,7 +43,7 @@ end
 ---@return tideate.Chunk[][]
 function Document:head(width)
   local wrap = require('tideate.ui.text').wrap
-  local lines = require('tideate.ui.executed').lines(self.question, width)
+  local lines = require('tideate.ui.executed_files').lines(self.question, width)
   local function say(said, group)
     for _, line in ipairs(wrap(said, width - 2)) do
       table.insert(lines, { { ' ' .. line, group } })
@@ -71,7 +71,7 @@ end
 function Document:lines(width)
   local lines = self:head(width)
   table.insert(lines, { { (' %s'):format(('─'):rep(width - 2)), 'TideateBorder' } })
-  for _, line in ipairs(require('tideate.ui.reading').lines((self.text:gsub('\n$', '')))) do
+  for _, line in ipairs(require('tideate.ui.readable_text').lines((self.text:gsub('\n$', '')))) do
     table.insert(lines, { { ' ' .. line } })
   end
   return lines
@@ -169,7 +169,7 @@ function Document:close()
     })
   end
   self.dialog:close()
-  local name = require('tideate.ui.drafts').keep(identity(self.question), self.editor.buf)
+  local name = require('tideate.ui.question_drafts').keep(identity(self.question), self.editor.buf)
   require('tideate.ui').notify(('what you wrote is kept in the buffer %s'):format(name), vim.log.levels.WARN)
 end
 
@@ -180,7 +180,7 @@ function Document:keys()
   end
   local keys
   keys = {
-    key({ 'y', '<CR>' }, 'yes', 'go on with the document as it stands here', function()
+    key({ 'y', '<CR>' }, 'yes', 'continue with the document as it stands here', function()
       self:accept()
     end),
     key({ 'n', 'q', '<Esc>' }, 'no', 'decline it', function()
@@ -219,7 +219,7 @@ function Document:prepare()
   local function take()
     self:take()
   end
-  local draft = require('tideate.ui.drafts').take(identity(self.question))
+  local draft = require('tideate.ui.question_drafts').take(identity(self.question))
   if not draft then
     self.editor = edit.new(edit.buffer('document', self.question.execution_id, take))
     return self:dress(self.editor.buf)

@@ -41,9 +41,9 @@ end
 local function failed(result)
   if not result.cancelled then
     if result.error_code == 'InvalidWorkflowFile' or result.error_code == 'InvalidDefinitionFile' then
-      require('tideate.machines').list_mistakes(result.error)
+      require('tideate.workflow_lookup').list_mistakes(result.error)
     end
-    require('tideate.ui').notify(require('tideate.machines').brief(result.error), vim.log.levels.ERROR)
+    require('tideate.ui').notify(require('tideate.workflow_lookup').brief(result.error), vim.log.levels.ERROR)
   end
 end
 
@@ -184,7 +184,7 @@ local function show(source, result, back)
   shown.win = require('tideate.ui.graph_window').open(buf)
   require('tideate.ui.keys').set(buf, M.keys())
   vim.api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
-  require('tideate.ui.graph_follow').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
+  require('tideate.ui.graph_updates').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
   drawing.take(shown, result, M.keys())
   require('tideate.ui.output').arrange()
 end
@@ -214,7 +214,7 @@ function M.open(source)
     end
     local enter = vim.list_contains({ from, shown and shown.win }, vim.api.nvim_get_current_win())
     show(source, result, back)
-    if enter and require('tideate.ui.idle').plain_normal() then
+    if enter and require('tideate.ui.typing').plain_normal() then
       vim.api.nvim_set_current_win(shown.win)
     end
     if drawing.width_of(shown) ~= width or drawing.current(shown) ~= params.current then

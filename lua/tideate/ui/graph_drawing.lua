@@ -60,7 +60,7 @@ end
 function M.stale(it)
   if M.gone(it) then
     return 'its buffer is closed'
-  elseif it.source.buf and require('tideate.language.ask').too_large(it.source.buf) then
+  elseif it.source.buf and require('tideate.language.requests').too_large(it.source.buf) then
     return 'its text is larger than 1 MiB'
   end
 end
@@ -127,7 +127,7 @@ local function path_lines(it)
   if not run or #(run.path or {}) == 0 then
     return {}
   end
-  local words = PATH .. require('tideate.moves').words(run.path)
+  local words = PATH .. require('tideate.machine_path').words(run.path)
   return vim.list_extend({ '' }, require('tideate.ui.text').wrap(words, math.max(20, M.width_of(it))))
 end
 
@@ -163,7 +163,7 @@ function M.request(source, format, width)
     name = source.name,
   }
   if source.buf then
-    params.text = require('tideate.language.ask').text(source.buf) or ''
+    params.text = require('tideate.language.requests').text(source.buf) or ''
     local path = vim.api.nvim_buf_get_name(source.buf)
     params.name = vim.fn.fnamemodify(path, ':t:r')
     params.path = vim.bo[source.buf].filetype ~= 'workflow' and path or nil

@@ -162,17 +162,17 @@ local function done_words(run)
   return ('%s: done in %s%s'):format(run.name, require('tideate.ui.progress').duration(run.elapsed_ms), files)
 end
 
---- What was taken back of a run that did not come to its end.
+--- The files rolled back after a run that failed or was cancelled, in words.
 ---@param run tideate.Run
 ---@return string
-local function undone_words(run)
-  local undone = run.rolled_back
-  if not undone then
+local function rollback_words(run)
+  local rollback = run.rolled_back
+  if not rollback then
     return ''
   end
-  local back, left = #undone.restored + #undone.merged, #undone.left
-  local words = back == 0 and '' or ('; %d %s put back'):format(back, back == 1 and 'file' or 'files')
-  return left == 0 and words or ('%s; left, because you changed it: %s'):format(words, table.concat(undone.left, ', '))
+  local back, left = #rollback.restored + #rollback.merged, #rollback.left
+  local words = back == 0 and '' or ('; %d %s rolled back'):format(back, back == 1 and 'file' or 'files')
+  return left == 0 and words or ('%s; left, because you changed it: %s'):format(words, table.concat(rollback.left, ', '))
 end
 
 local MOST_LINES = 3 -- of an error that is announced; the window of the run has all of it
@@ -182,7 +182,7 @@ local MOST_LINES = 3 -- of an error that is announced; the window of the run has
 ---@param message string
 ---@return string
 local function short_error(run, message)
-  local words = require('tideate.machines').brief(message)
+  local words = require('tideate.workflow_lookup').brief(message)
   local lines = vim.split(words, '\n', { plain = true })
   if #lines <= MOST_LINES or run.step == 0 then
     return words
@@ -194,18 +194,18 @@ end
 ---@type table<string, fun(run: tideate.Run, data: table<string, any>): string, integer>
 local ENDINGS = {
   SD_EVENT_WORKFLOW_COMPLETED = function(run, data)
-    local executed = require('tideate.ui.executed')
+    local executed = require('tideate.ui.executed_files')
     local lines = vim.tbl_map(executed.words, data.executed or {})
     local level = #lines > 0 and vim.log.levels.WARN or vim.log.levels.INFO
     return table.concat(vim.list_extend({ done_words(run) }, lines), '\n'), level
   end,
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
-    local words = ('%s failed: %s%s'):format(run.name, short_error(run, data.error), undone_words(run))
+    local words = ('%s failed: %s%s'):format(run.name, short_error(run, data.error), rollback_words(run))
     return words, vim.log.levels.ERROR
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(run, data)
     local word = data.reason == 'declined' and 'declined' or 'cancelled'
-    return ('%s: %s%s'):format(run.name, word, undone_words(run)), vim.log.levels.INFO
+    return ('%s: %s%s'):format(run.name, word, rollback_words(run)), vim.log.levels.INFO
   end,
 }
 
@@ -227,7 +227,7 @@ end
 local function watch_keys()
   local active = require('tideate.state').get_status() ~= nil
   if active and not stop_watching then
-    stop_watching = require('tideate.ui.idle').watch()
+    stop_watching = require('tideate.ui.typing').watch()
   elseif not active and stop_watching then
     stop_watching()
     stop_watching = nil

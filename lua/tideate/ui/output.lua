@@ -60,7 +60,7 @@ function M.keys(active)
     {
       lhs = { 'q' },
       word = 'hide',
-      desc = 'hide this window; the run goes on',
+      desc = 'hide this window; the run continues',
       run = function()
         M.hide()
       end,
@@ -88,7 +88,7 @@ function M.keys(active)
 end
 
 --- Something else was opened in the window, with `:e! file` for instance: it goes where files are shown.
-local function put_back()
+local function move_foreign_buffer()
   local entry = shown.id and runs.get(shown.id)
   local window = require('tideate.ui.window')
   if not entry or not shown.win or not vim.api.nvim_win_is_valid(shown.win) then
@@ -118,7 +118,7 @@ local function watch()
       M.closed()
     end,
   })
-  vim.api.nvim_create_autocmd('BufWinEnter', { group = shown.group, callback = vim.schedule_wrap(put_back) })
+  vim.api.nvim_create_autocmd('BufWinEnter', { group = shown.group, callback = vim.schedule_wrap(move_foreign_buffer) })
   vim.api.nvim_create_autocmd({ 'VimResized', 'TabEnter' }, {
     group = shown.group,
     callback = vim.schedule_wrap(M.arrange),
@@ -150,7 +150,7 @@ end
 --- Whether the person can be given the window: a command of theirs just ended in normal mode.
 ---@return boolean
 local function may_focus()
-  return require('tideate.ui.idle').plain_normal() and not require('tideate.ui.window').is_float(0)
+  return require('tideate.ui.typing').plain_normal() and not require('tideate.ui.window').is_float(0)
 end
 
 --- Show a run.
@@ -186,7 +186,7 @@ function M.show(id, enter)
   animate()
 end
 
---- Hide the window; the run goes on.
+--- Hide the window; the run continues.
 function M.hide()
   local win, back = shown.win, shown.back
   local focused = win == vim.api.nvim_get_current_win()
@@ -237,7 +237,7 @@ function M.toggle(id)
   if not id or not runs.revived(id, M.keys) then
     return false
   end
-  M.show(id, require('tideate.ui.idle').plain_normal())
+  M.show(id, require('tideate.ui.typing').plain_normal())
   return true
 end
 

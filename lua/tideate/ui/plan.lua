@@ -92,7 +92,7 @@ end
 ---@return tideate.Chunk[][]
 function Plan:lines(width)
   local text = require('tideate.ui.text')
-  local lines = require('tideate.ui.executed').lines(self.question, width)
+  local lines = require('tideate.ui.executed_files').lines(self.question, width)
   table.insert(lines, {})
   for _, said in ipairs(self:asking()) do
     for _, line in ipairs(text.wrap(said[1], width - 2)) do
@@ -229,13 +229,13 @@ function Plan:keys()
   end
   local keys
   keys = {
-    key({ 'y', '<CR>' }, 'yes', 'go on with these files', function()
+    key({ 'y', '<CR>' }, 'yes', 'continue with these files', function()
       self:accept()
     end),
     key({ 'n', 'q', '<Esc>' }, 'no', 'decline the plan', function()
       self:decline()
     end),
-    key({ 'x', '<Space>', 'dd' }, 'out/in', 'take a file out, or back in', function()
+    key({ 'x', '<Space>', 'dd' }, 'out/in', 'leave a file out, or include it again', function()
       self:toggle()
     end),
     key({ 'e' }, 'edit', 'edit the plan as text', function()

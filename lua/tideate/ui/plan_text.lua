@@ -157,7 +157,7 @@ end
 local function parse_line(line)
   local action, rest = line:match('^(%S+)%s*(.*)$')
   if not vim.list_contains(M.ACTIONS, action) then
-    local hint = require('tideate.nearest').hint(action, M.ACTIONS)
+    local hint = require('tideate.did_you_mean').hint(action, M.ACTIONS)
     hint = hint ~= '' and hint or ': create, modify, delete or move'
     return nil, ("'%s' is no action%s"):format(action, hint)
   end

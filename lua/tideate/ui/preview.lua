@@ -10,7 +10,7 @@ local MOST = 200000 -- bytes that are coloured
 ---@return integer win
 function M.open(title, text, filetype)
   local window, keys = require('tideate.ui.window'), require('tideate.ui.keys')
-  local lines = require('tideate.ui.reading').lines(text)
+  local lines = require('tideate.ui.readable_text').lines(text)
   local buf = window.scratch()
   vim.api.nvim_buf_set_lines(buf, 0, -1, true, lines)
   vim.bo[buf].bufhidden = 'wipe'

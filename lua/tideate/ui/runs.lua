@@ -55,7 +55,7 @@ local function selected_point()
   return shown.place.point or (shown.window.page.points or {})[row()]
 end
 
---- Remember where the cursor is, to come back to it.
+--- Remember where the cursor is, to return to it.
 local function bookmark()
   local place, run = shown.place, selected()
   place.row, place.at = row(), place.view == 'history' and run and run.execution_id or nil
@@ -109,7 +109,7 @@ local function load(place, params, take)
     it.asked = ticket
     it.turning = ticket
   end
-  require('tideate.stored').ask(source_of(place).method, params, function(result)
+  require('tideate.stored_runs').ask(source_of(place).method, params, function(result)
     -- a window that was closed meanwhile stays closed
     if it == shown and (not it or it.asked == ticket) then
       take(result, params.folder)

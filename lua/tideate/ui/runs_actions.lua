@@ -24,7 +24,7 @@ end
 ---@param folder string
 ---@param on_result fun(result: tideate.Result)
 local function ask(method, run, folder, on_result)
-  require('tideate.stored').ask(method, { execution_id = run.execution_id, folder = folder }, on_result)
+  require('tideate.stored_runs').ask(method, { execution_id = run.execution_id, folder = folder }, on_result)
 end
 
 ---@param run tideate.StoredRun
@@ -32,7 +32,7 @@ end
 ---@return string
 local function rolled_back(run, result)
   local files = result.files
-  local words = #files == 0 and 'nothing was left to put back' or 'put back: ' .. require('tideate.ui.text').names(files)
+  local words = #files == 0 and 'nothing to roll back' or 'rolled back: ' .. require('tideate.ui.text').names(files)
   return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.name)
 end
 
@@ -55,14 +55,14 @@ M.doings = {
       end)
     end,
     why_not = function(run)
-      return ENDED[run.state] and 'has ended' or run.state == 'paused' and 'is paused: r lets it go on' or 'is not under way: r lets it go on, x gives it up'
+      return ENDED[run.state] and 'has ended' or run.state == 'paused' and 'is paused: r resumes it' or 'is not running: r resumes it, x cancels it'
     end,
   },
   cancel = {
     run = function(run, folder, on_done)
       ask('cancel_stored', run, folder, function(result)
         local names = require('tideate.ui.text').names
-        local files = #result.files > 0 and '; put back: ' .. names(result.files) or ''
+        local files = #result.files > 0 and '; rolled back: ' .. names(result.files) or ''
         local kept = #(result.kept or {}) > 0
             and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
           or ''
@@ -105,7 +105,7 @@ M.doings = {
 function M.made(result)
   local point = result.checkpoint
   local after = point.step == '' and 'before its first step' or 'after ' .. point.step
-  return ('checkpoint %s of %s, %s'):format(require('tideate.stored').short(point.checkpoint_id), result.run.name, after)
+  return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.name, after)
 end
 
 --- Whether the host would do it.
@@ -135,9 +135,9 @@ end
 ---@param on_done fun(execution_id: string)
 function M.restore(point, folder, on_done)
   local params = { checkpoint_id = point.checkpoint_id, folder = folder }
-  require('tideate.stored').ask('checkpoint_restore', params, function(result)
+  require('tideate.stored_runs').ask('checkpoint_restore', params, function(result)
     local after = point.step == '' and 'at the start' or 'after ' .. point.step
-    say(('a new run, paused %s: r lets it go on'):format(after))
+    say(('a new run, paused %s: r resumes it'):format(after))
     on_done(result.execution_id)
   end)
 end

@@ -129,7 +129,7 @@ local TABLE = {
   { { '<CR>' }, 'show the run or checkpoint; in a run: open or close a fold', enter },
   { { 'r' }, 'resume a paused or interrupted run; a checkpoint as a new run', resume_or_restore },
   { { 'p' }, 'pause a running run before its next step', of_runs(doing('pause', 'pause')) },
-  { { 'R' }, 'put back what a run changed; one that was cut off ends with it', of_runs(doing('rollback', 'roll back')) },
+  { { 'R' }, 'roll back what a run changed; an interrupted one is cancelled', of_runs(doing('rollback', 'roll back')) },
   { { 'x' }, 'cancel a run that has not ended', of_runs(doing('cancel', 'cancel')) },
   { { 'e' }, 'the events of the run that is shown', events },
   { { 'c' }, 'the checkpoints of the run', of_runs(checkpoints) },

@@ -70,7 +70,7 @@ local rows = setmetatable({}, { __mode = 'k' })
 ---@param run tideate.StoredRun
 ---@return tideate.Chunk[]
 local function row(run)
-  local stored = require('tideate.stored')
+  local stored = require('tideate.stored_runs')
   rows[run] = rows[run] or {
     { ' ' .. run.execution_id:sub(1, stored.SHORT) .. '  ', 'TideateHint' },
     { column(word(run), STATE) .. '  ', GROUPS[word(run)] },
@@ -92,7 +92,7 @@ function M.history(list)
     runs = list.runs,
   }
   if #list.runs == 0 then
-    local words = filtered and ' no run is like that; f asks for others' or ' nothing has run in this project yet'
+    local words = filtered and ' no runs match; f changes the filter' or ' nothing has run in this project yet'
     page.lines = { { { words, 'TideateHint' } } }
   elseif list.more then
     table.insert(page.lines, { { ' more …', 'TideateHint' } })
@@ -199,7 +199,7 @@ function M.show(result)
     end
   end
   local failed, points = run.failed_steps, result.checkpoints
-  fact(page, 'steps', require('tideate.stored').steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
+  fact(page, 'steps', require('tideate.stored_runs').steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
   fact(page, 'models', spent(run))
   fact(page, 'files', table.concat(run.files, ', '))
   fact(page, 'points', points > 0 and ('%d checkpoint%s'):format(points, points == 1 and '' or 's') or '')
@@ -235,7 +235,7 @@ end
 ---@param result {checkpoints: tideate.StoredCheckpoint[], more: boolean}
 ---@return tideate.ui.RunsPage
 function M.checkpoints(run, result)
-  local short, widest = require('tideate.stored').short, 0
+  local short, widest = require('tideate.stored_runs').short, 0
   local page = { title = ('checkpoints of %s %s'):format(run.name, short(run.execution_id)), lines = {} }
   page.points = result.checkpoints
   for _, point in ipairs(result.checkpoints) do
@@ -264,7 +264,7 @@ end
 ---@return tideate.ui.RunsPage
 function M.checkpoint(run, point, result)
   local state = result.state
-  local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored').short(point.checkpoint_id), run.name), lines = {} }
+  local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), run.name), lines = {} }
   fact(page, 'made', clock(point.created_at, '%Y-%m-%d %H:%M:%S') .. (point.manual and ', wanted' or ''))
   fact(page, 'after', point.step == '' and 'nothing: before the first step' or point.step)
   fact(page, 'took', state.duration_ms > 0 and lasted(state.duration_ms) or '')

@@ -123,7 +123,7 @@ function M.open(page, keys, on)
     back = window.for_files() or window.normal_windows()[1]
   end
   local it = { buf = buf, back = back, page = page, keys = keys }
-  it.win = window.float(buf, require('tideate.ui.idle').plain_normal(), place(it))
+  it.win = window.float(buf, require('tideate.ui.typing').plain_normal(), place(it))
   window.options(it.win, {
     wrap = false,
     cursorline = true,

@@ -69,7 +69,7 @@ local function load(method, params, take)
   end
   it.asked = it.asked + 1
   local ticket = it.asked
-  require('tideate.stored').request(method, vim.tbl_extend('force', params, { folder = it.folder }), function(result)
+  require('tideate.stored_runs').request(method, vim.tbl_extend('force', params, { folder = it.folder }), function(result)
     if shown == it and it.asked == ticket then
       take(result)
     end
@@ -159,7 +159,7 @@ function M.keys()
   end
   return {
     key({ '<CR>', 'd' }, diffed and 'fold' or 'diff', 'what differs from it now; there: open or close a file', enter),
-    key({ 'r' }, 'restore', 'bring back what differs; what was made since stays', restore(false)),
+    key({ 'r' }, 'restore', 'restore what differs; files made since stay', restore(false)),
     key({ 'R' }, nil, 'the same, and delete what was made since', restore(true)),
     key({ 'c' }, 'create', 'make a snapshot of the files as they are now', create),
     key({ 'x' }, not diffed and 'delete' or nil, 'delete it', of_selected(function(one, folder)
@@ -183,12 +183,12 @@ function M.run(name)
   if name ~= '' then
     return require('tideate.ui.snapshots_actions').create(name, folder, changed)
   end
-  require('tideate.stored').request('snapshots', { folder = folder }, function(result)
+  require('tideate.stored_runs').request('snapshots', { folder = folder }, function(result)
     local page = require('tideate.ui.snapshots_text').list(result)
     if M.is_visible() then
       -- the same window: with another in its place, keys that are typed just then would fall into a file
       shown.folder, shown.one, shown.asked = folder, nil, shown.asked + 1
-      if require('tideate.ui.idle').plain_normal() then
+      if require('tideate.ui.typing').plain_normal() then
         vim.api.nvim_set_current_win(shown.window.win)
       end
     else

@@ -15,7 +15,7 @@ end
 ---@param params table<string, any>
 ---@param on_result fun(result: tideate.Result)
 local function ask(method, params, on_result)
-  require('tideate.stored').request(method, params, on_result)
+  require('tideate.stored_runs').request(method, params, on_result)
 end
 
 --- Make one of the files as they are now.
@@ -43,7 +43,7 @@ local function restore(one, delete_added, folder, on_done)
   local params = { snapshot_id = one.id, delete_added = delete_added, folder = folder }
   ask('snapshot_restore', params, function(result)
     local done = {} ---@type string[]
-    for _, part in ipairs({ { #result.written, 'brought back' }, { #result.deleted, 'deleted' } }) do
+    for _, part in ipairs({ { #result.written, 'restored' }, { #result.deleted, 'deleted' } }) do
       if part[1] > 0 then
         table.insert(done, ('%s %s'):format(words().counted(part[1], 'file'), part[2]))
       end
@@ -60,19 +60,19 @@ local function restore(one, delete_added, folder, on_done)
   end)
 end
 
---- Go back to one, after the person saw what that changes.
+--- Restore one, after the person saw what that changes.
 ---@param one tideate.Snapshot
 ---@param delete_added boolean also delete what was made since
 ---@param folder string
 ---@param on_done fun()
 function M.restore(one, delete_added, folder, on_done)
-  -- what was interrupted is put back first, so that what is shown is what will be brought back
+  -- an interrupted restore is rolled back first, so that the difference shown is the one restored
   ask('snapshot_diff', { snapshot_id = one.id, changes = false, recover = true, folder = folder }, function(result)
     local message, details, anything = words().restore_words(result, delete_added)
     if not anything then
-      return say(message == '' and 'every file is as it was then' or ('nothing to bring back; %s'):format(message))
+      return say(message == '' and 'every file is as it was then' or ('nothing to restore; %s'):format(message))
     end
-    require('tideate.ui.asking').yes({
+    require('tideate.ui.confirm_action').yes({
       about = 'snapshot',
       doing = 'restore',
       message = ('Restore %s? %s. What is there now is kept in a snapshot before.'):format(words().name(one), message),
@@ -88,11 +88,11 @@ end
 ---@param folder string
 ---@param on_done fun()
 function M.delete(one, folder, on_done)
-  local needed = #one.pinned > 0 and (' The run %s still needs it to be taken back.'):format(one.pinned[1]:sub(1, 8)) or ''
-  require('tideate.ui.asking').yes({
+  local needed = #one.pinned > 0 and (' The run %s still needs it for its rollback.'):format(one.pinned[1]:sub(1, 8)) or ''
+  require('tideate.ui.confirm_action').yes({
     about = 'snapshot',
     doing = 'delete',
-    message = ('Delete %s?%s It cannot be brought back.'):format(words().name(one), needed),
+    message = ('Delete %s?%s A deleted snapshot is gone for good.'):format(words().name(one), needed),
     cautious = true,
   }, function()
     ask('snapshot_delete', { snapshot_id = one.id, folder = folder }, function()

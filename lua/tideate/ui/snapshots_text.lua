@@ -131,7 +131,7 @@ function M.restore_words(result, delete_added)
   for _, file in ipairs(result.files) do
     count[file.status] = count[file.status] + 1
     if file.status ~= 'added' or delete_added then
-      local doing = ({ added = 'delete', modified = 'write', deleted = 'bring back' })[file.status]
+      local doing = ({ added = 'delete', modified = 'write', deleted = 'restore' })[file.status]
       table.insert(lines, ('- %s `%s`'):format(doing, require('tideate.ui.text').name(file.path)))
     end
   end
@@ -145,7 +145,7 @@ function M.restore_words(result, delete_added)
     end
   end
   part(count.modified, 'written')
-  part(count.deleted, 'brought back')
+  part(count.deleted, 'restored')
   part(count.added, delete_added and 'deleted, made since (never what git ignores)' or 'left, made since')
   return table.concat(parts, ', '), table.concat(lines, '\n'), #lines > 0
 end

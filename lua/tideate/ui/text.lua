@@ -7,14 +7,14 @@ local M = {}
 ---@param text string
 ---@return string
 function M.plain(text)
-  return (require('tideate.ui.visible').text(text):gsub('\n', '\\n'))
+  return (require('tideate.ui.escaping').text(text):gsub('\n', '\\n'))
 end
 
 --- A name, a path or an address on one line, told from every other.
 ---@param name string
 ---@return string
 function M.name(name)
-  return require('tideate.ui.visible').name(name)
+  return require('tideate.ui.escaping').name(name)
 end
 
 --- Names in a sentence.

@@ -60,8 +60,8 @@ function TextEdit:lines()
   return vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
 end
 
---- Put a text in, unless the person is not done with their own. That it was put in cannot be undone; what they
---- changed in it can, also when they come back to it.
+--- Fill in a text, unless the person is not done with their own. `u` does not remove it; it does revert what they
+--- changed in it, also when they open it again.
 ---@param lines string[]
 function TextEdit:fill(lines)
   if self:unfinished() or vim.deep_equal(self:lines(), lines) then

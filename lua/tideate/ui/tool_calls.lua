@@ -39,7 +39,7 @@ M.words = {
 local function writer(name)
   return function(entry, data)
     -- what is written takes the place of the running call
-    require('tideate.ui.sections').remark(entry, M.words[name](data))
+    require('tideate.ui.parallel_steps').remark(entry, M.words[name](data))
   end
 end
 

@@ -32,7 +32,7 @@ function M.begin(entry, run)
 end
 
 local function sections()
-  return require('tideate.ui.sections')
+  return require('tideate.ui.parallel_steps')
 end
 
 ---@param entry tideate.ui.Run

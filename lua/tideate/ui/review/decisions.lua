@@ -1,7 +1,7 @@
 --- What a person decides in a review.
 
 ---@class tideate.ReviewDecisions: tideate.ReviewMoves
-local Decisions = setmetatable({}, { __index = require('tideate.ui.review.moves') })
+local Decisions = setmetatable({}, { __index = require('tideate.ui.review.navigation') })
 
 ---@param message string
 ---@param level integer?

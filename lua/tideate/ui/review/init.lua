@@ -36,7 +36,7 @@ function Review:buffer(index)
   local entry = self.model.entries[index]
   local file = entry.file
   local real = file.action ~= 'create' and file.buffer or nil
-  local buf = real or require('tideate.ui.review.scratch').open(file, self.question.execution_id)
+  local buf = real or require('tideate.ui.review.scratch_buffer').open(file, self.question.execution_id)
   local made = { buf = buf, scratch = real == nil }
   made.overlay = require('tideate.ui.review.overlay').attach(buf, entry, function()
     self:draw_bars()
@@ -257,7 +257,7 @@ function M.open(question, respond)
     closed = false,
     sure = false,
   }, Review)
-  self.guard = require('tideate.ui.guard').new(function()
+  self.guard = require('tideate.ui.key_guard').new(function()
     self:draw_bars()
   end)
   self:watch()
@@ -274,11 +274,11 @@ function M.open(question, respond)
     end
   end
   self:draw_bars()
-  if not require('tideate.ui.idle').plain_normal() then
+  if not require('tideate.ui.typing').plain_normal() then
     local words = '%s: %s to review; press <Esc>, or :Workflow'
     require('tideate.ui').notify(words:format(question.workflow, self.model:summary()))
   end
-  self.stop_waiting = require('tideate.ui.idle').when_quiet(function()
+  self.stop_waiting = require('tideate.ui.typing').when_quiet(function()
     self.stop_waiting = nil
     if not self.closed then
       self:focus(true)

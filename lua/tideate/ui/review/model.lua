@@ -45,7 +45,7 @@ function M.new(question)
       file = file,
       units = units,
       sign = require('tideate.ui.plan').SIGNS[file.action],
-      danger = require('tideate.ui.executed').reason(question, file),
+      danger = require('tideate.ui.executed_files').reason(question, file),
     }
   end, question.payload.files)
   return setmetatable({ entries = entries }, Model)

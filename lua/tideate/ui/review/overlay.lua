@@ -45,7 +45,7 @@ function M.attach(buf, entry, on_change)
   }, Overlay)
   self:anchor()
   self:watch()
-  require('tideate.ui.review.columns').watch(self)
+  require('tideate.ui.review.left_columns').watch(self)
   self:draw()
   return self
 end
@@ -57,7 +57,7 @@ function Overlay:anchor()
     for _, hunk in ipairs(unit.hunks) do
       local row = self.creates and 0 or hunk.start
       if not self.fixed then
-        row = require('tideate.ui.review.place').locate(self.buf, hunk, shift)
+        row = require('tideate.ui.review.hunk_position').locate(self.buf, hunk, shift)
         shift = row - hunk.start
       end
       self.marks[hunk] = vim.api.nvim_buf_set_extmark(self.buf, anchors, row, 0, { right_gravity = true })
@@ -133,7 +133,7 @@ function Overlay:check()
     return
   end
   self.tick = tick
-  local place = require('tideate.ui.review.place')
+  local place = require('tideate.ui.review.hunk_position')
   for _, unit in ipairs(self.entry.units) do
     unit.stale = false
     for _, hunk in ipairs(unit.hunks) do
@@ -204,7 +204,7 @@ end
 
 ---@param unit_state string of a hunk
 function Overlay:draw_created(unit_state)
-  local look = require('tideate.ui.review.looks').states[unit_state]
+  local look = require('tideate.ui.review.hunk_highlights').states[unit_state]
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(0, last, look.new and 'TideateAdd' or 'TideateOut', '+', 'TideateAddSign')
   if look.label then
@@ -214,7 +214,7 @@ end
 
 ---@param state string of a hunk
 function Overlay:draw_deleted(state)
-  local look = require('tideate.ui.review.looks').states[state]
+  local look = require('tideate.ui.review.hunk_highlights').states[state]
   self:draw_lines(0, vim.api.nvim_buf_line_count(self.buf) - 1, look.old, look.sign, 'TideateDeleteSign')
   if look.label then
     self:mark(0, { virt_text = { { ' ' .. look.label, look.group } } })
@@ -226,13 +226,13 @@ end
 ---@param width integer
 ---@param height integer
 function Overlay:draw_hunk(hunk, state, width, height)
-  local look = require('tideate.ui.review.looks').states[state]
+  local look = require('tideate.ui.review.hunk_highlights').states[state]
   local row = self:row(hunk)
   local last = vim.api.nvim_buf_line_count(self.buf) - 1
   self:draw_lines(row, math.min(row + #hunk.old - 1, last), look.old, look.sign, 'TideateDeleteSign')
   local lines = {} ---@type tideate.Chunk[][]
   if look.new then
-    local looks = require('tideate.ui.review.looks')
+    local looks = require('tideate.ui.review.hunk_highlights')
     lines = looks.with_sign(looks.visible_part(self:added(hunk, look.new, width), height), '+', self.left)
     -- keeps the column of the signs open where nothing is deleted
     self:mark(math.min(row, last), { sign_text = '  ', priority = 1 })
@@ -241,7 +241,7 @@ function Overlay:draw_hunk(hunk, state, width, height)
     self:mark(math.min(row, last), { virt_text = { { ' ' .. look.label, look.group } } })
   elseif look.label then
     local label = { { { look.label, look.group } } }
-    table.insert(lines, 1, require('tideate.ui.review.looks').with_sign(label, ' ', self.left)[1])
+    table.insert(lines, 1, require('tideate.ui.review.hunk_highlights').with_sign(label, ' ', self.left)[1])
   end
   if #lines > 0 then
     self:draw_added(hunk, row, lines)
@@ -273,7 +273,7 @@ end
 --- Draw the hunks that can be seen.
 function Overlay:draw()
   self:check()
-  local ranges, width, height, left = require('tideate.ui.review.looks').seen(self.buf)
+  local ranges, width, height, left = require('tideate.ui.review.hunk_highlights').seen(self.buf)
   local wanted, key = self:in_sight(self.hidden and {} or ranges)
   local signature = ('%d %d %d|%s'):format(width, height, left, table.concat(key, '|'))
   if signature == self.signature then
@@ -298,7 +298,7 @@ end
 
 function Overlay:close()
   self.closed = true
-  require('tideate.ui.review.columns').forget(self)
+  require('tideate.ui.review.left_columns').forget(self)
   vim.api.nvim_del_augroup_by_id(self.group)
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)

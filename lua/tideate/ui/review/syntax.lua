@@ -27,7 +27,7 @@ local function captures(lines, language)
   return found
 end
 
-local CONTINUES = require('tideate.ui.reading').CONTINUES
+local CONTINUES = require('tideate.ui.readable_text').CONTINUES
 
 --- Cut a line where its highlighting changes.
 ---@param line string
@@ -59,7 +59,7 @@ end
 local function printable(line, width)
   local column = 0
   local rest ---@type string
-  line, rest = require('tideate.ui.reading').cut(require('tideate.ui.text').plain(line), LONGEST)
+  line, rest = require('tideate.ui.readable_text').cut(require('tideate.ui.text').plain(line), LONGEST)
   local expanded = line:gsub('[^\t]*\t?', function(part)
     local text = part:gsub('\t$', '')
     column = column + vim.fn.strdisplaywidth(text)
@@ -119,7 +119,7 @@ function M.virtual(lines, options)
       or { { line, options.base } }
     vim.list_extend(virtual, broken(chunks, math.max(options.width, 8), options.base))
     if left_out[index] > 0 then
-      local words = ('… %s more characters: gp shows all'):format(require('tideate.ui.reading').count(left_out[index]))
+      local words = ('… %s more characters: gp shows all'):format(require('tideate.ui.readable_text').count(left_out[index]))
       table.insert(virtual, { { words, 'TideateWarning' } })
     end
   end

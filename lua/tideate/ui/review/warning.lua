@@ -8,7 +8,7 @@ local drawn = vim.api.nvim_create_namespace('tideate.review')
 ---@return tideate.Chunk[][]
 local function lines_of(overlay, width)
   local reason = overlay.entry.danger
-  return reason and require('tideate.ui.executed').above(reason, width) or {}
+  return reason and require('tideate.ui.executed_files').above(reason, width) or {}
 end
 
 --- How many lines are drawn above the first one of the buffer for a hunk.
@@ -20,7 +20,7 @@ function M.above(overlay, row, hunk)
   if row ~= 0 then
     return 0
   end
-  local _, width = require('tideate.ui.review.looks').seen(overlay.buf)
+  local _, width = require('tideate.ui.review.hunk_highlights').seen(overlay.buf)
   local added = hunk and not overlay.creates and #hunk.old == 0 and #hunk.new or 0
   return #lines_of(overlay, width) + added
 end

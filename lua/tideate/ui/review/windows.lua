@@ -1,4 +1,4 @@
---- Which window shows what during a review, and putting windows back afterwards.
+--- Windows of a review: the buffer that each shows, and their restoration afterwards.
 local M = {}
 
 local ACTIVE = '%#TideateTitle# review '
@@ -100,7 +100,7 @@ function Windows:bars_from(bar_of)
   end
 end
 
---- Put every window back.
+--- Restore every window.
 ---@param is_ours fun(buf: integer): boolean buffers of the review
 function Windows:restore(is_ours)
   self:bars_from(function() end)
@@ -120,7 +120,7 @@ function Windows:restore(is_ours)
   self:forget()
 end
 
---- A window that shows something else now would bring our bar back with the buffer that had it.
+--- A window that shows something else now would show our bar again with the buffer that had it.
 function Windows:forget()
   for buf, win in pairs(self.seen) do
     if vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) ~= buf then

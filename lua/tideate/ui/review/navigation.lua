@@ -8,7 +8,7 @@ function Moves:go_to_file(index)
   local made = self:buffer(index)
   local win = self.windows:show(made.buf)
   if made.scratch then
-    require('tideate.ui.window').options(win, require('tideate.ui.review.scratch').OPTIONS)
+    require('tideate.ui.window').options(win, require('tideate.ui.review.scratch_buffer').OPTIONS)
   end
   vim.api.nvim_set_current_win(win)
   self.current = index

@@ -28,7 +28,7 @@ local function is(name, code)
   local found = known[name][code]
   if found == nil then
     found = false
-    for _, range in ipairs(require('tideate.ui.visible_tables')[name]) do
+    for _, range in ipairs(require('tideate.ui.escaping_tables')[name]) do
       found = found or (code >= range[1] and code <= range[2])
     end
     known[name][code] = found

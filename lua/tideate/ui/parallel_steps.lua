@@ -70,7 +70,7 @@ local function write(entry, text)
   entry.stream:write(text)
 end
 
---- Write what waits, up to a step that is still at work: it goes on being written.
+--- Write what waits, up to a step that is still at work: it is written as it comes.
 ---@param entry tideate.ui.Run
 ---@param run tideate.Run
 local function release(entry, run)
@@ -89,7 +89,7 @@ end
 ---@param entry tideate.ui.Run
 ---@param step string
 ---@return tideate.ui.Section
-local function held(entry, step)
+local function waiting_section(entry, step)
   for _, section in ipairs(entry.held) do
     if section.step == step and not section.done then
       return section
@@ -106,7 +106,7 @@ end
 ---@param run tideate.Run
 function M.start(entry, step, run)
   if entry.floor and vim.list_contains(run.running, entry.floor:match('^[^%[]*')) and entry.floor ~= step then
-    held(entry, step)
+    waiting_section(entry, step)
   else
     open(entry, step, run)
   end
@@ -126,7 +126,7 @@ function M.say(entry, step, text, run)
   if own or not vim.list_contains(run.running, list or step) then
     write(entry, text)
   else
-    table.insert(held(entry, step).pieces, text)
+    table.insert(waiting_section(entry, step).pieces, text)
   end
 end
 
@@ -139,7 +139,7 @@ function M.finish(entry, step, result, run)
   if not entry.floor or entry.floor == step or list_of(entry.floor) == step then
     close(entry, result)
   else
-    local section = held(entry, step)
+    local section = waiting_section(entry, step)
     section.done, section.result = true, result
   end
   release(entry, run)

@@ -1,4 +1,4 @@
---- Ranges of code points for `tideate.ui.visible`; the same as in `tideate_core/util/escaping.py`, which says why.
+--- Ranges of code points for `tideate.ui.escaping`; the same as in `tideate_core/util/escaping.py`, which says why.
 local M = {}
 
 --- Controls, blanks, marks and fillers that are not seen, or change what is.

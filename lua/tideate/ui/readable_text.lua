@@ -35,7 +35,7 @@ end
 ---@param text string
 ---@return string[]
 function M.lines(text)
-  local plain, visible = require('tideate.ui.text').plain, require('tideate.ui.visible')
+  local plain, visible = require('tideate.ui.text').plain, require('tideate.ui.escaping')
   local lines, empty = {}, 0 ---@type string[], integer
   local function flush()
     for _ = 1, empty < EMPTY and empty or 0 do

@@ -130,8 +130,8 @@ function M.label(run)
   return ('%s (%s)'):format(run.name, M.steps(run))
 end
 
---- Take up a run that no living process has, or wake one that another process paused.
----@param prefix string the beginning of its id; the newest that can go on where it is empty
+--- Resume a run that no living process has, or one that another process paused.
+---@param prefix string the beginning of its id; the newest that can be resumed where it is empty
 ---@param opts? {folder?: string, on_done?: fun(result: tideate.RunResult)}
 function M.resume(prefix, opts)
   opts = opts or {}
@@ -141,7 +141,7 @@ function M.resume(prefix, opts)
     local run = result.run ---@type tideate.StoredRun
     local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
     if result.owned then
-      return say(('%s goes on in process %d'):format(what, run.pid))
+      return say(('%s is running in process %d'):format(what, run.pid))
     end
     if require('tideate.run').take_up(run.execution_id, folder, opts.on_done) then
       say('resuming ' .. what)

@@ -33,7 +33,7 @@ end
 ---@param lead string
 ---@return string[] paths escaped as `:Workflow` reads them
 function M.files(lead)
-  local found = require('tideate.files').complete((lead:gsub('\\(.)', '%1')), function(path)
+  local found = require('tideate.file_completion').complete((lead:gsub('\\(.)', '%1')), function(path)
     return is_machine(path) or require('tideate.language.definitions').is_kept(path) or vim.endswith(path, '/') and lead:find('[/~.]') ~= nil
   end)
   return vim.tbl_map(function(path)
@@ -165,7 +165,7 @@ local function named(name)
 end
 
 local function ask_which()
-  vim.ui.input({ prompt = 'Draw which workflow? ', completion = "customlist,v:lua.require'tideate.machines'.complete" }, function(name)
+  vim.ui.input({ prompt = 'Draw which workflow? ', completion = "customlist,v:lua.require'tideate.workflow_lookup'.complete" }, function(name)
     if name and name:find('%S') then
       require('tideate.ui.graph').open(named(vim.trim(name)))
     end
@@ -183,7 +183,7 @@ local function missing(name)
   local files = vim.tbl_map(function(file)
     return (file:gsub('\\(.)', '%1'))
   end, M.files(vim.fn.fnamemodify(name, ':h') == '.' and '' or vim.fn.fnamemodify(name, ':h') .. '/'))
-  return ('no such file: %s%s'):format(name, require('tideate.nearest').hint(name, files))
+  return ('no such file: %s%s'):format(name, require('tideate.did_you_mean').hint(name, files))
 end
 
 --- Draw the named machine, else that of the buffer, else that of the newest run, else the one the person names.

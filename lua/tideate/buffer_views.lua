@@ -3,9 +3,9 @@
 --- all of them move a cursor off its text.
 local M = {}
 
-local ns = vim.api.nvim_create_namespace('tideate.views')
+local ns = vim.api.nvim_create_namespace('tideate.buffer_views')
 
----@class tideate.views.Anchor
+---@class tideate.buffer_views.Anchor
 ---@field row integer
 ---@field column integer
 

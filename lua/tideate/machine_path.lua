@@ -27,7 +27,7 @@ function M.know(id, path)
   require('tideate.ui.graph').on_path(id)
 end
 
---- Take an event: a machine that goes on has a past, and its moves are counted from the first.
+--- Take an event: a machine that is resumed has a past, and its moves are counted from the first.
 ---@param event tideate.Event
 function M.on_event(event)
   local restored = event.name == 'SD_EVENT_WORKFLOW_RESTORED'

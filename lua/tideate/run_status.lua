@@ -46,7 +46,7 @@ local M = {}
 ---@field adapter? string
 ---@field demonstration boolean whether the adapter's answers are not to be relied on
 ---@field check? string that is running
----@field rolled_back? { restored: string[], merged: string[], left: string[] } what was taken back of it
+---@field rolled_back? { restored: string[], merged: string[], left: string[] } what was rolled back of it
 ---@field declined? boolean whether it was cancelled by a no
 ---@field error? string
 ---@field files string[] what the run changed
