@@ -1,4 +1,4 @@
---- Keeps what a person left in a buffer (cursors, scroll, letter marks) on its text through an edit.
+--- Cursors, scroll positions and letter marks of a buffer, kept on their text through an edit.
 --- Neovim 0.10 and 0.11 drop a letter mark whose line is changed, 0.12 may move it a line too far, and
 --- all of them move a cursor off its text.
 local M = {}

@@ -1,4 +1,4 @@
---- Requests to the host and their answers, by id. Nothing here waits.
+--- Requests to the host and their answers, by id. Nothing here blocks.
 local M = {}
 
 ---@alias tideate.Result table<string, any> `ok` is a boolean; else `error`, `error_code` or `cancelled`

@@ -1,4 +1,4 @@
---- `:Workflow`: one table makes the subcommands, their completion, their help and the menu.
+--- The command `:Workflow`: subcommands, completion, help and menu from one table.
 local M = {}
 
 --- Names that later versions use for subcommands; no workflow may take them.

@@ -1,4 +1,4 @@
---- What the person looks at when a run starts: buffer, selection, cursor.
+--- The editor's context of a run: buffer, selection, cursor.
 local M = {}
 
 ---@class tideate.Context

@@ -1,4 +1,4 @@
---- The nearest of some names to a mistyped one.
+--- Suggestions for a mistyped name: the nearest of the known ones.
 local M = {}
 
 ---@param a string

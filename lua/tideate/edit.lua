@@ -1,4 +1,4 @@
---- The engine's hands in the editor: it reads and changes buffers here and nowhere else.
+--- Reads and edits of buffers for the engine; no other module changes them.
 ---
 --- Every function takes the parameters of the engine's message and returns its result, or nil and what
 --- to tell the person.
@@ -210,7 +210,7 @@ function M.buffer_moved(params)
   if not ok then
     return nil, ('%s could not be renamed to %s: %s'):format(M.label(buf), params.to, err)
   end
-  M.forget_name(params.from, buf)
+  M.delete_old_name(params.from, buf)
   if not vim.bo[buf].modified then
     vim.api.nvim_buf_call(buf, function()
       -- otherwise the next :write says that the file exists
@@ -223,7 +223,7 @@ end
 --- Renaming leaves an empty buffer with the old name behind.
 ---@param path string
 ---@param renamed integer
-function M.forget_name(path, renamed)
+function M.delete_old_name(path, renamed)
   local wanted = vim.fs.normalize(path)
   for _, buf in ipairs(vim.api.nvim_list_bufs()) do
     local same = vim.fs.normalize(vim.api.nvim_buf_get_name(buf)) == wanted

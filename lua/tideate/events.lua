@@ -1,4 +1,4 @@
---- What the host sends: to the state, the runs, the ui and the `User` autocmds.
+--- Dispatch of the host's events to the state, the runs, the user interface and the `User` autocmds.
 local M = {}
 
 --- Asks without an answer yet, and what to do when it is no longer wanted.

@@ -1,4 +1,4 @@
---- Names of files for the completion. Unlike Neovim's own it takes what is typed for a name and nothing
+--- Completion of file names. Unlike Neovim's own it takes the typed text as a name and nothing
 --- else: no pattern, no variable, and no command between backticks.
 local M = {}
 

@@ -1,4 +1,4 @@
---- `:checkhealth tideate`. The one place that waits for the host: it is asked to find out whether it answers.
+--- `:checkhealth tideate`. The only module that waits for the host: it checks that the host answers.
 local M = {}
 
 local PACKAGES = { 'pynvim', 'pydantic', 'pydantic_ai', 'openai', 'jinja2', 'ruamel.yaml', 'ast_grep_py' }

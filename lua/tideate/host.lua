@@ -1,4 +1,4 @@
---- The Python host: one process per Neovim, started on first use, gone with Neovim.
+--- The Python host: one process for each Neovim, started on first use, ended with Neovim.
 ---
 --- Only `client.lua` talks to it. This module knows whether it lives; it never waits for it.
 local M = {}

@@ -1,4 +1,4 @@
---- What a person is told when there is no host, or none any more.
+--- Error messages about a host that is missing, silent or ended.
 local M = {}
 
 ---@class tideate.HostError

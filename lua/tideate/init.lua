@@ -1,4 +1,4 @@
---- AI workflows that a person can trust with their code. This is the public API; `:help tideate`.
+--- The public Lua API of tideate; see `:help tideate`.
 local M = {}
 
 M.version = '0.1.0'

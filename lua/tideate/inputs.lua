@@ -1,4 +1,4 @@
---- The inputs that a workflow declares: read from the words behind its name, the missing ones asked for.
+--- The inputs that a workflow declares: parsed from the words after its name, missing ones asked for.
 local M = {}
 
 ---@class tideate.Input its values are texts, as on a command line; the host makes of them what is declared

@@ -1,4 +1,4 @@
---- Makes the plugin's own Python environment, in the background.
+--- Installation of the plugin's own Python environment, in the background.
 local M = {}
 
 local PYTHONS = { 'python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11', 'python' }
@@ -236,7 +236,7 @@ function M.run()
   vim.fn.mkdir(vim.fs.dirname(log_path()), 'p', 448) -- 0700
   vim.api.nvim_create_autocmd('VimLeavePre', {
     group = vim.api.nvim_create_augroup('tideate.install', { clear = true }),
-    desc = 'End an installation that is under way',
+    desc = 'End the running installation',
     callback = function()
       leaving = true
       if current then
@@ -254,7 +254,7 @@ function M.run()
   return true
 end
 
---- Whether an installation is under way.
+--- Whether an installation is running.
 ---@return boolean
 function M.is_running()
   return running

@@ -1,4 +1,4 @@
---- The process of the Python host: started, heard and ended here; `host.lua` knows what it is for.
+--- The process of the Python host: started, read from and ended; `host.lua` gives it its purpose.
 local M = {}
 
 ---@class tideate.Job

@@ -1,4 +1,4 @@
---- The moves of a machine that an earlier process made, which no event of this one told.
+--- The path of a machine: moves made by an earlier process, which no event of this one reported.
 local M = {}
 
 ---@type table<string, true> runs whose path was asked for and is not there yet

@@ -1,4 +1,4 @@
---- Mentions: what can follow an `@` in a prompt. Known are the built-in ones and those the host sent last.
+--- Mentions: completion after an `@` in a prompt, of the built-in ones and those that the host sent last.
 local M = {}
 
 ---@class tideate.Mention

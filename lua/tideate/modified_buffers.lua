@@ -1,4 +1,4 @@
---- Buffers that have changes: which there are, and writing them to their files.
+--- Buffers with unsaved changes: listed, and written to their files.
 local M = {}
 
 --- Whether a buffer's file is another one than was read. Neovim 0.10 would ask that when it writes, and wait for

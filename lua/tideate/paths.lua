@@ -1,4 +1,4 @@
---- Where things are: the plugin, its Python environment, the log.
+--- Paths of the plugin, its Python environment and the log.
 local M = {}
 
 --- The directory of the plugin, links resolved: Neovim's own manifest names it so too.

@@ -1,4 +1,4 @@
---- What checks and gates of a run found wrong, in the quickfix list: one list a run, the person's own stay.
+--- Failures of checks and gates in the quickfix list: one list for each run; the person's own lists stay.
 local M = {}
 
 local KEPT = 20 -- runs whose lists are still written to

@@ -1,4 +1,4 @@
---- The workflows that Lua knows: the built-in ones, those registered here, those the host named.
+--- Registry of workflows known to Lua: built in, registered here, or named by the host.
 local M = {}
 
 ---@class tideate.WorkflowInfo

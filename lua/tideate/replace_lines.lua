@@ -1,4 +1,4 @@
---- Replacing lines so that everything that stands in unchanged text stays where it is.
+--- Replacement of lines that keeps marks in unchanged text where they are.
 local M = {}
 
 ---@class tideate.Hunk

@@ -1,4 +1,4 @@
---- One run, from the call to its one `on_done`.
+--- One run, from the call to its `on_done`.
 local M = {}
 
 ---@class tideate.RunOpts
@@ -212,10 +212,10 @@ end
 ---@param id string
 ---@param folder string of its project
 ---@param on_done? fun(result: tideate.RunResult) called once, after this has returned
----@return boolean asked false if it is under way here
+---@return boolean asked false if it is already running here
 function M.take_up(id, folder, on_done)
   if live[id] then
-    require('tideate.ui').notify(('the run %s is under way'):format(id:sub(1, 8)))
+    require('tideate.ui').notify(('the run %s is already running'):format(id:sub(1, 8)))
     return false
   end
   live[id] = { opts = {}, on_done = on_done or function() end, asking = false, resumed = true }

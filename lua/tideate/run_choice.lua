@@ -1,4 +1,4 @@
---- Which run of this Neovim a person means.
+--- Choice of a run of this Neovim by a prefix of its id.
 local M = {}
 
 local SHORT = 8 -- characters of an id that people read and type

@@ -1,4 +1,4 @@
---- What each event changes in the record of its run.
+--- Updates of a run's record by its events.
 local M = {}
 
 --- What comes too often to draw everything again, or to tell others of.

@@ -1,4 +1,4 @@
---- Where a run stands, in values and words.
+--- Status of a run, in values and words.
 local M = {}
 
 ---@class tideate.RunStep

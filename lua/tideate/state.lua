@@ -1,4 +1,4 @@
---- What the events said: the runs and where they stand. Reading it never asks the host.
+--- State of all runs, gathered from events. Reading it never asks the host.
 local M = {}
 
 ---@class tideate.Event
@@ -21,7 +21,7 @@ local function now()
   return vim.uv.now()
 end
 
-local function forget_old()
+local function evict_old()
   local finished = 0
   for i = #order, 1, -1 do
     if ENDED[records[order[i]].state] then
@@ -70,7 +70,7 @@ function M.begin(run)
     chunks = {},
     pausing = false,
   }
-  forget_old()
+  evict_old()
 end
 
 --- Take an event. Late ones of a run that ended change nothing.

@@ -1,4 +1,4 @@
---- The runs in the project's store, those of earlier Neovims too: asked for, taken up again, offered.
+--- Runs in the project's store, those of earlier Neovims too: queried, resumed, offered.
 local M = {}
 
 ---@class tideate.StoredRun

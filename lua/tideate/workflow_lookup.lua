@@ -1,4 +1,4 @@
---- Workflows by name or file: what `:Workflow` takes for one, and where the mistakes of a file are listed.
+--- Lookup of workflows by name or file for `:Workflow`, and the list of a file's mistakes.
 local M = {}
 
 --- Whether a word names a file and no workflow.

@@ -1,4 +1,4 @@
---- Folds and indentation of guidance blocks, read off the lines alone: they work without the host.
+--- Folds and indentation of guidance blocks from the lines alone: they work without the host.
 local M = {}
 
 local MOVE = '^[%w_*]+[ \t]+to[ \t]+[%w_*]+[ \t]*:'

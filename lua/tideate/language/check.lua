@@ -141,7 +141,7 @@ function M.start(buf, definition)
   M.run(buf)
 end
 
---- Stop checking a buffer, and forget what was found.
+--- Stop checking a buffer, and discard its diagnostics.
 ---@param buf integer
 function M.stop(buf)
   if timers[buf] then

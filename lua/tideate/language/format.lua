@@ -1,4 +1,4 @@
---- Formatting: the whole text, by the host, as the smallest change.
+--- Formatting of the whole text by the host, as the smallest change.
 local M = {}
 
 --- Hunks in which a line that only has other blanks is replaced by itself, so that marks stay on it.

@@ -1,4 +1,4 @@
---- A `.workflow` buffer: checked while it is written, and served to Neovim's own language client.
+--- Language support of a `.workflow` buffer: diagnostics while it is written, and a server for Neovim's client.
 local M = {}
 
 ---@type table<integer, true>
@@ -70,7 +70,7 @@ function M.detach(buf, gone)
   attached[buf] = nil
   vim.api.nvim_create_augroup('tideate.language.' .. buf, { clear = true })
   require('tideate.language.check').stop(buf)
-  require('tideate.language.outline').forget(buf)
+  require('tideate.language.outline').discard(buf)
   if not gone then
     require('tideate.language.server').stop(buf)
   end

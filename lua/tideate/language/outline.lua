@@ -1,4 +1,4 @@
---- What the host knows of a buffer's machine, asked once for each text.
+--- The outline of a buffer's machine, requested once for each text.
 local M = {}
 
 ---@class tideate.Mention
@@ -110,7 +110,7 @@ end
 
 --- Forget a buffer. Who waits is answered all the same.
 ---@param buf integer
-function M.forget(buf)
+function M.discard(buf)
   known[buf] = nil
 end
 

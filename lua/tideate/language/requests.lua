@@ -1,4 +1,4 @@
---- Questions about a `.workflow` text to the host, and one notice if there is none to answer them.
+--- Requests to the host about a `.workflow` text, with one notice if there is no host.
 local M = {}
 
 --- Errors that asking again does not mend.

@@ -1,4 +1,4 @@
---- Answers of the language protocol, read off a buffer's outline.
+--- Responses of the language protocol, computed from a buffer's outline.
 local M = {}
 
 local KIND = { state = 20, keyword = 14, boundary = 12 } -- EnumMember, Keyword, Value

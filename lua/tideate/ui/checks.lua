@@ -1,4 +1,4 @@
---- What a run's text says of checks, gates and a rollback; of a running check the last lines, as they come.
+--- Lines of a run's text about checks, gates and a rollback; of a running check the last output.
 local M = {}
 
 local SHOWN = 6 -- lines of a check that is running
@@ -134,7 +134,7 @@ function M.rollback_words(data)
     table.insert(lines, ('Restored: %s.'):format(listed(restored)))
   end
   if #merged > 0 then
-    table.insert(lines, ('Taken out, your own edits kept: %s.'):format(listed(merged)))
+    table.insert(lines, ('Rolled back, your own edits kept: %s.'):format(listed(merged)))
   end
   if #left > 0 then
     table.insert(lines, ('Left as it is, you changed what was written: %s.'):format(listed(left)))

@@ -1,4 +1,4 @@
---- A yes-or-no question of a run.
+--- The yes-or-no confirmation of a run.
 local M = {}
 
 ---@class tideate.Question

@@ -1,4 +1,4 @@
---- A question that no run asks: before something that the person began is done.
+--- A confirmation of something that the person began themselves, outside of any run.
 local M = {}
 
 local asked = 0

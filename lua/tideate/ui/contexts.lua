@@ -1,4 +1,4 @@
---- The mentions of a project in a list, with what each brings beside it.
+--- The list of a project's mentions, with a preview of each.
 local M = {}
 
 local BESIDE = 110 -- columns from which the preview stands beside the list

@@ -1,4 +1,4 @@
---- A document that a person reads, may change, and says yes or no to: what they accept is what counts.
+--- The review of a document that a person may change before they accept it: the accepted text counts.
 local M = {}
 
 local UNTAKEN = 'your edits are not taken: e goes back to them, y again leaves them out'

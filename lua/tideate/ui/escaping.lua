@@ -1,4 +1,4 @@
---- Text of strangers, made safe to show: what a screen would obey, hide or reorder stands there escaped.
+--- Escaping of untrusted text: characters that a screen would obey, hide or reorder.
 --- `tideate_core/util/escaping.py` does the same for terminals; a test compares them.
 local M = {}
 

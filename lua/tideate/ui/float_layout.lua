@@ -1,4 +1,4 @@
---- Where floats go, so that they do not lie over each other.
+--- Layout of floats, so that they do not lie over each other.
 local M = {}
 
 local NARROWEST = 44 -- columns a dialog can be read in

@@ -1,4 +1,4 @@
---- A machine as a drawing in a window of its own; where a run is at is highlighted and moves with it.
+--- The drawing of a machine in a window of its own; the state of a run is highlighted and moves with it.
 local M = {}
 
 local drawing = require('tideate.ui.graph_drawing')

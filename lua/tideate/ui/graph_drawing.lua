@@ -1,4 +1,4 @@
---- What is asked of the host for a drawing, and how it is put into its window.
+--- A drawing: the request to the host, and its display in the window.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.graph')

@@ -1,4 +1,4 @@
---- What a drawing follows: its text, and what happens to its window.
+--- Updates of a drawing: on changes of its text and of its window.
 local M = {}
 
 local drawing = require('tideate.ui.graph_drawing')

@@ -1,4 +1,4 @@
---- Where a drawing stands, and where in it the marked state is.
+--- The window of a drawing, and the position of the marked state in it.
 local M = {}
 
 --- Columns from which a drawing stands beside the text; else it takes the whole width.

@@ -1,4 +1,4 @@
---- Highlight groups: each a default link, so that a colour scheme or a person may set them.
+--- Highlight groups, each a default link, so that a colour scheme or a person may set them.
 local M = {}
 
 ---@type table<string, string> group → what it looks like unless set

@@ -1,5 +1,4 @@
---- What a person sees: the output of runs, questions, progress, notices. It shows and asks; deciding
---- anything is the engine's.
+--- The user interface of runs: output, questions, progress, notices. It shows and asks; the engine decides.
 local M = {}
 
 ---@class tideate.ui.Waiting

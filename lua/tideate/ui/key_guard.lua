@@ -1,4 +1,4 @@
---- Keys that somebody was typing for something else when a question took the focus: they answer nothing.
+--- A guard against keys typed for something else when a question took the focus: they answer nothing.
 local M = {}
 
 --- Milliseconds; about what a person needs to see that the window changed.

@@ -1,4 +1,4 @@
---- Keys of one buffer, and their help, from one table; what was mapped before comes back.
+--- Keys of one buffer and their help from one table; earlier mappings are restored.
 local M = {}
 
 ---@class tideate.Key

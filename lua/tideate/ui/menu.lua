@@ -1,4 +1,4 @@
---- A list to choose from.
+--- A menu: a list to choose from.
 local M = {}
 
 ---@class tideate.MenuEntry

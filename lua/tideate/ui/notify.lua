@@ -1,4 +1,4 @@
---- Telling a person something without making them press a key for it.
+--- Notices that need no key press.
 local M = {}
 
 local SHOWN = 8000 -- milliseconds

@@ -1,4 +1,4 @@
---- The window in which answers arrive. One window, a buffer per run.
+--- The output window for streamed answers: one window, a buffer for each run.
 local M = {}
 
 local runs = require('tideate.ui.output_runs')
@@ -257,7 +257,7 @@ function M.on_event(event)
   if require('tideate.run_events').FREQUENT[event.name] then
     return
   elseif BEGINS[event.name] and not run.parent then
-    runs.forget_old(shown.id)
+    runs.evict_old(shown.id)
     M.show(id)
   elseif shown.id == id and shown.gave_way and event.name == 'SD_EVENT_CHECK_STARTED' then
     M.show(id, false) -- now there is something to see that lasts

@@ -1,4 +1,4 @@
---- The texts of the runs, each with a buffer while it is wanted.
+--- Buffers with the texts of runs, each kept while it is needed.
 local M = {}
 
 local KEPT = 10 -- buffers of finished runs
@@ -57,7 +57,7 @@ end
 
 --- Part with the buffers of old runs, and with the text of those that are not known any more.
 ---@param but string? the run that is shown
-function M.forget_old(but)
+function M.evict_old(but)
   local finished = 0
   for index = #order, 1, -1 do
     local id = order[index]

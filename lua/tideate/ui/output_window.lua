@@ -1,4 +1,4 @@
---- Where the output window stands.
+--- Placement of the output window.
 local M = {}
 
 local GRAPH_BESIDE = require('tideate.ui.graph_window').BESIDE

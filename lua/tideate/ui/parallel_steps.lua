@@ -1,4 +1,4 @@
---- The texts of steps that run at the same time, one after the other: while one is written, the others wait.
+--- Texts of steps that run at the same time, written one after the other: the others wait.
 local M = {}
 
 ---@class tideate.ui.Section

@@ -1,4 +1,4 @@
---- The review of a plan: which files a run may touch, and how.
+--- The review of a plan: the files that a run may touch, and the change of each.
 local M = {}
 
 ---@type table<string, { [1]: string, [2]: string }> action → sign and group

@@ -1,4 +1,4 @@
---- Editing a plan as text. What was typed stays until the plan is answered.
+--- Editing of a plan as text. Edits stay until the plan is answered.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.plan')

@@ -1,4 +1,4 @@
---- A text to read in a float: details, a diff.
+--- A read-only text in a float: details, a diff.
 local M = {}
 
 local MOST = 200000 -- bytes that are coloured

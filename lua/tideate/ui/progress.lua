@@ -1,4 +1,4 @@
---- How far a run is, in the words of a title, a winbar and, from Neovim 0.12, a progress message.
+--- Progress of a run in a title, a winbar and, from Neovim 0.12, a progress message.
 local M = {}
 
 local FRAMES = { '⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏' }

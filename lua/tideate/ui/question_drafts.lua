@@ -1,4 +1,4 @@
---- What people wrote into questions that ended without it: kept in buffers, and given back when asked again.
+--- Drafts that a person wrote into a question that ended without them: kept in buffers, restored with the question.
 local M = {}
 
 local KEPT = 10 -- texts
@@ -17,7 +17,7 @@ local function alive(draft)
 end
 
 --- Part with what is too much; a text that somebody sees stays.
-local function forget_old()
+local function evict_old()
   drafts = vim.tbl_filter(alive, drafts)
   for index = #drafts - KEPT, 1, -1 do
     local buf = table.remove(drafts, index).buf
@@ -34,7 +34,7 @@ end
 function M.keep(question, buf)
   require('tideate.ui.text_edit').detach(buf)
   table.insert(drafts, { buf = buf, question = question })
-  forget_old()
+  evict_old()
   return vim.api.nvim_buf_get_name(buf)
 end
 

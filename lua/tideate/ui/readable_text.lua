@@ -1,5 +1,5 @@
---- A text that a person reads before they agree to it: every character of it can be seen, on lines that can be
---- scrolled through.
+--- Readable form of a text that a person agrees to: every character visible, on lines that can be scrolled
+--- through.
 local M = {}
 
 local LONGEST = 1000 -- bytes of a line; longer ones are broken

@@ -1,4 +1,4 @@
---- The project's runs: the list, a run with its steps, its events and checkpoints; each leads to the next.
+--- The window of the project's runs: list, steps, events and checkpoints, each reached from the one before.
 local M = {}
 
 ---@class tideate.ui.Runs

@@ -1,4 +1,4 @@
---- What a person can do to a run of the list: exactly what the host does to one that stands so.
+--- Actions on a run of the list: those that the host allows for its status.
 local M = {}
 
 ---@class tideate.ui.RunDoing
@@ -10,7 +10,7 @@ local ENDED = { completed = true, failed = true, cancelled = true }
 ---@param run tideate.StoredRun
 ---@return string
 local function under_way(run)
-  return run.pid and ('is under way in process %d'):format(run.pid) or 'is under way'
+  return run.pid and ('is running in process %d'):format(run.pid) or 'is running'
 end
 
 ---@param text string

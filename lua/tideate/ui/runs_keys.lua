@@ -1,4 +1,4 @@
---- The keys of the window of the runs; the footer names those that do something where the cursor is.
+--- Keys of the runs window; the footer names those that do something where the cursor is.
 local M = {}
 
 ---@class tideate.ui.RunsSpot where the person is

@@ -1,4 +1,4 @@
---- The runs of the list: what was read of them, page by page, and which ones the person wants to see.
+--- The list of runs: read page by page, and filtered.
 local M = {}
 
 M.PAGE = 100 -- runs

@@ -1,4 +1,4 @@
---- The pages of the runs: what each asks of the host, and what is made of the answer.
+--- Pages of the runs window: the request of each to the host, and the page made of the answer.
 local M = {}
 
 ---@alias tideate.ui.RunsView 'history'|'show'|'events'|'checkpoints'|'checkpoint'

@@ -1,4 +1,4 @@
---- What a gated task came to, in a few lines: what it was to reach, and who decided what.
+--- Summary of a gated task: its objective, and each gate's decision.
 local M = {}
 
 ---@type table<string, string> event → mark of a gate

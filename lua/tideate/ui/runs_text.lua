@@ -1,4 +1,4 @@
---- What the window of the runs says: the list, a run with its steps, its events.
+--- Text of the runs window: the list, a run with its steps, its events.
 local M = {}
 
 ---@class tideate.ui.RunsPage

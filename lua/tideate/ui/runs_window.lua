@@ -1,4 +1,4 @@
---- The float that the pages of the runs are shown in.
+--- The float that shows the pages of the runs.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.runs')

@@ -1,4 +1,4 @@
---- The project's snapshots in a float: the list, and what differs from one.
+--- The window of the project's snapshots: the list, and the difference to one.
 local M = {}
 
 ---@class tideate.ui.Snapshots

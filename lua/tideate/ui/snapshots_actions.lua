@@ -1,4 +1,4 @@
---- What a person can do with a snapshot.
+--- Actions on a snapshot: create, restore, delete.
 local M = {}
 
 ---@param text string

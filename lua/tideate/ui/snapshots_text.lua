@@ -1,4 +1,4 @@
---- What the window of the snapshots says: the list, and what differs from one.
+--- Text of the snapshots window: the list, and the difference to one.
 local M = {}
 
 ---@class tideate.Snapshot

@@ -1,4 +1,4 @@
---- Text that grows at its end: pieces are gathered and appended together, a frame at a time.
+--- Streamed text: pieces are gathered and appended together, a frame at a time.
 local M = {}
 
 local FRAME = 16 -- milliseconds between two appends

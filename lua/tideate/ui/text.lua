@@ -1,4 +1,4 @@
---- Pieces of highlighted text, and what fits on a screen.
+--- Highlighted text, cut to what fits on a screen.
 local M = {}
 
 ---@alias tideate.Chunk [string, string?] text and highlight group

@@ -1,4 +1,4 @@
---- A text of a question, edited in a float over it. What was typed stays until the question is answered.
+--- An editable text of a question in a float over it. Edits stay until the question is answered.
 local M = {}
 
 local window = require('tideate.ui.window')
@@ -80,7 +80,7 @@ end
 function TextEdit:open(title, height)
   local columns, rows = window.room()
   self.back = vim.api.nvim_get_current_win()
-  local keys = { { '<CR>', 'take it' }, { ':w', 'take it' }, { ':q', 'back' } }
+  local keys = { { '<CR>', 'accept' }, { ':w', 'accept' }, { ':q', 'back' } }
   self.win = window.over(
     self.buf,
     window.centered(math.min(100, columns - 4), math.min(math.max(height, 8), rows - 2), {

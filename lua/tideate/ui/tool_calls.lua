@@ -1,4 +1,4 @@
---- Calls of tools: while they run, and what came of them.
+--- Lines of a run's text about tool calls and their outcomes.
 local M = {}
 
 local LONGEST = 200 -- bytes of an error on its line

@@ -1,4 +1,4 @@
---- The MCP servers of a project and their tools in a float. None is started unless the person wants it.
+--- The window of a project's MCP servers and their tools. None is started unless the person wants it.
 local M = {}
 
 ---@class tideate.ui.Tools

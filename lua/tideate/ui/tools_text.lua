@@ -1,4 +1,4 @@
---- What the window of the MCP servers says.
+--- Text of the MCP servers window.
 local M = {}
 
 ---@class tideate.Tool

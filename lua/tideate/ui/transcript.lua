@@ -1,4 +1,4 @@
---- What a run's buffer says, in markdown.
+--- The transcript of a run as Markdown.
 local M = {}
 
 ---@alias tideate.ui.Writer fun(entry: tideate.ui.Run, data: table<string, any>, run: tideate.Run)

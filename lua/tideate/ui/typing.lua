@@ -1,4 +1,4 @@
---- Whether a person is typing, so that no dialog ever takes keys meant for something else.
+--- Detection of typing, so that no dialog takes keys meant for something else.
 local M = {}
 
 --- Milliseconds: `quiet` without a key, `look` between two looks.

@@ -1,4 +1,4 @@
---- Windows: where they fit, and leaving none behind.
+--- Windows: placed where they fit, all closed at the end.
 local M = {}
 
 ---@return integer columns, integer lines what floats may use, without tabline, statusline, command line

@@ -1,6 +1,6 @@
---- What a person decides in a review.
+--- Decisions of a person in a review: accept, reject, finish.
 
----@class tideate.ReviewDecisions: tideate.ReviewMoves
+---@class tideate.ReviewDecisions: tideate.ReviewNavigation
 local Decisions = setmetatable({}, { __index = require('tideate.ui.review.navigation') })
 
 ---@param message string

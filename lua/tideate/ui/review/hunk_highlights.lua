@@ -1,4 +1,4 @@
---- How hunks look, and which of them are in sight.
+--- Highlights and labels of hunks, and the range that is in sight.
 local M = {}
 
 local MARGIN = 5 -- lines drawn beyond the visible ones

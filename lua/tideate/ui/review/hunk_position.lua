@@ -1,4 +1,4 @@
---- Where a hunk stands in a buffer.
+--- Position of a hunk in a buffer.
 local M = {}
 
 local FAR = 2000 -- lines searched in each direction

@@ -1,4 +1,4 @@
---- The keys of a review, and the bar that shows them.
+--- Keys of a review, and the bar that shows them.
 local M = {}
 
 local WIDE = 110 -- columns; with fewer the bar says less, so that the keys fit

@@ -1,4 +1,4 @@
---- Notices when the columns left of a text change: the first sign opens one, an option adds another.
+--- Watch the width of the columns left of a text: the first sign opens one, an option adds another.
 local M = {}
 
 local ns = vim.api.nvim_create_namespace('tideate.review.columns')
@@ -20,7 +20,7 @@ function M.watch(overlay)
 end
 
 ---@param overlay tideate.Overlay
-function M.forget(overlay)
+function M.unwatch(overlay)
   watched[overlay.buf] = nil
   if next(watched) == nil then
     vim.api.nvim_set_decoration_provider(ns, {})

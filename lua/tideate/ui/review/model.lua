@@ -1,4 +1,4 @@
---- What a person has decided about proposed changes.
+--- State of a review: hunks and the person's decisions about them.
 local M = {}
 
 ---@class tideate.ReviewFile

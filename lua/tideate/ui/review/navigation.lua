@@ -1,6 +1,6 @@
---- Moving through a review: between hunks, between files, to what is open.
+--- Navigation in a review: between hunks, between files, to an open hunk.
 
----@class tideate.ReviewMoves: tideate.Review
+---@class tideate.ReviewNavigation: tideate.Review
 local Moves = {}
 
 ---@param index integer

@@ -298,7 +298,7 @@ end
 
 function Overlay:close()
   self.closed = true
-  require('tideate.ui.review.left_columns').forget(self)
+  require('tideate.ui.review.left_columns').unwatch(self)
   vim.api.nvim_del_augroup_by_id(self.group)
   if vim.api.nvim_buf_is_valid(self.buf) then
     vim.api.nvim_buf_clear_namespace(self.buf, anchors, 0, -1)

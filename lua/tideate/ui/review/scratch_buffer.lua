@@ -1,4 +1,4 @@
---- A buffer to review a file in that no buffer shows.
+--- A scratch buffer to review a file that no buffer shows.
 local M = {}
 
 --- Fill it with the text before the change; for a new file, with the new text.

@@ -1,4 +1,4 @@
---- Added lines as virtual lines, coloured like code where a parser is installed.
+--- Added lines as virtual lines, with syntax colours where a parser is installed.
 local M = {}
 
 local LIMIT = 400 -- lines; parsing more would be felt

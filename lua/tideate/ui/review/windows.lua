@@ -117,11 +117,11 @@ function Windows:restore(is_ours)
     end
   end
   self:bars_from(function() end)
-  self:forget()
+  self:clear_bars_later()
 end
 
 --- A window that shows something else now would show our bar again with the buffer that had it.
-function Windows:forget()
+function Windows:clear_bars_later()
   for buf, win in pairs(self.seen) do
     if vim.api.nvim_buf_is_valid(buf) and vim.api.nvim_win_is_valid(win) and vim.api.nvim_win_get_buf(win) ~= buf then
       vim.api.nvim_create_autocmd('BufWinEnter', {
