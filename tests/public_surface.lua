@@ -59,7 +59,8 @@ end
 ---@param events string[] their names on the wire
 ---@return table<string, string|false> the autocmd's pattern by event
 local function autocmds(events)
-  local out, fired = {}, nil
+  local out = {}
+  local fired
   vim.notify = function() end
   vim.api.nvim_create_autocmd('User', {
     pattern = 'Tideate*',

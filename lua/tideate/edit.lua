@@ -155,16 +155,16 @@ end
 ---@param plans tideate.edit.Plan[]
 ---@return string? err
 local function carry_out(plans)
-  local splice = require('tideate.replace_lines')
+  local replace_lines = require('tideate.replace_lines')
   local done = {} ---@type { buf: integer, hunk: tideate.Hunk }[]
   local ok, err = pcall(function()
     for _, plan in ipairs(plans) do
-      splice.fence(plan.buf)
+      replace_lines.fence(plan.buf)
       for _, hunk in ipairs(plan.hunks) do
-        splice.replace(plan.buf, hunk.start, hunk.old, hunk.new)
+        replace_lines.replace(plan.buf, hunk.start, hunk.old, hunk.new)
         table.insert(done, { buf = plan.buf, hunk = hunk })
       end
-      splice.fence(plan.buf)
+      replace_lines.fence(plan.buf)
     end
   end)
   if ok then
@@ -172,7 +172,7 @@ local function carry_out(plans)
   end
   for index = #done, 1, -1 do
     local buf, hunk = done[index].buf, done[index].hunk
-    splice.replace(buf, hunk.start, hunk.new, hunk.old)
+    replace_lines.replace(buf, hunk.start, hunk.new, hunk.old)
   end
   return ('the editor refused the edit, nothing was changed: %s'):format(err)
 end

@@ -243,8 +243,8 @@ def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
     run.event("WORKFLOW_FAILED", error="the tests fail", error_code="GateFailed")
     text = run.text()
     assert "**Rolled back.**" in text
-    assert "Restored: `src/a.py`, `src/b.py`." in text
-    assert "Rolled back, your own edits kept: `c.py`." in text
+    assert "Rolled back: `src/a.py`, `src/b.py`." in text
+    assert "Rolled back in part, your own edits kept: `c.py`." in text
     assert "Left as it is, you changed what was written: `d.py`." in text
     assert "snapshot `01234567`" in text
     assert "**Not all of it: e.py: no room**" in text

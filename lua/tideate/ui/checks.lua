@@ -131,10 +131,10 @@ function M.rollback_words(data)
     table.insert(lines, 'Nothing to roll back.')
   end
   if #restored > 0 then
-    table.insert(lines, ('Restored: %s.'):format(listed(restored)))
+    table.insert(lines, ('Rolled back: %s.'):format(listed(restored)))
   end
   if #merged > 0 then
-    table.insert(lines, ('Rolled back, your own edits kept: %s.'):format(listed(merged)))
+    table.insert(lines, ('Rolled back in part, your own edits kept: %s.'):format(listed(merged)))
   end
   if #left > 0 then
     table.insert(lines, ('Left as it is, you changed what was written: %s.'):format(listed(left)))
