@@ -149,7 +149,7 @@ def test_what_verification_finds_is_in_the_quickfix_list_and_all_is_taken_back(
     page = "\n".join(nvim.lines())
     assert "     ✗ tests failed" in page
     assert "     ✗ gate 5, verification failed" in page
-    assert "     Put back: " in page
+    assert "     Rolled back: " in page
     # at 24 rows, what was decided is seen before the steps are
     seen = "\n".join(nvim.wait_screen("Rolled back."))
     for words in ("plan      count the lines of a text", "audit     approved", "✗ tests", "✗ verification"):
