@@ -111,13 +111,14 @@ def test_cursor_view_marks_and_extmarks_stay_on_their_text(editor: Editor) -> No
       local function view(win) return vim.api.nvim_win_call(win, function()
         local v = vim.fn.winsaveview() return {v.topline, v.lnum, v.col} end) end
       local wins = vim.api.nvim_tabpage_list_wins(0)
+      local buffer_views = vim.api.nvim_create_namespace('tideate.buffer_views')
       return {
         views = {view(wins[1]), view(wins[2])},
         marks = {vim.api.nvim_buf_get_mark(0, 'a')[1], vim.api.nvim_buf_get_mark(0, 'b')[1],
                  vim.api.nvim_buf_get_mark(0, 'C')[1]},
         inside = vim.api.nvim_buf_get_extmark_by_id(0, ns, inside, {}),
         outside = vim.api.nvim_buf_get_extmark_by_id(0, ns, outside, {}),
-        left = #vim.api.nvim_buf_get_extmarks(0, vim.api.nvim_create_namespace('tideate.buffer_views'), 0, -1, {}),
+        left = #vim.api.nvim_buf_get_extmarks(0, buffer_views, 0, -1, {}),
       }
     """)
     assert rows["views"] == [[49, 51, 6], [49, 51, 6]]
