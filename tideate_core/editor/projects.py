@@ -1,4 +1,4 @@
-"""The projects that one Neovim works in: each has its root, its configuration and its runner."""
+"""Projects of one Neovim, each with its configuration and runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Snapshots in the editor: making, listing, comparing, restoring and deleting them."""
+"""Snapshot requests of the editor: list, create, compare, restore, delete."""
 
 from __future__ import annotations
 

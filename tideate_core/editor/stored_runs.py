@@ -1,4 +1,4 @@
-"""The runs of a project as the editor's windows show them: read from the store, whoever made them."""
+"""Views of a project's stored runs for the editor's windows."""
 
 from __future__ import annotations
 
