@@ -13,8 +13,7 @@ from tests.support.model_server import ModelServer
 from tests.support.runs import accept_all, configure, result, start
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_rollback_planner import BY_HAND, LONG, NAME, WANTED, change_by_hand
-from tideate_core.editor.frontend import EditorBuffers
-from tideate_core.editor.questions import Asker
+from tideate_core.editor.frontend import EditorBuffers, EditorQuestions
 from tideate_core.errors import WorkspaceError
 from tideate_core.workspace import FileChange, RollbackResult, SnapshotManager, Workspace
 
@@ -44,7 +43,7 @@ class Host:
     def __init__(self, nvim: Editor, private: Path) -> None:
         self._nvim = nvim
         self._asked: queue.Queue[dict[str, Any] | None] = queue.Queue()
-        self._asker = Asker(self._asked.put)
+        self._asker = EditorQuestions(self._asked.put)
         self.private = private
         self.workspace = Workspace(nvim.cwd, buffers=EditorBuffers(self._asker), private=private)
 

@@ -30,10 +30,18 @@ if TYPE_CHECKING:
     )
     from tideate_core.app.retention import prune_runs, retention_of
     from tideate_core.app.roles import eject_role, role_json, role_names, role_origin
-    from tideate_core.app.rollback import RunChanges, choose_run, list_changes, preview_rollback, roll_back
+    from tideate_core.app.rollback import (
+        RunChanges,
+        choose_run,
+        find_changed_runs,
+        list_changes,
+        preview_rollback,
+        roll_back,
+    )
     from tideate_core.app.run_details import (
         CHECK_ENDED,
         GATE_EVENTS,
+        ROLLED_BACK,
         TOOL_COMPLETED,
         Item,
         RunDetails,
@@ -53,11 +61,18 @@ if TYPE_CHECKING:
         find_runs,
         gates_json,
         metrics_json,
+        read_runs,
         reader_of,
         run_json,
         short_id,
     )
-    from tideate_core.app.snapshots import choose_snapshot, open_snapshots, snapshot_ids, snapshot_json
+    from tideate_core.app.snapshots import (
+        choose_snapshot,
+        make_snapshot_manager,
+        open_snapshots,
+        snapshot_ids,
+        snapshot_json,
+    )
     from tideate_core.app.trust import TrustItem, TrustPlan, apply_trust, plan_trust, revoke_trust
     from tideate_core.app.wiring import (
         Project,
@@ -91,6 +106,7 @@ __all__ = [
     "Project",
     "ProjectRuntime",
     "ProjectView",
+    "ROLLED_BACK",
     "RunChanges",
     "RunDetails",
     "STDIN",
@@ -115,17 +131,19 @@ __all__ = [
     "diagnostic_json",
     "earlier_state",
     "eject_role",
+    "find_changed_runs",
     "find_runs",
     "forget_project",
     "gate_number",
     "gates_json",
+    "history_page",
     "interrupted_restore",
     "list_changes",
     "list_projects",
-    "make_runtime",
     "locate_project",
-    "preview_rollback",
     "machine_state",
+    "make_runtime",
+    "make_snapshot_manager",
     "metrics_json",
     "move_project",
     "moved_from",
@@ -138,14 +156,15 @@ __all__ = [
     "open_snapshots",
     "open_store",
     "opened_store",
-    "history_page",
     "pause_run",
     "plan_trust",
     "prepare_state",
+    "preview_rollback",
     "project_named",
     "prune_runs",
     "read_details",
     "read_file_context",
+    "read_runs",
     "read_sources",
     "reader_of",
     "recover_before",
@@ -159,12 +178,12 @@ __all__ = [
     "roll_back",
     "rollback_of",
     "run_json",
+    "runs_to_roll_back",
     "short_id",
     "snapshot_ids",
     "snapshot_json",
     "step_json",
     "step_named",
-    "runs_to_roll_back",
     "wanted",
 ]
 
@@ -217,6 +236,7 @@ if not TYPE_CHECKING:
             "rollback": (
                 "RunChanges",
                 "choose_run",
+                "find_changed_runs",
                 "list_changes",
                 "preview_rollback",
                 "roll_back",
@@ -225,6 +245,7 @@ if not TYPE_CHECKING:
                 "CHECK_ENDED",
                 "GATE_EVENTS",
                 "Item",
+                "ROLLED_BACK",
                 "RunDetails",
                 "TOOL_COMPLETED",
                 "corrections",
@@ -243,12 +264,14 @@ if not TYPE_CHECKING:
                 "find_runs",
                 "gates_json",
                 "metrics_json",
+                "read_runs",
                 "reader_of",
                 "run_json",
                 "short_id",
             ),
             "snapshots": (
                 "choose_snapshot",
+                "make_snapshot_manager",
                 "open_snapshots",
                 "snapshot_ids",
                 "snapshot_json",

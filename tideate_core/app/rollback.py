@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tideate_core.store import RunRow
     from tideate_core.workspace import RollbackPlan
 
-__all__ = ["RunChanges", "choose_run", "list_changes", "preview_rollback", "roll_back"]
+__all__ = ["RunChanges", "choose_run", "find_changed_runs", "list_changes", "preview_rollback", "roll_back"]
 
 SERVER = "filesystem server"
 FORGOTTEN = "(forgotten)"
@@ -53,7 +53,7 @@ def list_changes(project: Project, note: Note) -> list[RunChanges]:
     from tideate_core.mcp.servers import recorded_changes
 
     served = recorded_changes(project.private)
-    runs = _of_the_store(project, run_families, note).items()
+    runs = _of_the_store(project.private, run_families, note).items()
     found = [_change_of(project, run, members, served) for run, members in runs]
     found = [one for one in found if any(one.outlook[key] for key in ("files", "changed_since", "error"))]
     return sorted(found, key=lambda one: one.at, reverse=True)
@@ -65,19 +65,29 @@ def choose_run(project: Project, wanted: str, note: Note) -> tuple[str, list[str
     :raises RunNotFound: no run that wrote to files has this id.
     :raises InvalidInput: it is no id, or several begin so.
     """
-    from tideate_core.engine import family_members, nothing_changed_error
+    from tideate_core.engine import nothing_changed_error
 
     if not RUN_ID.fullmatch(wanted):
         raise InvalidInput(
             f"{wanted!r} is not a run id; `tideate rollback` lists the runs that changed files"
         )
-    members = _of_the_store(project, family_members, note)
+    members = find_changed_runs(project.private, note)
     found = [wanted] if wanted in members else sorted(run for run in members if run.startswith(wanted))
     if len(found) > 1:
         raise InvalidInput(f"several runs begin with {wanted!r}: {', '.join(found[:5])}; give more digits")
     if found:
         return found[0], members[found[0]]
     raise nothing_changed_error(Reader(project.private), wanted)
+
+
+def find_changed_runs(private: Path, note: Note) -> dict[str, list[str]]:
+    """Return the runs that changed files, each with those whose changes belong to it.
+
+    :param note: told that the store cannot be read: then each run stands for itself.
+    """
+    from tideate_core.engine import family_members
+
+    return _of_the_store(private, family_members, note)
 
 
 def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
@@ -97,16 +107,16 @@ async def roll_back(project: Project, run_id: str, members: list[str], note: Not
 
 
 def _of_the_store(
-    project: Project, read: Callable[[Path, Reader], dict[str, list[str]]], note: Note
+    private: Path, read: Callable[[Path, Reader], dict[str, list[str]]], note: Note
 ) -> dict[str, list[str]]:
     from tideate_core.engine import runs_with_changes
 
     try:
-        return read(project.private, Reader(project.private))
+        return read(private, Reader(private))
     except StoreError as error:
         # what a run wrote is in the journal: it can be rolled back without the store
         note(str(error))
-        return {run: [run] for run in runs_with_changes(project.private)}
+        return {run: [run] for run in runs_with_changes(private)}
 
 
 def _run_rollback(project: Project) -> RunRollback:

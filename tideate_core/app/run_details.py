@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHECK_ENDED",
     "GATE_EVENTS",
+    "ROLLED_BACK",
     "TOOL_COMPLETED",
     "Item",
     "RunDetails",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.app.wiring import locate_project
 from tideate_core.project import project_state
 from tideate_core.store import MOST_UNFINISHED, Reader, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tideate_core.store import CheckpointRow, GateCount, Lease, MetricsRow, RunRow, State, Tokens
@@ -22,11 +22,14 @@ __all__ = [
     "gates_json",
     "metrics_json",
     "private_of",
+    "read_runs",
     "reader_of",
     "run_json",
     "short_id",
     "tokens_json",
 ]
+
+T = TypeVar("T")
 
 SHORT: Final = 8
 """Digits of an id that lists show."""
@@ -49,6 +52,25 @@ def reader_of(root: str | None) -> Reader:
     :raises ConfigError: it does not exist.
     """
     return Reader(private_of(root))
+
+
+async def read_runs(root: Path | None, read: Callable[[Reader], T]) -> T:
+    """Read a project's runs in a thread, and close the reader.
+
+    :param root: the project's, None outside of any.
+    :raises StoreError: the store cannot be read.
+    """
+    # here, because the shell lists runs without it
+    import asyncio
+
+    def read_and_close() -> T:
+        reader = Reader(project_state(root))
+        try:
+            return read(reader)
+        finally:
+            reader.close()
+
+    return await asyncio.to_thread(read_and_close)
 
 
 def short_id(identity: str) -> str:

@@ -10,9 +10,13 @@ from tideate_core.app.wiring import open_project
 from tideate_core.errors import ConfigError, InvalidInput, SnapshotNotFound
 
 if TYPE_CHECKING:
-    from tideate_core.snapshots import Snapshot, SnapshotManager
+    from pathlib import Path
 
-__all__ = ["choose_snapshot", "open_snapshots", "snapshot_ids", "snapshot_json"]
+    from tideate_core.config import SnapshotsConfig
+    from tideate_core.snapshots import Snapshot, SnapshotManager
+    from tideate_core.workspace import Buffers
+
+__all__ = ["choose_snapshot", "make_snapshot_manager", "open_snapshots", "snapshot_ids", "snapshot_json"]
 
 WHOLE_ID: Final = 16
 
@@ -22,19 +26,37 @@ def open_snapshots(root: str | None) -> SnapshotManager:
 
     :raises ConfigError: there is no project.
     """
-    from tideate_core.snapshots import SnapshotLimits, SnapshotManager
-
     project = open_project(root)
     if project.root is None:
         raise ConfigError("there is no project here to make snapshots of; name one with --root")
-    return SnapshotManager(project.root, limits=SnapshotLimits.configured(project.loaded.config.snapshots))
+    return make_snapshot_manager(project.root, project.loaded.config.snapshots)
 
 
-async def choose_snapshot(manager: SnapshotManager, wanted: str | None, *, damaged: bool = False) -> str:
+def make_snapshot_manager(
+    root: Path, settings: SnapshotsConfig, buffers: Buffers | None = None
+) -> SnapshotManager:
+    """Return the manager of a project's snapshots.
+
+    :param buffers: the editor's, None outside of one.
+    """
+    # here, because an editor's host is to be ready before they are loaded
+    from tideate_core.snapshots import SnapshotLimits, SnapshotManager
+
+    return SnapshotManager(root, buffers=buffers, limits=SnapshotLimits.configured(settings))
+
+
+async def choose_snapshot(
+    manager: SnapshotManager,
+    wanted: str | None,
+    *,
+    damaged: bool = False,
+    hint: str = "`tideate snapshot list` names them",
+) -> str:
     """Return the id of the snapshot that is meant.
 
     :param wanted: the beginning of its id; None for the newest.
     :param damaged: one that cannot be read may be named by its whole id.
+    :param hint: end of the message for an unknown id.
     :raises SnapshotNotFound: there is none.
     :raises InvalidInput: several begin so.
     """
@@ -49,7 +71,7 @@ async def choose_snapshot(manager: SnapshotManager, wanted: str | None, *, damag
             f"several snapshots begin with {wanted!r}: {', '.join(found[:5])}; give more digits"
         )
     if not found and not (damaged and len(wanted) == WHOLE_ID):
-        raise SnapshotNotFound(f"no snapshot has the id {wanted!r}; `tideate snapshot list` names them")
+        raise SnapshotNotFound(f"no snapshot has the id {wanted!r}; {hint}")
     return found[0] if found else wanted
 
 

@@ -1,4 +1,4 @@
-"""Definitions in YAML and JSON for the editor: mistakes of a text that may be half written, and drawings."""
+"""YAML and JSON definitions for the editor: mistakes in unfinished text, graphs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""The editor as front end and as the buffers of a workspace."""
+"""The editor as front end: questions to Lua, dialogs, buffers of a workspace."""
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,16 +15,55 @@ from tideate_core.workspace import BufferText
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tideate_core.editor.questions import Asker
     from tideate_core.engine import ConfirmationRequest, Event
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferEdit
 
-__all__ = ["EditorBuffers", "EditorFrontEnd", "lua_handler"]
+__all__ = ["EditorBuffers", "EditorFrontEnd", "EditorQuestions", "lua_handler"]
 
 
 PLACES: Final = ("failures", "entries")
 """Keys of events with entries of a quickfix list, whose paths are relative to the project's root."""
+
+
+class EditorQuestions:
+    """Asks Lua to do what only the editor can: show a dialog, read or change a buffer, call a function.
+
+    There is no time limit: an editor that waits for a key cannot answer, and a change that is given up here
+    could still be made there. Whoever asks may cancel, which withdraws the question.
+    """
+
+    def __init__(self, post: Callable[[dict[str, Any]], None]) -> None:
+        self._post = post
+        self._ids = itertools.count(1)
+        self._open: dict[str, asyncio.Future[Any]] = {}
+
+    async def ask(self, method: str, params: dict[str, Any]) -> Any:
+        """Return Lua's result.
+
+        :raises StepFailed: the editor refused, with its words.
+        """
+        key = str(next(self._ids))
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._open[key] = answer
+        self._post({"type": "ask", "id": key, "method": method, "params": params})
+        try:
+            return await answer
+        except asyncio.CancelledError:
+            self._post({"type": "withdraw", "id": key})
+            raise
+        finally:
+            del self._open[key]
+
+    def answer(self, params: dict[str, Any]) -> None:
+        """Take an answer; one to a question that was withdrawn is late and means nothing."""
+        waiting = self._open.get(str(params["id"]))
+        if waiting is None or waiting.done():
+            return
+        if params.get("ok", True):
+            waiting.set_result(params.get("result"))
+        else:
+            waiting.set_exception(StepFailed(str(params.get("error") or "the editor refused")))
 
 
 class EditorFrontEnd:
@@ -33,7 +74,7 @@ class EditorFrontEnd:
 
     def __init__(
         self,
-        asker: Asker,
+        asker: EditorQuestions,
         post: Callable[[dict[str, Any]], None],
         root_of: Callable[[str], Path | None] = lambda _: None,
     ) -> None:
@@ -65,7 +106,7 @@ class EditorFrontEnd:
 class EditorBuffers:
     """The loaded buffers of the editor: `tideate_core.workspace.Buffers`."""
 
-    def __init__(self, asker: Asker) -> None:
+    def __init__(self, asker: EditorQuestions) -> None:
         self._asker = asker
 
     async def find(self, path: Path) -> BufferText | None:
@@ -104,7 +145,7 @@ class EditorBuffers:
         return [Path(path) for path in answer["paths"]]
 
 
-def lua_handler(asker: Asker, workflow: str, step: str) -> StepHandler:
+def lua_handler(asker: EditorQuestions, workflow: str, step: str) -> StepHandler:
     """Return a handler that is a Lua function."""
 
     async def handle(context: StepContext) -> Any:

@@ -1,4 +1,4 @@
-"""The inputs that a workflow declares, for the editor: in its catalogue, on a command line, one by one."""
+"""Declared inputs of a workflow for the editor: list, complete, check one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `.workflow` language for the editor: what stands where in a text that may be half written."""
+"""The `.workflow` language for the editor: diagnostics, outline, format, graph of unfinished text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The projects that one Neovim works in: each has its root, its configuration and its runner."""
+"""Projects of one Neovim, each with its configuration and runner."""
 
 from __future__ import annotations
 
@@ -10,16 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tideate_core import config as configuration
-from tideate_core.app import make_runtime, moved_words, plan_trust, recover_before
+from tideate_core.app import (
+    find_changed_runs,
+    make_runtime,
+    make_snapshot_manager,
+    moved_words,
+    plan_trust,
+    recover_before,
+)
 from tideate_core.engine import (
     RunRequest,
     RunRollback,
     WorkflowRunner,
-    family_members,
     nothing_changed_error,
-    runs_with_changes,
 )
-from tideate_core.errors import ConfigError, RunNotFound, StoreError, TideateError
+from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
 from tideate_core.workflows import Catalog
@@ -182,13 +187,11 @@ class Projects:
         raise await asyncio.to_thread(nothing_changed_error, reader, execution_id)
 
     async def _members(self, private: Path, execution_id: str) -> list[str]:
-        try:
-            members = await asyncio.to_thread(family_members, private, Reader(private))
-            return members.get(execution_id, [])
-        except StoreError as error:
-            # what a run wrote is in the journal: it can be rolled back without the store
-            self._notify([str(error)])
-            return [run for run in runs_with_changes(private) if run == execution_id]
+        notices: list[str] = []
+        members = await asyncio.to_thread(find_changed_runs, private, notices.append)
+        if notices:
+            self._notify(notices)
+        return members.get(execution_id, [])
 
     @asynccontextmanager
     async def _store(self, root: Path) -> AsyncIterator[Store]:
@@ -226,11 +229,7 @@ class Projects:
         """
         if root is None:
             raise ConfigError("this folder is in no project; make `.tideate` in the one to take snapshots of")
-        # here, because the host is to be ready before they are loaded
-        from tideate_core.snapshots import SnapshotLimits, SnapshotManager
-
-        limits = SnapshotLimits.configured(self._load(root).config.snapshots)
-        return SnapshotManager(root, buffers=self._buffers, limits=limits)
+        return make_snapshot_manager(root, self._load(root).config.snapshots, self._buffers)
 
     def root_of(self, execution_id: str) -> Path | None:
         """Return the root of the project that a run is under way in, None if it is not."""

@@ -1,4 +1,4 @@
-"""Requests about the runs in the store, those of earlier processes included."""
+"""Requests about stored runs: history, details, resume, cancel, pause, rollback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.editor.projects import Projects
     from tideate_core.store import Status
 
-__all__ = ["Offers", "StoredRuns"]
+__all__ = ["InterruptedRunNotices", "StoredRuns"]
 
 log = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class StoredRuns:
         return self._projects.root(params.get("folder"))
 
 
-class Offers:
+class InterruptedRunNotices:
     """Tells Lua once for each project which of its runs were interrupted.
 
     :param post: queues a message for Lua.

@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from tideate_core.builtin import register_builtin
-from tideate_core.editor import definitions, inputs, language, tools
+from tideate_core.editor import definitions, inputs, language
 from tideate_core.editor.checkpoints import Checkpoints
-from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, lua_handler
-from tideate_core.editor.mentions import Contexts
+from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
+from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
-from tideate_core.editor.questions import Asker
-from tideate_core.editor.runs import Offers, StoredRuns
+from tideate_core.editor.runs import InterruptedRunNotices, StoredRuns
 from tideate_core.editor.snapshots import Snapshots
-from tideate_core.editor.trust import TrustRequests
 from tideate_core.engine import RunRequest
 from tideate_core.errors import InvalidInput, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
@@ -45,7 +43,7 @@ class Session:
 
     def __init__(self, start: dict[str, Any], post: Callable[[dict[str, Any]], None]) -> None:
         self._post = post
-        self._asker = Asker(post)
+        self._asker = EditorQuestions(post)
         self._registry = WorkflowRegistry()
         register_builtin(self._registry)
         self._registry.load_packages()
@@ -59,10 +57,10 @@ class Session:
             notify=self._notify,
             opened=self._opened,
         )
-        self._offers = Offers(post)
+        self._interrupted_runs = InterruptedRunNotices(post)
         snapshots = Snapshots(self._projects)
         runs, checkpoints = StoredRuns(self._projects), Checkpoints(self._projects)
-        contexts = Contexts(self._projects)
+        mentions = MentionRequests(self._projects)
         self._tasks: dict[str, asyncio.Task[dict[str, Any]]] = {}
         self._methods: dict[str, Method] = {
             "run": self._run,
@@ -94,9 +92,9 @@ class Session:
             "snapshot_diff": snapshots.diff,
             "snapshot_restore": snapshots.restore,
             "snapshot_delete": snapshots.delete,
-            "tools": partial(tools.describe, self._projects),
-            "contexts": contexts.describe,
-            "context_show": contexts.show,
+            "tools": partial(describe_servers, self._projects),
+            "contexts": mentions.describe,
+            "context_show": mentions.show,
             "machine_check": language.check,
             "machine_outline": language.outline,
             "machine_format": language.format_machine,
@@ -118,7 +116,7 @@ class Session:
 
     def _opened(self, root: Path | None) -> None:
         """Look at a project that is worked in for the first time."""
-        self._offers.look(root)
+        self._interrupted_runs.look(root)
 
     def _notify(self, notices: list[str]) -> None:
         self._post({"type": "notices", "notices": notices})

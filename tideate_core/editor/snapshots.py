@@ -1,4 +1,4 @@
-"""Snapshots in the editor: making, listing, comparing, restoring and deleting them."""
+"""Snapshot requests of the editor: list, create, compare, restore, delete."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.app import note_project
-from tideate_core.errors import InvalidInput, SnapshotNotFound
+from tideate_core.app import choose_snapshot, note_project, snapshot_json
 
 if TYPE_CHECKING:
     from tideate_core.editor.projects import Projects
@@ -19,7 +18,6 @@ MOST: Final = 2_000
 """Files of one answer."""
 LONGEST: Final = 2_000_000
 """Characters of all changes of one answer."""
-WHOLE_ID: Final = 16
 
 
 class Snapshots:
@@ -97,24 +95,8 @@ class Snapshots:
 
 async def _chosen(manager: SnapshotManager, params: dict[str, Any]) -> str:
     wanted = str(params.get("snapshot_id") or "")
-    if len(wanted) == WHOLE_ID:
-        return wanted
-    found = [one.id for one in await manager.list() if wanted and one.id.startswith(wanted)]
-    if len(found) > 1:
-        raise InvalidInput(f"several snapshots begin with {wanted!r}; give more digits")
-    if not found:
-        raise SnapshotNotFound(f"no snapshot has the id {wanted!r}; `:Workflow snapshot` lists them")
-    return found[0]
+    return await choose_snapshot(manager, wanted, damaged=True, hint="`:Workflow snapshot` lists them")
 
 
 def _shape(one: Snapshot) -> dict[str, Any]:
-    """Return a snapshot as Lua gets it. Times are milliseconds since the epoch."""
-    return {
-        "id": one.id,
-        "name": one.name,
-        "timestamp": one.timestamp,
-        "files": one.count,
-        "size": one.size,
-        "skipped": one.skipped_count,
-        "pinned": list(one.pinned),
-    }
+    return {**snapshot_json(one), "pinned": list(one.pinned)}

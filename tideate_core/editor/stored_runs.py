@@ -1,19 +1,28 @@
-"""The runs of a project as the editor's windows show them: read from the store, whoever made them."""
+"""Views of a project's stored runs for the editor's windows."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.app import actions, history_page, runs_to_roll_back, wanted
+from tideate_core.app import (
+    CHECK_ENDED,
+    GATE_EVENTS,
+    ROLLED_BACK,
+    TOOL_COMPLETED,
+    actions,
+    history_page,
+    read_runs,
+    runs_to_roll_back,
+    wanted,
+)
 from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
 from tideate_core.project import project_state
 from tideate_core.store import Reader, last_result_value, resumable_runs, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from tideate_core.store import EventRow, RunRow, Status, StepRow, Tokens
@@ -22,8 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["events", "history", "interrupted", "run_to_resume", "show"]
 
-T = TypeVar("T")
-
 PAGE: Final = 100
 """Runs of one page."""
 MOST_RUNS: Final = 1000
@@ -31,11 +38,8 @@ MOST_RUNS: Final = 1000
 MOST_EVENTS: Final = 2000
 LONGEST_RESULT: Final = 64 * 1024
 """Characters of a result that a window shows."""
-TOLD: Final = frozenset(
-    f"SD_EVENT_{name}" for name in ("GATE_PASSED", "GATE_FAILED", "CHECK_ENDED", "ROLLED_BACK")
-)
+TASK_EVENTS: Final = frozenset({*GATE_EVENTS, CHECK_ENDED, ROLLED_BACK})
 """Events that say more of a machine's step than its result does."""
-TOOL: Final = "SD_EVENT_TOOL_COMPLETED"
 LONGEST_DATA: Final = 300
 """Characters of an event's data on its line."""
 
@@ -58,7 +62,7 @@ async def history(root: Path | None, params: Mapping[str, Any], here: Here) -> d
         changed = runs_to_roll_back(project_state(root), reader) if found else ()
         return {"runs": [_listed(run, changed, here) for run in found], "more": more}
 
-    return {"ok": True, **await _read(root, read)}
+    return {"ok": True, **await read_runs(root, read)}
 
 
 async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, Any]:
@@ -82,7 +86,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "gist": _gist(steps) if run.kind == "machine" else {},
         }
 
-    return {"ok": True, **await _read(root, read)}
+    return {"ok": True, **await read_runs(root, read)}
 
 
 async def events(root: Path | None, prefix: str) -> dict[str, Any]:
@@ -100,7 +104,7 @@ async def events(root: Path | None, prefix: str) -> dict[str, Any]:
             "more": len(found) > MOST_EVENTS,
         }
 
-    return {"ok": True, **await _read(root, read)}
+    return {"ok": True, **await read_runs(root, read)}
 
 
 async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]:
@@ -124,7 +128,7 @@ async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]
             raise InvalidInput("no run waits to be resumed; `:Workflow history` shows them all")
         return runs[0], False
 
-    run, owned = await _read(root, read)
+    run, owned = await read_runs(root, read)
     return {"ok": True, "run": _run(run), "owned": owned}
 
 
@@ -137,18 +141,7 @@ async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     def read(reader: Reader) -> list[dict[str, Any]]:
         return [_run(run) for run in resumable_runs(reader) if run.lease is not None]
 
-    return await _read(root, read)
-
-
-async def _read(root: Path | None, read: Callable[[Reader], T]) -> T:
-    def reading() -> T:
-        reader = Reader(project_state(root))
-        try:
-            return read(reader)
-        finally:
-            reader.close()
-
-    return await asyncio.to_thread(reading)
+    return await read_runs(root, read)
 
 
 def _named_or_newest(reader: Reader, prefix: str | None) -> RunRow:
@@ -183,8 +176,8 @@ def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]
 
 
 def _reported(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
-    wanted = {*TOLD, TOOL} if run.kind == "machine" else {TOOL}
-    found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in wanted]
+    names = {*TASK_EVENTS, TOOL_COMPLETED} if run.kind == "machine" else {TOOL_COMPLETED}
+    found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in names]
     return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
 
 

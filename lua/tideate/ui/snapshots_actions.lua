@@ -28,7 +28,7 @@ function M.create(name, folder, on_done)
     local left = vim.tbl_keys(result.skipped or {})
     table.sort(left)
     local more = #left > 0 and ('; left out: %s'):format(require('tideate.ui.text').names(vim.list_slice(left, 1, 5))) or ''
-    local more_left = #left > 5 and (' and %d more'):format(one.skipped - 5) or ''
+    local more_left = #left > 5 and (' and %d more'):format(one.skipped_count - 5) or ''
     local text = ('snapshot %s: %s%s%s'):format(words().name(one), words().counted(one.files, 'file'), more, more_left)
     say(text, #left > 0 and vim.log.levels.WARN or nil)
     on_done()

@@ -7,7 +7,7 @@ local M = {}
 ---@field timestamp integer milliseconds since the epoch
 ---@field files integer
 ---@field size integer bytes
----@field skipped integer paths that were left out
+---@field skipped_count integer paths that were left out
 ---@field pinned string[] ids of runs that still need it
 
 ---@class tideate.SnapshotDiff
@@ -56,8 +56,8 @@ local function row(one)
     { ('%7s  %8.1f MiB  '):format(one.files, one.size / 2 ^ 20), 'TideateHint' },
     { one.name, 'TideateTitle' },
   }
-  if one.skipped > 0 then
-    table.insert(line, { ('  %d left out'):format(one.skipped), 'TideateWarning' })
+  if one.skipped_count > 0 then
+    table.insert(line, { ('  %d left out'):format(one.skipped_count), 'TideateWarning' })
   end
   if #one.pinned > 0 then
     table.insert(line, { ('  kept for run %s'):format(one.pinned[1]:sub(1, 8)), 'TideateKey' })

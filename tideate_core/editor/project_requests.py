@@ -1,0 +1,131 @@
+"""Requests about one project: trust, mentions, MCP servers with their tools."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import ValidationError
+
+from tideate_core.app import apply_trust
+from tideate_core.errors import ConfigError, InvalidInput, TideateError
+from tideate_core.workflows import RunContext
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tideate_core.app import TrustPlan
+    from tideate_core.editor.projects import Projects
+    from tideate_core.mcp.client import MCPClient, Tool
+    from tideate_core.mentions import ContextResolver
+
+__all__ = ["MentionRequests", "TrustRequests", "describe_servers"]
+
+MOST_PLANS: Final = 8
+"""Plans that wait for an answer; older ones are dropped."""
+SHOWN: Final = 4_000
+"""Tokens of one mention that a preview shows."""
+
+
+class TrustRequests:
+    """Requests about trust; a plan that was shown is kept until it is answered."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._shown: dict[str, TrustPlan] = {}
+
+    async def trust(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what would be trusted; with the `token` of what was shown, trust exactly that.
+
+        :raises ConfigError: there is nothing to trust, or the token is of nothing that was shown.
+        """
+        if token := params.get("token"):
+            plan = self._shown.pop(str(token), None)
+            if plan is None:
+                raise ConfigError("what was shown is not known any more; run :Workflow trust again")
+            await asyncio.to_thread(apply_trust, plan)
+            return {"ok": True, "paths": [item.name for item in plan.waiting]}
+        plan = await asyncio.to_thread(self._projects.plan_trust, params.get("path"), params.get("folder"))
+        self._shown[plan.token] = plan
+        for old in list(self._shown)[:-MOST_PLANS]:
+            del self._shown[old]
+        return {"ok": True, "plan": plan.as_json()}
+
+
+class MentionRequests:
+    """Requests about the mentions of a folder's project."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    async def describe(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return all mentions, and the root that paths in them are relative to.
+
+        :raises ConfigError: `context.json` or the project's configuration is wrong.
+        """
+        resolver, root = self._resolver(params)
+        return {"ok": True, "root": root, "mentions": [asdict(one) for one in await resolver.describe()]}
+
+    async def show(self, params: dict[str, Any]) -> dict[str, Any]:
+        """Return what a mention brings; of what seems to be a secret nothing.
+
+        :raises TideateError: it cannot be resolved.
+        """
+        item = await self._resolver(params)[0].resolve(str(params["mention"]))
+        shape = {**asdict(item), "tokens": item.tokens, "source": item.source}
+        return {"ok": True, "item": shape}
+
+    def _resolver(self, params: dict[str, Any]) -> tuple[ContextResolver, str | None]:
+        # here, because the host is to be ready before they are loaded
+        from tideate_core.engine import surroundings_of
+        from tideate_core.mentions import ContextResolver
+
+        try:
+            context = RunContext.model_validate(params.get("context") or {})
+        except ValidationError as error:
+            raise InvalidInput(f"what the editor shows cannot be read: {error}") from error
+        workspace = self._projects.workspace(params.get("folder"))
+        resolver = ContextResolver(
+            workspace.root,
+            workspace=workspace,
+            around=surroundings_of(context),
+            budget=SHOWN,
+            max_bytes=workspace.max_bytes,
+        )
+        return resolver, None if workspace.root is None else str(workspace.root)
+
+
+async def describe_servers(projects: Projects, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the servers of a folder's project, with the tools of those that are connected.
+
+    :param params: `folder`; `connect`: names of servers that are connected to for that.
+    :raises ConfigError: the project's configuration is wrong.
+    """
+    client = projects.servers(params.get("folder"))
+    wanted = {str(name) for name in params.get("connect") or ()}
+    servers = await asyncio.gather(*(_server(client, one.name, wanted) for one in client.status()))
+    waiting = [
+        {"name": name, "state": "untrusted", "shown": "", "own": False, "error": "", "tools": []}
+        for name in client.untrusted
+    ]
+    return {"ok": True, "servers": [*servers, *waiting]}
+
+
+async def _server(client: MCPClient, name: str, wanted: set[str]) -> dict[str, Any]:
+    before = {one.name: one for one in client.status()}[name]
+    tools: list[Tool] = []
+    error = ""
+    if name in wanted or before.state == "connected":
+        try:
+            tools = await client.tools(name)
+        except TideateError as failure:
+            error = str(failure)
+    after = {one.name: one for one in client.status()}[name]
+    listed = [{**_tool(tool), "allowed": client.permissions.allows(tool)} for tool in tools]
+    return {**after.as_json(), "error": error or after.error, "tools": listed}
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    shape = tool.as_json()
+    return {key: shape[key] for key in ("name", "title", "description", "read_only", "destructive")}
