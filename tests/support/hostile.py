@@ -69,6 +69,8 @@ def _alive(pid: int) -> bool:
 def bounded(seconds: float, megabytes: int = 300) -> Iterator[None]:
     """Hold this process to an amount of time and, on Linux, of further memory.
 
+    :param seconds: that it may take on an idle machine; a busy one has three times as many. What has no
+        bound takes far longer.
     :raises AssertionError: it took more.
     """
     refs = Path("/proc/self/clear_refs")
@@ -78,7 +80,7 @@ def bounded(seconds: float, megabytes: int = 300) -> Iterator[None]:
         before = _memory("VmRSS")
     yield
     took = time.monotonic() - begun
-    assert took < seconds, f"took {took:.1f} s, and {seconds} are allowed"
+    assert took < 3 * seconds, f"took {took:.1f} s, and {3 * seconds} are allowed"
     more = (_memory("VmHWM") - before) // MB if before else 0
     assert more < megabytes, f"took {more} MB, and {megabytes} are allowed (of {os.getpid()})"
 
