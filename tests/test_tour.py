@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from rich.console import Console
 
-from scripts.tour.headless import Ending, Outcome, close, judge_refactoring, judge_text
+from scripts.tour.headless import LINES, Ending, Example, Outcome, close, judge_refactoring, judge_text
 
 if TYPE_CHECKING:
     from scripts.tour.headless import Tour
@@ -76,3 +76,8 @@ def test_the_end_says_how_each_ended(
     assert close(console, dict(zip(("ask", "refactor"), endings, strict=True))) == status
     for word in words:
         assert word in said(console)
+
+
+def test_the_lines_that_the_tour_asks_about_are_in_the_readme() -> None:
+    first, last = Example("ask", *LINES).lines()
+    assert 1 <= first < last
