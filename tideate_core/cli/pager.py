@@ -1,4 +1,4 @@
-"""Show texts of others behind a bar: whole, shortened, or page by page."""
+"""Show text that a model or file wrote, a bar before each line: whole, shortened, or page by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollback of runs on request: the families that wrote, a preview, the files restored."""
+"""Rollback on request: find runs (with their nested runs) that wrote files, preview, roll back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of transitions: as they are written, and as linked rows that a state machine runs through.
+"""Tables of transitions: declared by people, and compiled into linked rows for the state machine.
 
 A table maps a state and an event to the next state. Three kinds of target exist: a state, `PREVIOUS`
 (back to where the machine stood before it was suspended) and a `Choice` between two targets by a guard.

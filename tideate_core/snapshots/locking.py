@@ -1,4 +1,4 @@
-"""Lock of a project's snapshots between processes, and threads that are waited for while it is held."""
+"""Lock of a project's snapshots between processes, kept until the threads that work under it have ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staging of changes: single operations, each checked against files and buffers as they are."""
+"""Staging in memory: wanted changes become operations, each checked against files and buffers as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers of a project by name, each imported when it is served, and the check of their root."""
+"""Table of tideate's own MCP servers by name, each imported when it is served; check of the served root."""
 
 from __future__ import annotations
 

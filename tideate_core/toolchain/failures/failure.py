@@ -1,4 +1,4 @@
-"""One finding of a tool, and what the parsers of tools' outputs share.
+"""Failure: one finding of a check or test, and helpers of the parsers that read them off tools' output.
 
 All expressions of the parsers are anchored at a line's beginning, and what they repeat is bounded or cannot
 match in two ways: the time they take grows with the text and no faster, whatever stands in it.
