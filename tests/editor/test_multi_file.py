@@ -97,7 +97,8 @@ def test_a_rollback_takes_all_of_it_back(nvim: Editor) -> None:
 
 
 def test_typing_where_one_edit_goes_stops_all_of_them(nvim: Editor, server: ModelServer) -> None:
-    gate = server.holds("Write the new file new/made.py: needed", text="```python\nMADE = 1\n```")
+    # the request says that the file has been read: what is typed before would be a part of it
+    gate = server.holds("Change open.py: rename", text="```python\nB = 1\n```")
     accept_all(nvim)
     start(nvim, "multi_file", "rename A to B")
     gate.wait_started()
