@@ -65,7 +65,7 @@ fuzz: install ## the property tests with many more examples, hostile values for 
 crash: install ## the tests that kill, cut and fill things up (KILLS=200 of one run's processes)
 	@TIDEATE_KILLS=$(KILLS) $(python) -m pytest -m crash -n auto
 
-coverage: install ## the share of branches that the tests take in builtin/, engine/, workflows/, store/: at least 95 % of each
+coverage: install ## the share of branches that the tests take in engine/ with builtin/, workflows/, store/: at least 95 % of each
 	@$(python) -m scripts.branches
 
 stress: install ## the tests of what happens side by side, many times over (TIMES=50)
