@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tideate_core.agents.plan_document import parse_plan_document, plan_as_markdown
 from tideate_core.errors import InvalidInput

@@ -11,9 +11,13 @@ import pytest
 
 from tests.support.hostile import bounded, gone, hostile, said
 from tideate_core.errors import ToolError
-from tideate_core.mcp.client import MCPClient, ToolPermissions, stdio
-from tideate_core.mcp.client import connection as connections
-from tideate_core.mcp.client import supervisor as supervisors
+from tideate_core.mcp.client import (
+    MCPClient,
+    ToolPermissions,
+    connection as connections,
+    stdio,
+    supervisor as supervisors,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,14 @@ from tests.attacks.test_mcp_words import is_plain
 from tests.support.hostile import bounded
 from tests.support.hostile_web import MB, PLAIN, SERVER, web
 from tideate_core.errors import ToolError
-from tideate_core.mcp.client import MCPClient, ToolPermissions, ToolResult, server_at
-from tideate_core.mcp.client import connection as connections
-from tideate_core.mcp.client import supervisor as supervisors
+from tideate_core.mcp.client import (
+    MCPClient,
+    ToolPermissions,
+    ToolResult,
+    connection as connections,
+    server_at,
+    supervisor as supervisors,
+)
 from tideate_core.mcp.transport import websocket
 from tideate_core.mcp.transport.websocket import SUBPROTOCOL
 

@@ -12,8 +12,7 @@ import pytest
 from tests.support.hostile import bounded, command, hostile
 from tideate_core.cli.commands.mcp.call import arguments_of
 from tideate_core.errors import InvalidArguments, ToolError
-from tideate_core.mcp.client import MCPClient, Tool, ToolPermissions
-from tideate_core.mcp.client import supervisor as supervisors
+from tideate_core.mcp.client import MCPClient, Tool, ToolPermissions, supervisor as supervisors
 from tideate_core.mcp.client.tools import check_arguments
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.adapters import Prompt, Reply
 from tideate_core.config import LimitsConfig

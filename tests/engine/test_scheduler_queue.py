@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.engine.driver import Work
 from tideate_core.engine.scheduler import TaskQueue

@@ -6,8 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.gates.syntax import _GRAMMARS, _MOST_KEPT, _STRICT, _errors, _tree_problems

@@ -6,8 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.machines.door import Door, door
 from tests.machines.reference_machine import MOVES, TABLES, AnyTable, Move, Pair

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.machines.reference_machine import MOVES, AnyTable, Move, Pair
 from tideate_core.machines import EXECUTION_TABLE, PREVIOUS, TASK_TABLE, Choice, ExecutionState, WorkflowState

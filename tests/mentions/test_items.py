@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.edits.fences import fenced_blocks
 from tideate_core.mentions.items import DIVIDER, ContextItem, fit_to_budget, format_items, head, tokens_of

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.errors import ConfigError
 from tideate_core.mentions.mapping import LARGEST, Target, _Reader, read_context_map

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tideate_core.errors import ConfigError, ContextResolutionError, OutsideRoot, WorkspaceError
 from tideate_core.mentions import Surroundings

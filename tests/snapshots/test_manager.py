@@ -11,8 +11,7 @@ import pytest
 from tests.snapshots.trees import looked_at
 from tideate_core.errors import OutsideRoot, SnapshotNotFound, StateError, WorkspaceError
 from tideate_core.project import make_project_state, project_state
-from tideate_core.snapshots import SnapshotLimits
-from tideate_core.snapshots import manager as module
+from tideate_core.snapshots import SnapshotLimits, manager as module
 from tideate_core.snapshots.packs import digest
 from tideate_core.workspace import SnapshotManager
 

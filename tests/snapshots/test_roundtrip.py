@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.snapshots.trees import TREES, Node, git, lay_out, looked_at, over, tick
 from tideate_core.snapshots import SnapshotLimits

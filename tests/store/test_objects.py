@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tideate_core.errors import StoreError
 from tideate_core.store.objects import BIG, Objects, Packed, definition_hash, is_deeper, pack, plain

@@ -6,8 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.toolchain.test_failures import parsed
 from tideate_core.process import make_environment, run_program

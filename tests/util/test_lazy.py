@@ -161,13 +161,13 @@ def test_no_name_of_a_package_is_also_a_module_of_it(name: str) -> None:
 
 
 def test_a_name_that_a_package_does_not_have_is_an_attribute_error() -> None:
-    get, _ = exports("tideate_core", {"errors": ("TideateError",)})
+    get, _, _ = exports("tideate_core", {"errors": "TideateError"})
     with pytest.raises(AttributeError, match="module 'tideate_core' has no attribute 'Tideate'"):
         get("Tideate")
 
 
 def test_a_name_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    get, names = exports("tideate_core", {"errors": ("TideateError",)})
+    get, names, _ = exports("tideate_core", {"errors": "TideateError"})
     monkeypatch.setattr(tideate_core, "TideateError", None, raising=False)  # taken away again at the end
     assert "TideateError" in names()
     assert get("TideateError") is vars(tideate_core)["TideateError"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.graph import cycles, dependency_graph, format_cycle

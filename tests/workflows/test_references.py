@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tideate_core.errors import InvalidDefinition
 from tideate_core.workflows.references import _full_references, _plain_references, references

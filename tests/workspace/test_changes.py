@@ -5,8 +5,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.workspace.test_diff import LINES
 from tideate_core.errors import EditConflict

@@ -6,8 +6,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.workspace import Hunk, apply_hunks, diff_lines
 

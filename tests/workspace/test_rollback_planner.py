@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_changes_merging import PERSONS, edited_by_hand

@@ -10,40 +10,23 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.adapters.base import Adapter, OfferedTool, Prompt, Reply, ToolAdapter, Turn, Usage
-    from tideate_core.adapters.libraries import INSTALL_MODEL, MODULES
-    from tideate_core.adapters.pool import AdapterPool
-
-__all__ = [
-    "INSTALL_MODEL",
-    "MODULES",
-    "Adapter",
-    "AdapterPool",
-    "OfferedTool",
-    "Prompt",
-    "Reply",
-    "ToolAdapter",
-    "Turn",
-    "Usage",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.adapters.base import (
+        Adapter as Adapter,
+        OfferedTool as OfferedTool,
+        Prompt as Prompt,
+        Reply as Reply,
+        ToolAdapter as ToolAdapter,
+        Turn as Turn,
+        Usage as Usage,
+    )
+    from tideate_core.adapters.libraries import INSTALL_MODEL as INSTALL_MODEL, MODULES as MODULES
+    from tideate_core.adapters.pool import AdapterPool as AdapterPool
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": (
-                "Adapter",
-                "OfferedTool",
-                "Prompt",
-                "Reply",
-                "ToolAdapter",
-                "Turn",
-                "Usage",
-            ),
-            "libraries": (
-                "INSTALL_MODEL",
-                "MODULES",
-            ),
-            "pool": ("AdapterPool",),
+            "base": "Adapter OfferedTool Prompt Reply ToolAdapter Turn Usage",
+            "libraries": "INSTALL_MODEL MODULES",
+            "pool": "AdapterPool",
         },
     )

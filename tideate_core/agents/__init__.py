@@ -7,84 +7,62 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.agents.attempts import Ask
-    from tideate_core.agents.auditor import apply_fixes, audit_plan
-    from tideate_core.agents.coder import edit_format, edit_range, insert_text, write_text
-    from tideate_core.agents.corrector import correct_task
-    from tideate_core.agents.documenter import document_task
-    from tideate_core.agents.executor import execute_plan, result_of
-    from tideate_core.agents.file_plan import Plan, PlannedFile, make_plan, parse_plan
-    from tideate_core.agents.model_input import (
-        CHARACTERS_PER_TOKEN,
-        clip,
-        is_small,
-        listed_files,
-        named_files,
-        text_budget,
-        why_hidden,
+    from tideate_core.agents.attempts import Ask as Ask
+    from tideate_core.agents.auditor import apply_fixes as apply_fixes, audit_plan as audit_plan
+    from tideate_core.agents.coder import (
+        edit_format as edit_format,
+        edit_range as edit_range,
+        insert_text as insert_text,
+        write_text as write_text,
     )
-    from tideate_core.agents.plan_document import parse_plan_document, plan_as_markdown
-    from tideate_core.agents.planner import plan_task
-    from tideate_core.agents.roles import BUILTIN_ROLES, LARGEST_ROLE, Role, Roles, read_role
-    from tideate_core.agents.stage import TaskBrief
-
-__all__ = [
-    "BUILTIN_ROLES",
-    "CHARACTERS_PER_TOKEN",
-    "LARGEST_ROLE",
-    "Ask",
-    "Plan",
-    "PlannedFile",
-    "Role",
-    "Roles",
-    "TaskBrief",
-    "apply_fixes",
-    "audit_plan",
-    "clip",
-    "correct_task",
-    "document_task",
-    "edit_format",
-    "edit_range",
-    "execute_plan",
-    "insert_text",
-    "is_small",
-    "listed_files",
-    "make_plan",
-    "named_files",
-    "parse_plan",
-    "parse_plan_document",
-    "plan_as_markdown",
-    "plan_task",
-    "read_role",
-    "result_of",
-    "text_budget",
-    "why_hidden",
-    "write_text",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.agents.corrector import correct_task as correct_task
+    from tideate_core.agents.documenter import document_task as document_task
+    from tideate_core.agents.executor import execute_plan as execute_plan, result_of as result_of
+    from tideate_core.agents.file_plan import (
+        Plan as Plan,
+        PlannedFile as PlannedFile,
+        make_plan as make_plan,
+        parse_plan as parse_plan,
+    )
+    from tideate_core.agents.model_input import (
+        CHARACTERS_PER_TOKEN as CHARACTERS_PER_TOKEN,
+        clip as clip,
+        is_small as is_small,
+        listed_files as listed_files,
+        named_files as named_files,
+        text_budget as text_budget,
+        why_hidden as why_hidden,
+    )
+    from tideate_core.agents.plan_document import (
+        parse_plan_document as parse_plan_document,
+        plan_as_markdown as plan_as_markdown,
+    )
+    from tideate_core.agents.planner import plan_task as plan_task
+    from tideate_core.agents.roles import (
+        BUILTIN_ROLES as BUILTIN_ROLES,
+        LARGEST_ROLE as LARGEST_ROLE,
+        Role as Role,
+        Roles as Roles,
+        read_role as read_role,
+    )
+    from tideate_core.agents.stage import TaskBrief as TaskBrief
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "attempts": ("Ask",),
-            "auditor": ("apply_fixes", "audit_plan"),
-            "coder": ("edit_format", "edit_range", "insert_text", "write_text"),
-            "corrector": ("correct_task",),
-            "documenter": ("document_task",),
-            "executor": ("execute_plan", "result_of"),
-            "file_plan": ("Plan", "PlannedFile", "make_plan", "parse_plan"),
+            "attempts": "Ask",
+            "auditor": "apply_fixes audit_plan",
+            "coder": "edit_format edit_range insert_text write_text",
+            "corrector": "correct_task",
+            "documenter": "document_task",
+            "executor": "execute_plan result_of",
+            "file_plan": "Plan PlannedFile make_plan parse_plan",
             "model_input": (
-                "CHARACTERS_PER_TOKEN",
-                "clip",
-                "is_small",
-                "listed_files",
-                "named_files",
-                "text_budget",
-                "why_hidden",
+                "CHARACTERS_PER_TOKEN clip is_small listed_files named_files text_budget why_hidden"
             ),
-            "plan_document": ("parse_plan_document", "plan_as_markdown"),
-            "planner": ("plan_task",),
-            "roles": ("BUILTIN_ROLES", "LARGEST_ROLE", "Role", "Roles", "read_role"),
-            "stage": ("TaskBrief",),
+            "plan_document": "parse_plan_document plan_as_markdown",
+            "planner": "plan_task",
+            "roles": "BUILTIN_ROLES LARGEST_ROLE Role Roles read_role",
+            "stage": "TaskBrief",
         },
     )

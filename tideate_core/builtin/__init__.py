@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.builtin.handoff.files import FILES
-    from tideate_core.builtin.registration import register_builtin
-
-__all__ = ["FILES", "register_builtin"]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.builtin.handoff.files import FILES as FILES
+    from tideate_core.builtin.registration import register_builtin as register_builtin
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "handoff.files": ("FILES",),
-            "registration": ("register_builtin",),
+            "handoff.files": "FILES",
+            "registration": "register_builtin",
         },
     )

@@ -7,49 +7,30 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.config.loading import GUARDED_KEYS, LoadedConfig, load_config
-    from tideate_core.config.schema import (
-        OWN_SERVERS,
-        AdapterConfig,
-        Config,
-        HistoryConfig,
-        LimitsConfig,
-        McpConfig,
-        McpServerConfig,
-        SnapshotsConfig,
-        VerifyConfig,
+    from tideate_core.config.loading import (
+        GUARDED_KEYS as GUARDED_KEYS,
+        LoadedConfig as LoadedConfig,
+        load_config as load_config,
     )
-
-__all__ = [
-    "GUARDED_KEYS",
-    "OWN_SERVERS",
-    "AdapterConfig",
-    "Config",
-    "HistoryConfig",
-    "LimitsConfig",
-    "LoadedConfig",
-    "McpConfig",
-    "McpServerConfig",
-    "SnapshotsConfig",
-    "VerifyConfig",
-    "load_config",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.config.schema import (
+        OWN_SERVERS as OWN_SERVERS,
+        AdapterConfig as AdapterConfig,
+        Config as Config,
+        HistoryConfig as HistoryConfig,
+        LimitsConfig as LimitsConfig,
+        McpConfig as McpConfig,
+        McpServerConfig as McpServerConfig,
+        SnapshotsConfig as SnapshotsConfig,
+        VerifyConfig as VerifyConfig,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "loading": ("GUARDED_KEYS", "LoadedConfig", "load_config"),
+            "loading": "GUARDED_KEYS LoadedConfig load_config",
             "schema": (
-                "AdapterConfig",
-                "Config",
-                "HistoryConfig",
-                "LimitsConfig",
-                "McpConfig",
-                "McpServerConfig",
-                "OWN_SERVERS",
-                "SnapshotsConfig",
-                "VerifyConfig",
+                "AdapterConfig Config HistoryConfig LimitsConfig McpConfig McpServerConfig OWN_SERVERS "
+                "SnapshotsConfig VerifyConfig"
             ),
         },
     )

@@ -7,42 +7,35 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.edits.fences import fence_for, fenced_blocks, is_fence
-    from tideate_core.edits.formats.code import extract_code
-    from tideate_core.edits.formats.file_edits import Part, path_in
-    from tideate_core.edits.matching.placement import fit_to_place, fit_to_range, trim_neighbours
-    from tideate_core.edits.matching.replacement import Replacement, apply_parts
-    from tideate_core.edits.placeholders import find_placeholder
-    from tideate_core.edits.resolve import resolve_files, resolve_part, resolve_text
-
-__all__ = [
-    "Part",
-    "Replacement",
-    "apply_parts",
-    "extract_code",
-    "fence_for",
-    "fenced_blocks",
-    "find_placeholder",
-    "fit_to_place",
-    "fit_to_range",
-    "is_fence",
-    "path_in",
-    "resolve_files",
-    "resolve_part",
-    "resolve_text",
-    "trim_neighbours",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.edits.fences import (
+        fence_for as fence_for,
+        fenced_blocks as fenced_blocks,
+        is_fence as is_fence,
+    )
+    from tideate_core.edits.formats.code import extract_code as extract_code
+    from tideate_core.edits.formats.file_edits import Part as Part, path_in as path_in
+    from tideate_core.edits.matching.placement import (
+        fit_to_place as fit_to_place,
+        fit_to_range as fit_to_range,
+        trim_neighbours as trim_neighbours,
+    )
+    from tideate_core.edits.matching.replacement import Replacement as Replacement, apply_parts as apply_parts
+    from tideate_core.edits.placeholders import find_placeholder as find_placeholder
+    from tideate_core.edits.resolve import (
+        resolve_files as resolve_files,
+        resolve_part as resolve_part,
+        resolve_text as resolve_text,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "fences": ("fence_for", "fenced_blocks", "is_fence"),
-            "formats.code": ("extract_code",),
-            "formats.file_edits": ("Part", "path_in"),
-            "matching.placement": ("fit_to_place", "fit_to_range", "trim_neighbours"),
-            "matching.replacement": ("Replacement", "apply_parts"),
-            "placeholders": ("find_placeholder",),
-            "resolve": ("resolve_files", "resolve_part", "resolve_text"),
+            "fences": "fence_for fenced_blocks is_fence",
+            "formats.code": "extract_code",
+            "formats.file_edits": "Part path_in",
+            "matching.placement": "fit_to_place fit_to_range trim_neighbours",
+            "matching.replacement": "Replacement apply_parts",
+            "placeholders": "find_placeholder",
+            "resolve": "resolve_files resolve_part resolve_text",
         },
     )

@@ -7,176 +7,103 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.engine.automatic_rollback import temporary_pin
-    from tideate_core.engine.checkpoints import CheckpointDTO, CheckpointManager, read_checkpoint
+    from tideate_core.engine.automatic_rollback import temporary_pin as temporary_pin
+    from tideate_core.engine.checkpoints import (
+        CheckpointDTO as CheckpointDTO,
+        CheckpointManager as CheckpointManager,
+        read_checkpoint as read_checkpoint,
+    )
     from tideate_core.engine.confirmation import (
-        ConfirmationRequest,
-        FrontEnd,
-        PolicyFrontEnd,
-        declined_unasked,
+        ConfirmationRequest as ConfirmationRequest,
+        FrontEnd as FrontEnd,
+        PolicyFrontEnd as PolicyFrontEnd,
+        declined_unasked as declined_unasked,
     )
-    from tideate_core.engine.driver import Driver, Question, Settled, Work
-    from tideate_core.engine.driver_hooks import DriverHooks, DriverSummary, register_driver_hooks
-    from tideate_core.engine.drivers.machine import states_to_confirm
-    from tideate_core.engine.events import Event, EventName, WorkflowHooks
-    from tideate_core.engine.inputs import read_input
-    from tideate_core.engine.mentions import material, surroundings_of, with_material
-    from tideate_core.engine.orchestrator import Task, WorkflowOrchestrator
-    from tideate_core.engine.recovery import end_abandoned_run, roll_back_abandoned_run
-    from tideate_core.engine.reports import WorkflowSummaryDTO, iso_time
+    from tideate_core.engine.driver import (
+        Driver as Driver,
+        Question as Question,
+        Settled as Settled,
+        Work as Work,
+    )
+    from tideate_core.engine.driver_hooks import (
+        DriverHooks as DriverHooks,
+        DriverSummary as DriverSummary,
+        register_driver_hooks as register_driver_hooks,
+    )
+    from tideate_core.engine.drivers.machine import states_to_confirm as states_to_confirm
+    from tideate_core.engine.events import (
+        Event as Event,
+        EventName as EventName,
+        WorkflowHooks as WorkflowHooks,
+    )
+    from tideate_core.engine.inputs import read_input as read_input
+    from tideate_core.engine.mentions import (
+        material as material,
+        surroundings_of as surroundings_of,
+        with_material as with_material,
+    )
+    from tideate_core.engine.orchestrator import Task as Task, WorkflowOrchestrator as WorkflowOrchestrator
+    from tideate_core.engine.recovery import (
+        end_abandoned_run as end_abandoned_run,
+        roll_back_abandoned_run as roll_back_abandoned_run,
+    )
+    from tideate_core.engine.reports import WorkflowSummaryDTO as WorkflowSummaryDTO, iso_time as iso_time
     from tideate_core.engine.rollback import (
-        RollbackOutcome,
-        RunRollback,
-        family_members,
-        forget_changes,
-        nothing_changed_error,
-        run_families,
-        runs_with_changes,
+        RollbackOutcome as RollbackOutcome,
+        RunRollback as RunRollback,
+        family_members as family_members,
+        forget_changes as forget_changes,
+        nothing_changed_error as nothing_changed_error,
+        run_families as run_families,
+        runs_with_changes as runs_with_changes,
     )
-    from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
-    from tideate_core.engine.runner import WorkflowRunner
-    from tideate_core.engine.scheduler import TaskQueue
-    from tideate_core.engine.state import StateManager
-    from tideate_core.engine.step_runner import TaskExecutor
-    from tideate_core.engine.step_services import Services
-    from tideate_core.engine.steps.nested import child_id
-    from tideate_core.engine.stored_definition import Changed
-    from tideate_core.engine.subject import NO_TEXT, Subject, brief
-    from tideate_core.engine.tools.permission import FOR_PROJECT, FOR_RUN, described
-
-__all__ = [
-    "FOR_PROJECT",
-    "FOR_RUN",
-    "NO_TEXT",
-    "Changed",
-    "CheckpointDTO",
-    "CheckpointManager",
-    "ConfirmationRequest",
-    "Driver",
-    "DriverHooks",
-    "DriverSummary",
-    "Event",
-    "EventName",
-    "Execution",
-    "FrontEnd",
-    "PolicyFrontEnd",
-    "Question",
-    "RollbackOutcome",
-    "RunRequest",
-    "RunRollback",
-    "Services",
-    "Settled",
-    "StateManager",
-    "Subject",
-    "Task",
-    "TaskExecutor",
-    "TaskQueue",
-    "Work",
-    "WorkflowHooks",
-    "WorkflowOrchestrator",
-    "WorkflowResult",
-    "WorkflowRunner",
-    "WorkflowSummaryDTO",
-    "brief",
-    "child_id",
-    "declined_unasked",
-    "described",
-    "end_abandoned_run",
-    "family_members",
-    "forget_changes",
-    "iso_time",
-    "material",
-    "nothing_changed_error",
-    "read_checkpoint",
-    "read_input",
-    "register_driver_hooks",
-    "roll_back_abandoned_run",
-    "run_families",
-    "runs_with_changes",
-    "states_to_confirm",
-    "surroundings_of",
-    "temporary_pin",
-    "with_material",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.engine.run import (
+        Execution as Execution,
+        RunRequest as RunRequest,
+        WorkflowResult as WorkflowResult,
+    )
+    from tideate_core.engine.runner import WorkflowRunner as WorkflowRunner
+    from tideate_core.engine.scheduler import TaskQueue as TaskQueue
+    from tideate_core.engine.state import StateManager as StateManager
+    from tideate_core.engine.step_runner import TaskExecutor as TaskExecutor
+    from tideate_core.engine.step_services import Services as Services
+    from tideate_core.engine.steps.nested import child_id as child_id
+    from tideate_core.engine.stored_definition import Changed as Changed
+    from tideate_core.engine.subject import NO_TEXT as NO_TEXT, Subject as Subject, brief as brief
+    from tideate_core.engine.tools.permission import (
+        FOR_PROJECT as FOR_PROJECT,
+        FOR_RUN as FOR_RUN,
+        described as described,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "automatic_rollback": ("temporary_pin",),
-            "checkpoints": (
-                "CheckpointDTO",
-                "CheckpointManager",
-                "read_checkpoint",
-            ),
-            "confirmation": (
-                "ConfirmationRequest",
-                "FrontEnd",
-                "PolicyFrontEnd",
-                "declined_unasked",
-            ),
-            "driver": (
-                "Driver",
-                "Question",
-                "Settled",
-                "Work",
-            ),
-            "driver_hooks": (
-                "DriverHooks",
-                "DriverSummary",
-                "register_driver_hooks",
-            ),
-            "drivers.machine": ("states_to_confirm",),
-            "events": (
-                "Event",
-                "EventName",
-                "WorkflowHooks",
-            ),
-            "inputs": ("read_input",),
-            "mentions": (
-                "material",
-                "surroundings_of",
-                "with_material",
-            ),
-            "orchestrator": (
-                "Task",
-                "WorkflowOrchestrator",
-            ),
-            "recovery": (
-                "end_abandoned_run",
-                "roll_back_abandoned_run",
-            ),
-            "reports": ("WorkflowSummaryDTO", "iso_time"),
+            "automatic_rollback": "temporary_pin",
+            "checkpoints": "CheckpointDTO CheckpointManager read_checkpoint",
+            "confirmation": "ConfirmationRequest FrontEnd PolicyFrontEnd declined_unasked",
+            "driver": "Driver Question Settled Work",
+            "driver_hooks": "DriverHooks DriverSummary register_driver_hooks",
+            "drivers.machine": "states_to_confirm",
+            "events": "Event EventName WorkflowHooks",
+            "inputs": "read_input",
+            "mentions": "material surroundings_of with_material",
+            "orchestrator": "Task WorkflowOrchestrator",
+            "recovery": "end_abandoned_run roll_back_abandoned_run",
+            "reports": "WorkflowSummaryDTO iso_time",
             "rollback": (
-                "RollbackOutcome",
-                "RunRollback",
-                "family_members",
-                "forget_changes",
-                "nothing_changed_error",
-                "run_families",
-                "runs_with_changes",
+                "RollbackOutcome RunRollback family_members forget_changes nothing_changed_error "
+                "run_families runs_with_changes"
             ),
-            "run": (
-                "Execution",
-                "RunRequest",
-                "WorkflowResult",
-            ),
-            "runner": ("WorkflowRunner",),
-            "scheduler": ("TaskQueue",),
-            "state": ("StateManager",),
-            "step_runner": ("TaskExecutor",),
-            "step_services": ("Services",),
-            "steps.nested": ("child_id",),
-            "stored_definition": ("Changed",),
-            "subject": (
-                "NO_TEXT",
-                "Subject",
-                "brief",
-            ),
-            "tools.permission": (
-                "FOR_PROJECT",
-                "FOR_RUN",
-                "described",
-            ),
+            "run": "Execution RunRequest WorkflowResult",
+            "runner": "WorkflowRunner",
+            "scheduler": "TaskQueue",
+            "state": "StateManager",
+            "step_runner": "TaskExecutor",
+            "step_services": "Services",
+            "steps.nested": "child_id",
+            "stored_definition": "Changed",
+            "subject": "NO_TEXT Subject brief",
+            "tools.permission": "FOR_PROJECT FOR_RUN described",
         },
     )

@@ -7,103 +7,66 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.gates.changelog import SECTIONS, has_entry, is_unreleased
-    from tideate_core.gates.correction import Correction, CorrectionEnd, SelfCorrectionLoop
-    from tideate_core.gates.documents import DocumentValidator
-    from tideate_core.gates.enforcer import GateEnforcer
+    from tideate_core.gates.changelog import (
+        SECTIONS as SECTIONS,
+        has_entry as has_entry,
+        is_unreleased as is_unreleased,
+    )
+    from tideate_core.gates.correction import (
+        Correction as Correction,
+        CorrectionEnd as CorrectionEnd,
+        SelfCorrectionLoop as SelfCorrectionLoop,
+    )
+    from tideate_core.gates.documents import DocumentValidator as DocumentValidator
+    from tideate_core.gates.enforcer import GateEnforcer as GateEnforcer
     from tideate_core.gates.results import (
-        CheckResult,
-        CheckStatus,
-        GateIssue,
-        GateResult,
-        GateStats,
-        VerificationReport,
-        Verifier,
+        CheckResult as CheckResult,
+        CheckStatus as CheckStatus,
+        GateIssue as GateIssue,
+        GateResult as GateResult,
+        GateStats as GateStats,
+        VerificationReport as VerificationReport,
+        Verifier as Verifier,
     )
-    from tideate_core.gates.stage_issues import CHANGELOGS, fix_problem, plan_issues
+    from tideate_core.gates.stage_issues import (
+        CHANGELOGS as CHANGELOGS,
+        fix_problem as fix_problem,
+        plan_issues as plan_issues,
+    )
     from tideate_core.gates.stage_results import (
-        Approval,
-        AuditIssue,
-        AuditReport,
-        DocumentationResult,
-        ExecutionPlan,
-        PlanFix,
-        PlanStep,
-        Severity,
-        TaskResult,
+        Approval as Approval,
+        AuditIssue as AuditIssue,
+        AuditReport as AuditReport,
+        DocumentationResult as DocumentationResult,
+        ExecutionPlan as ExecutionPlan,
+        PlanFix as PlanFix,
+        PlanStep as PlanStep,
+        Severity as Severity,
+        TaskResult as TaskResult,
     )
-    from tideate_core.gates.syntax import SyntaxProblem, new_errors
-    from tideate_core.gates.verification import Readiness, VerificationPipeline, readiness
-    from tideate_core.gates.views import FilesView, StagedView
-
-__all__ = [
-    "CHANGELOGS",
-    "SECTIONS",
-    "Approval",
-    "AuditIssue",
-    "AuditReport",
-    "CheckResult",
-    "CheckStatus",
-    "Correction",
-    "CorrectionEnd",
-    "DocumentValidator",
-    "DocumentationResult",
-    "ExecutionPlan",
-    "FilesView",
-    "GateEnforcer",
-    "GateIssue",
-    "GateResult",
-    "GateStats",
-    "PlanFix",
-    "PlanStep",
-    "Readiness",
-    "SelfCorrectionLoop",
-    "Severity",
-    "StagedView",
-    "SyntaxProblem",
-    "TaskResult",
-    "VerificationPipeline",
-    "VerificationReport",
-    "Verifier",
-    "fix_problem",
-    "has_entry",
-    "is_unreleased",
-    "new_errors",
-    "plan_issues",
-    "readiness",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.gates.syntax import SyntaxProblem as SyntaxProblem, new_errors as new_errors
+    from tideate_core.gates.verification import (
+        Readiness as Readiness,
+        VerificationPipeline as VerificationPipeline,
+        readiness as readiness,
+    )
+    from tideate_core.gates.views import FilesView as FilesView, StagedView as StagedView
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "changelog": ("SECTIONS", "has_entry", "is_unreleased"),
-            "correction": ("Correction", "CorrectionEnd", "SelfCorrectionLoop"),
-            "documents": ("DocumentValidator",),
-            "enforcer": ("GateEnforcer",),
-            "results": (
-                "CheckResult",
-                "CheckStatus",
-                "GateIssue",
-                "GateResult",
-                "GateStats",
-                "VerificationReport",
-                "Verifier",
-            ),
-            "stage_issues": ("CHANGELOGS", "fix_problem", "plan_issues"),
+            "changelog": "SECTIONS has_entry is_unreleased",
+            "correction": "Correction CorrectionEnd SelfCorrectionLoop",
+            "documents": "DocumentValidator",
+            "enforcer": "GateEnforcer",
+            "results": "CheckResult CheckStatus GateIssue GateResult GateStats VerificationReport Verifier",
+            "stage_issues": "CHANGELOGS fix_problem plan_issues",
             "stage_results": (
-                "Approval",
-                "AuditIssue",
-                "AuditReport",
-                "DocumentationResult",
-                "ExecutionPlan",
-                "PlanFix",
-                "PlanStep",
-                "Severity",
-                "TaskResult",
+                "Approval AuditIssue AuditReport DocumentationResult ExecutionPlan PlanFix PlanStep "
+                "Severity TaskResult"
             ),
-            "syntax": ("SyntaxProblem", "new_errors"),
-            "verification": ("Readiness", "VerificationPipeline", "readiness"),
-            "views": ("FilesView", "StagedView"),
+            "syntax": "SyntaxProblem new_errors",
+            "verification": "Readiness VerificationPipeline readiness",
+            "views": "FilesView StagedView",
         },
     )

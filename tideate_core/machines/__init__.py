@@ -8,36 +8,30 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.machines.execution import (
-        EXECUTION_TABLE,
-        ExecutionEvent,
-        ExecutionMachine,
-        ExecutionState,
+        EXECUTION_TABLE as EXECUTION_TABLE,
+        ExecutionEvent as ExecutionEvent,
+        ExecutionMachine as ExecutionMachine,
+        ExecutionState as ExecutionState,
     )
-    from tideate_core.machines.state_machine import PREVIOUS, Choice, StateMachine, StateTransition, Table
-    from tideate_core.machines.task import TASK_TABLE, WorkflowEvent, WorkflowFSM, WorkflowState
-
-__all__ = [
-    "EXECUTION_TABLE",
-    "PREVIOUS",
-    "TASK_TABLE",
-    "Choice",
-    "ExecutionEvent",
-    "ExecutionMachine",
-    "ExecutionState",
-    "StateMachine",
-    "StateTransition",
-    "Table",
-    "WorkflowEvent",
-    "WorkflowFSM",
-    "WorkflowState",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.machines.state_machine import (
+        PREVIOUS as PREVIOUS,
+        Choice as Choice,
+        StateMachine as StateMachine,
+        StateTransition as StateTransition,
+        Table as Table,
+    )
+    from tideate_core.machines.task import (
+        TASK_TABLE as TASK_TABLE,
+        WorkflowEvent as WorkflowEvent,
+        WorkflowFSM as WorkflowFSM,
+        WorkflowState as WorkflowState,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "state_machine": ("PREVIOUS", "Choice", "StateMachine", "StateTransition", "Table"),
-            "execution": ("EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionState"),
-            "task": ("TASK_TABLE", "WorkflowEvent", "WorkflowFSM", "WorkflowState"),
+            "state_machine": "PREVIOUS Choice StateMachine StateTransition Table",
+            "execution": "EXECUTION_TABLE ExecutionEvent ExecutionMachine ExecutionState",
+            "task": "TASK_TABLE WorkflowEvent WorkflowFSM WorkflowState",
         },
     )

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.mcp.client import MCPClient
-    from tideate_core.mcp.protocol import Conversation, ProtocolViolation
-
-__all__ = ["Conversation", "MCPClient", "ProtocolViolation"]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.mcp.client import MCPClient as MCPClient
+    from tideate_core.mcp.protocol import Conversation as Conversation, ProtocolViolation as ProtocolViolation
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "client": ("MCPClient",),
-            "protocol": ("Conversation", "ProtocolViolation"),
+            "client": "MCPClient",
+            "protocol": "Conversation ProtocolViolation",
         },
     )

@@ -23,31 +23,28 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.mentions.extraction import BUILT_IN, extract
-    from tideate_core.mentions.items import ContextItem, Diagnostic, Surroundings
-    from tideate_core.mentions.resolver import ContextResolver, MentionDescription
-    from tideate_core.mentions.secrets import HardLinks, secret_in, secret_name
-
-__all__ = [
-    "BUILT_IN",
-    "ContextItem",
-    "ContextResolver",
-    "Diagnostic",
-    "HardLinks",
-    "MentionDescription",
-    "Surroundings",
-    "extract",
-    "secret_in",
-    "secret_name",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.mentions.extraction import BUILT_IN as BUILT_IN, extract as extract
+    from tideate_core.mentions.items import (
+        ContextItem as ContextItem,
+        Diagnostic as Diagnostic,
+        Surroundings as Surroundings,
+    )
+    from tideate_core.mentions.resolver import (
+        ContextResolver as ContextResolver,
+        MentionDescription as MentionDescription,
+    )
+    from tideate_core.mentions.secrets import (
+        HardLinks as HardLinks,
+        secret_in as secret_in,
+        secret_name as secret_name,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "extraction": ("BUILT_IN", "extract"),
-            "items": ("ContextItem", "Diagnostic", "Surroundings"),
-            "resolver": ("ContextResolver", "MentionDescription"),
-            "secrets": ("HardLinks", "secret_in", "secret_name"),
+            "extraction": "BUILT_IN extract",
+            "items": "ContextItem Diagnostic Surroundings",
+            "resolver": "ContextResolver MentionDescription",
+            "secrets": "HardLinks secret_in secret_name",
         },
     )

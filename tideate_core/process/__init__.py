@@ -7,41 +7,41 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.process.environment import VIRTUAL_ENVIRONMENTS, make_environment, project_environment
-    from tideate_core.process.group import GUARD_PROGRAM
-    from tideate_core.process.guard import kill_descendants, read_guard_report
-    from tideate_core.process.output import OutputCapture, OutputLine, strip_control_sequences
-    from tideate_core.process.programs import check_argv, find_on_path, find_program, start_error
-    from tideate_core.process.running import CommandResult, ProcessLimits, run_program
-
-__all__ = [
-    "GUARD_PROGRAM",
-    "VIRTUAL_ENVIRONMENTS",
-    "CommandResult",
-    "OutputCapture",
-    "OutputLine",
-    "ProcessLimits",
-    "check_argv",
-    "find_on_path",
-    "find_program",
-    "kill_descendants",
-    "make_environment",
-    "project_environment",
-    "read_guard_report",
-    "run_program",
-    "start_error",
-    "strip_control_sequences",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.process.environment import (
+        VIRTUAL_ENVIRONMENTS as VIRTUAL_ENVIRONMENTS,
+        make_environment as make_environment,
+        project_environment as project_environment,
+    )
+    from tideate_core.process.group import GUARD_PROGRAM as GUARD_PROGRAM
+    from tideate_core.process.guard import (
+        kill_descendants as kill_descendants,
+        read_guard_report as read_guard_report,
+    )
+    from tideate_core.process.output import (
+        OutputCapture as OutputCapture,
+        OutputLine as OutputLine,
+        strip_control_sequences as strip_control_sequences,
+    )
+    from tideate_core.process.programs import (
+        check_argv as check_argv,
+        find_on_path as find_on_path,
+        find_program as find_program,
+        start_error as start_error,
+    )
+    from tideate_core.process.running import (
+        CommandResult as CommandResult,
+        ProcessLimits as ProcessLimits,
+        run_program as run_program,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "environment": ("VIRTUAL_ENVIRONMENTS", "make_environment", "project_environment"),
-            "group": ("GUARD_PROGRAM",),
-            "guard": ("kill_descendants", "read_guard_report"),
-            "output": ("OutputCapture", "OutputLine", "strip_control_sequences"),
-            "programs": ("check_argv", "find_on_path", "find_program", "start_error"),
-            "running": ("CommandResult", "ProcessLimits", "run_program"),
+            "environment": "VIRTUAL_ENVIRONMENTS make_environment project_environment",
+            "group": "GUARD_PROGRAM",
+            "guard": "kill_descendants read_guard_report",
+            "output": "OutputCapture OutputLine strip_control_sequences",
+            "programs": "check_argv find_on_path find_program start_error",
+            "running": "CommandResult ProcessLimits run_program",
         },
     )

@@ -8,104 +8,54 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.project.documents import (
-        Documents,
-        list_documents,
-        read_document,
-        remove_document,
-        write_document,
+        Documents as Documents,
+        list_documents as list_documents,
+        read_document as read_document,
+        remove_document as remove_document,
+        write_document as write_document,
     )
-    from tideate_core.project.open_directories import open_directory, open_directory_fd
+    from tideate_core.project.open_directories import (
+        open_directory as open_directory,
+        open_directory_fd as open_directory_fd,
+    )
     from tideate_core.project.roots import (
-        DEFINITION_SUFFIXES,
-        config_dir,
-        expand_home,
-        find_root,
-        is_inside,
-        real_path,
+        DEFINITION_SUFFIXES as DEFINITION_SUFFIXES,
+        config_dir as config_dir,
+        expand_home as expand_home,
+        find_root as find_root,
+        is_inside as is_inside,
+        real_path as real_path,
     )
     from tideate_core.project.state import (
-        KnownProject,
-        has_no_work,
-        known_project,
-        known_projects,
-        make_project_state,
-        move_project_state,
-        note_identity,
-        private_within,
-        project_state,
-        state_dir,
+        KnownProject as KnownProject,
+        has_no_work as has_no_work,
+        known_project as known_project,
+        known_projects as known_projects,
+        make_project_state as make_project_state,
+        move_project_state as move_project_state,
+        note_identity as note_identity,
+        private_within as private_within,
+        project_state as project_state,
+        state_dir as state_dir,
     )
     from tideate_core.project.trust import (
-        CONFIG_NAME,
-        LARGEST_TRUSTED,
-        Trust,
-        files_to_trust,
-        name_in_project,
+        CONFIG_NAME as CONFIG_NAME,
+        LARGEST_TRUSTED as LARGEST_TRUSTED,
+        Trust as Trust,
+        files_to_trust as files_to_trust,
+        name_in_project as name_in_project,
     )
-
-__all__ = [
-    "CONFIG_NAME",
-    "DEFINITION_SUFFIXES",
-    "LARGEST_TRUSTED",
-    "Documents",
-    "KnownProject",
-    "Trust",
-    "config_dir",
-    "expand_home",
-    "files_to_trust",
-    "find_root",
-    "has_no_work",
-    "is_inside",
-    "known_project",
-    "known_projects",
-    "list_documents",
-    "make_project_state",
-    "move_project_state",
-    "name_in_project",
-    "note_identity",
-    "open_directory",
-    "open_directory_fd",
-    "private_within",
-    "project_state",
-    "read_document",
-    "real_path",
-    "remove_document",
-    "state_dir",
-    "write_document",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "documents": (
-                "Documents",
-                "list_documents",
-                "read_document",
-                "remove_document",
-                "write_document",
-            ),
-            "open_directories": ("open_directory", "open_directory_fd"),
-            "roots": (
-                "DEFINITION_SUFFIXES",
-                "config_dir",
-                "expand_home",
-                "find_root",
-                "is_inside",
-                "real_path",
-            ),
+            "documents": "Documents list_documents read_document remove_document write_document",
+            "open_directories": "open_directory open_directory_fd",
+            "roots": "DEFINITION_SUFFIXES config_dir expand_home find_root is_inside real_path",
             "state": (
-                "KnownProject",
-                "has_no_work",
-                "known_project",
-                "known_projects",
-                "make_project_state",
-                "move_project_state",
-                "note_identity",
-                "private_within",
-                "project_state",
-                "state_dir",
+                "KnownProject has_no_work known_project known_projects make_project_state "
+                "move_project_state note_identity private_within project_state state_dir"
             ),
-            "trust": ("CONFIG_NAME", "LARGEST_TRUSTED", "Trust", "files_to_trust", "name_in_project"),
+            "trust": "CONFIG_NAME LARGEST_TRUSTED Trust files_to_trust name_in_project",
         },
     )

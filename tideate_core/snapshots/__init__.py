@@ -7,32 +7,19 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.snapshots.compare import ChangesSince, FileDiff
-    from tideate_core.snapshots.limits import SnapshotLimits
-    from tideate_core.snapshots.manager import SnapshotManager
-    from tideate_core.snapshots.manifest import Snapshot
-    from tideate_core.snapshots.restore import RestoreResult
-
-__all__ = [
-    "ChangesSince",
-    "FileDiff",
-    "RestoreResult",
-    "Snapshot",
-    "SnapshotLimits",
-    "SnapshotManager",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.snapshots.compare import ChangesSince as ChangesSince, FileDiff as FileDiff
+    from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
+    from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
+    from tideate_core.snapshots.manifest import Snapshot as Snapshot
+    from tideate_core.snapshots.restore import RestoreResult as RestoreResult
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "compare": (
-                "ChangesSince",
-                "FileDiff",
-            ),
-            "limits": ("SnapshotLimits",),
-            "manager": ("SnapshotManager",),
-            "manifest": ("Snapshot",),
-            "restore": ("RestoreResult",),
+            "compare": "ChangesSince FileDiff",
+            "limits": "SnapshotLimits",
+            "manager": "SnapshotManager",
+            "manifest": "Snapshot",
+            "restore": "RestoreResult",
         },
     )

@@ -20,8 +20,7 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import DRAFT_SUFFIX, commit_draft, create_draft
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, KeysView, Sequence
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Iterable, Iterator, KeysView, Sequence, Set as AbstractSet
     from pathlib import Path
     from typing import BinaryIO
 

@@ -7,115 +7,56 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.store.database import FILE
-    from tideate_core.store.gate_ledger import GateLedger
-    from tideate_core.store.log import RunLog
-    from tideate_core.store.objects import DEPTH, is_deeper
-    from tideate_core.store.reader import MOST_UNFINISHED, Reader, resumable_runs
-    from tideate_core.store.records import (
-        CheckpointRow,
-        ControlRequest,
-        Definition,
-        Ending,
-        EventRow,
-        GateCount,
-        GateOutcome,
-        Graph,
-        Lease,
-        MetricsRow,
-        NewRun,
-        RunRow,
-        State,
-        Status,
-        StepOutcome,
-        StepRow,
-        StepStart,
-        Tokens,
-        last_result_value,
-        state_of,
+    from tideate_core.store.database import FILE as FILE
+    from tideate_core.store.gate_ledger import GateLedger as GateLedger
+    from tideate_core.store.log import RunLog as RunLog
+    from tideate_core.store.objects import DEPTH as DEPTH, is_deeper as is_deeper
+    from tideate_core.store.reader import (
+        MOST_UNFINISHED as MOST_UNFINISHED,
+        Reader as Reader,
+        resumable_runs as resumable_runs,
     )
-    from tideate_core.store.retention import Pruned, Retention
-    from tideate_core.store.schema import is_own_database
-    from tideate_core.store.store import Store
-
-__all__ = [
-    "DEPTH",
-    "FILE",
-    "MOST_UNFINISHED",
-    "CheckpointRow",
-    "ControlRequest",
-    "Definition",
-    "Ending",
-    "EventRow",
-    "GateCount",
-    "GateLedger",
-    "GateOutcome",
-    "Graph",
-    "Lease",
-    "MetricsRow",
-    "NewRun",
-    "Pruned",
-    "Reader",
-    "Retention",
-    "RunLog",
-    "RunRow",
-    "State",
-    "Status",
-    "StepOutcome",
-    "StepRow",
-    "StepStart",
-    "Store",
-    "Tokens",
-    "is_deeper",
-    "is_own_database",
-    "last_result_value",
-    "resumable_runs",
-    "state_of",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.store.records import (
+        CheckpointRow as CheckpointRow,
+        ControlRequest as ControlRequest,
+        Definition as Definition,
+        Ending as Ending,
+        EventRow as EventRow,
+        GateCount as GateCount,
+        GateOutcome as GateOutcome,
+        Graph as Graph,
+        Lease as Lease,
+        MetricsRow as MetricsRow,
+        NewRun as NewRun,
+        RunRow as RunRow,
+        State as State,
+        Status as Status,
+        StepOutcome as StepOutcome,
+        StepRow as StepRow,
+        StepStart as StepStart,
+        Tokens as Tokens,
+        last_result_value as last_result_value,
+        state_of as state_of,
+    )
+    from tideate_core.store.retention import Pruned as Pruned, Retention as Retention
+    from tideate_core.store.schema import is_own_database as is_own_database
+    from tideate_core.store.store import Store as Store
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "database": ("FILE",),
-            "gate_ledger": ("GateLedger",),
-            "log": ("RunLog",),
-            "objects": (
-                "DEPTH",
-                "is_deeper",
-            ),
-            "reader": (
-                "MOST_UNFINISHED",
-                "Reader",
-                "resumable_runs",
-            ),
+            "database": "FILE",
+            "gate_ledger": "GateLedger",
+            "log": "RunLog",
+            "objects": "DEPTH is_deeper",
+            "reader": "MOST_UNFINISHED Reader resumable_runs",
             "records": (
-                "CheckpointRow",
-                "ControlRequest",
-                "Definition",
-                "Ending",
-                "EventRow",
-                "GateCount",
-                "GateOutcome",
-                "Graph",
-                "Lease",
-                "MetricsRow",
-                "NewRun",
-                "RunRow",
-                "State",
-                "Status",
-                "StepOutcome",
-                "StepRow",
-                "StepStart",
-                "Tokens",
-                "last_result_value",
-                "state_of",
+                "CheckpointRow ControlRequest Definition Ending EventRow GateCount GateOutcome Graph "
+                "Lease MetricsRow NewRun RunRow State Status StepOutcome StepRow StepStart Tokens "
+                "last_result_value state_of"
             ),
-            "retention": (
-                "Pruned",
-                "Retention",
-            ),
-            "schema": ("is_own_database",),
-            "store": ("Store",),
+            "retention": "Pruned Retention",
+            "schema": "is_own_database",
+            "store": "Store",
         },
     )

@@ -7,23 +7,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = ["exports"]
 
 
 def exports(
-    package: str, modules: Mapping[str, Iterable[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return a package's `__getattr__` and `__dir__` (PEP 562).
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return a package's `__getattr__`, `__dir__` (PEP 562) and `__all__`.
 
-    :param modules: of the package, each with the names that it gives; none may have a module's name.
-        A name of another package is written in full (`tideate_core.errors`).
+    :param modules: of the package, each with the names that it gives, separated by blanks; none may have
+        a module's name. A module of another package is written in full (`tideate_core.errors`).
     """
     homes = {
         name: module if module.startswith("tideate_core.") else f"{package}.{module}"
         for module, names in modules.items()
-        for name in names
+        for name in names.split()
     }
 
     def get(name: str) -> Any:
@@ -36,4 +36,4 @@ def exports(
     def names() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
 
-    return get, names
+    return get, names, sorted(homes)

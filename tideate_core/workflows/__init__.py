@@ -7,192 +7,109 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.workflows.catalog import Catalog
-    from tideate_core.workflows.checking import KnownNames
+    from tideate_core.workflows.catalog import Catalog as Catalog
+    from tideate_core.workflows.checking import KnownNames as KnownNames
     from tideate_core.workflows.definitions import (
-        RESERVED_NAMES,
-        MachineWorkflow,
-        WorkflowDefinition,
-        check_name,
+        RESERVED_NAMES as RESERVED_NAMES,
+        MachineWorkflow as MachineWorkflow,
+        WorkflowDefinition as WorkflowDefinition,
+        check_name as check_name,
     )
-    from tideate_core.workflows.expressions import evaluate, render_task
-    from tideate_core.workflows.graph import DependencyGraph, dependency_graph, draw_steps, step_summary
+    from tideate_core.workflows.expressions import evaluate as evaluate, render_task as render_task
+    from tideate_core.workflows.graph import (
+        DependencyGraph as DependencyGraph,
+        dependency_graph as dependency_graph,
+        draw_steps as draw_steps,
+        step_summary as step_summary,
+    )
     from tideate_core.workflows.handler import (
-        MISSING,
-        BufferContext,
-        Confirm,
-        Cursor,
-        Decision,
-        DecisionKind,
-        Declined,
-        MemoryAccess,
-        ModelAccess,
-        PersonAccess,
-        RunContext,
-        Selection,
-        StepContext,
-        StepHandler,
-        WorkspaceAccess,
+        MISSING as MISSING,
+        BufferContext as BufferContext,
+        Confirm as Confirm,
+        Cursor as Cursor,
+        Decision as Decision,
+        DecisionKind as DecisionKind,
+        Declined as Declined,
+        MemoryAccess as MemoryAccess,
+        ModelAccess as ModelAccess,
+        PersonAccess as PersonAccess,
+        RunContext as RunContext,
+        Selection as Selection,
+        StepContext as StepContext,
+        StepHandler as StepHandler,
+        WorkspaceAccess as WorkspaceAccess,
     )
-    from tideate_core.workflows.json_reader import read_json
-    from tideate_core.workflows.keys import key_file, workflow_key
-    from tideate_core.workflows.limits import LIMITS
-    from tideate_core.workflows.loading import parse_definition
-    from tideate_core.workflows.mistakes import FileMistake, LineTable, Located, Nearest, Problem
-    from tideate_core.workflows.parsing import ParsedWorkflow, WorkflowParser
+    from tideate_core.workflows.json_reader import read_json as read_json
+    from tideate_core.workflows.keys import key_file as key_file, workflow_key as workflow_key
+    from tideate_core.workflows.limits import LIMITS as LIMITS
+    from tideate_core.workflows.loading import parse_definition as parse_definition
+    from tideate_core.workflows.mistakes import (
+        FileMistake as FileMistake,
+        LineTable as LineTable,
+        Located as Located,
+        Nearest as Nearest,
+        Problem as Problem,
+    )
+    from tideate_core.workflows.parsing import (
+        ParsedWorkflow as ParsedWorkflow,
+        WorkflowParser as WorkflowParser,
+    )
     from tideate_core.workflows.parts import (
-        KNOWN_AGENTS,
-        WORDS,
-        ForEach,
-        InputDefinition,
-        NestedWorkflow,
-        ToolCall,
-        WorkflowStep,
+        KNOWN_AGENTS as KNOWN_AGENTS,
+        WORDS as WORDS,
+        ForEach as ForEach,
+        InputDefinition as InputDefinition,
+        NestedWorkflow as NestedWorkflow,
+        ToolCall as ToolCall,
+        WorkflowStep as WorkflowStep,
     )
-    from tideate_core.workflows.prompts import PromptLibrary
-    from tideate_core.workflows.registration import Registration, Source
-    from tideate_core.workflows.registry import WorkflowRegistry
-    from tideate_core.workflows.schema import definition_schema
-    from tideate_core.workflows.time_limits import persons_time, working_time
+    from tideate_core.workflows.prompts import PromptLibrary as PromptLibrary
+    from tideate_core.workflows.registration import Registration as Registration, Source as Source
+    from tideate_core.workflows.registry import WorkflowRegistry as WorkflowRegistry
+    from tideate_core.workflows.schema import definition_schema as definition_schema
+    from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
     from tideate_core.workflows.workflow_files import (
-        BOM,
-        is_definition_name,
-        is_definition_path,
-        is_machine_name,
-        is_machine_path,
-        is_workflow_path,
-        load_machine,
-        read_machine_stream,
-        read_machine_text,
-        shown_path,
+        BOM as BOM,
+        is_definition_name as is_definition_name,
+        is_definition_path as is_definition_path,
+        is_machine_name as is_machine_name,
+        is_machine_path as is_machine_path,
+        is_workflow_path as is_workflow_path,
+        load_machine as load_machine,
+        read_machine_stream as read_machine_stream,
+        read_machine_text as read_machine_text,
+        shown_path as shown_path,
     )
-    from tideate_core.workflows.yaml_reader import read_yaml
-
-__all__ = [
-    "BOM",
-    "KNOWN_AGENTS",
-    "LIMITS",
-    "MISSING",
-    "RESERVED_NAMES",
-    "WORDS",
-    "BufferContext",
-    "Catalog",
-    "Confirm",
-    "Cursor",
-    "Decision",
-    "DecisionKind",
-    "Declined",
-    "DependencyGraph",
-    "FileMistake",
-    "ForEach",
-    "InputDefinition",
-    "KnownNames",
-    "LineTable",
-    "Located",
-    "MachineWorkflow",
-    "MemoryAccess",
-    "ModelAccess",
-    "Nearest",
-    "NestedWorkflow",
-    "ParsedWorkflow",
-    "PersonAccess",
-    "Problem",
-    "PromptLibrary",
-    "Registration",
-    "RunContext",
-    "Selection",
-    "Source",
-    "StepContext",
-    "StepHandler",
-    "ToolCall",
-    "WorkflowDefinition",
-    "WorkflowParser",
-    "WorkflowRegistry",
-    "WorkflowStep",
-    "WorkspaceAccess",
-    "check_name",
-    "definition_schema",
-    "dependency_graph",
-    "draw_steps",
-    "evaluate",
-    "is_definition_name",
-    "is_definition_path",
-    "is_machine_name",
-    "is_machine_path",
-    "is_workflow_path",
-    "key_file",
-    "load_machine",
-    "parse_definition",
-    "persons_time",
-    "read_json",
-    "read_machine_stream",
-    "read_machine_text",
-    "read_yaml",
-    "render_task",
-    "shown_path",
-    "step_summary",
-    "workflow_key",
-    "working_time",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.workflows.yaml_reader import read_yaml as read_yaml
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "catalog": ("Catalog",),
-            "checking": ("KnownNames",),
-            "definitions": ("MachineWorkflow", "RESERVED_NAMES", "WorkflowDefinition", "check_name"),
-            "expressions": ("evaluate", "render_task"),
-            "graph": ("DependencyGraph", "dependency_graph", "draw_steps", "step_summary"),
+            "catalog": "Catalog",
+            "checking": "KnownNames",
+            "definitions": "MachineWorkflow RESERVED_NAMES WorkflowDefinition check_name",
+            "expressions": "evaluate render_task",
+            "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
-                "BufferContext",
-                "Confirm",
-                "Cursor",
-                "Decision",
-                "DecisionKind",
-                "Declined",
-                "MISSING",
-                "MemoryAccess",
-                "ModelAccess",
-                "PersonAccess",
-                "RunContext",
-                "Selection",
-                "StepContext",
-                "StepHandler",
-                "WorkspaceAccess",
+                "BufferContext Confirm Cursor Decision DecisionKind Declined MISSING MemoryAccess "
+                "ModelAccess PersonAccess RunContext Selection StepContext StepHandler WorkspaceAccess"
             ),
-            "json_reader": ("read_json",),
-            "keys": ("key_file", "workflow_key"),
-            "limits": ("LIMITS",),
-            "loading": ("parse_definition",),
-            "mistakes": ("FileMistake", "LineTable", "Located", "Nearest", "Problem"),
-            "parsing": ("ParsedWorkflow", "WorkflowParser"),
-            "parts": (
-                "ForEach",
-                "InputDefinition",
-                "KNOWN_AGENTS",
-                "NestedWorkflow",
-                "ToolCall",
-                "WORDS",
-                "WorkflowStep",
-            ),
-            "prompts": ("PromptLibrary",),
-            "registration": ("Registration", "Source"),
-            "registry": ("WorkflowRegistry",),
-            "schema": ("definition_schema",),
-            "time_limits": ("persons_time", "working_time"),
+            "json_reader": "read_json",
+            "keys": "key_file workflow_key",
+            "limits": "LIMITS",
+            "loading": "parse_definition",
+            "mistakes": "FileMistake LineTable Located Nearest Problem",
+            "parsing": "ParsedWorkflow WorkflowParser",
+            "parts": "ForEach InputDefinition KNOWN_AGENTS NestedWorkflow ToolCall WORDS WorkflowStep",
+            "prompts": "PromptLibrary",
+            "registration": "Registration Source",
+            "registry": "WorkflowRegistry",
+            "schema": "definition_schema",
+            "time_limits": "persons_time working_time",
             "workflow_files": (
-                "BOM",
-                "is_definition_name",
-                "is_definition_path",
-                "is_machine_name",
-                "is_machine_path",
-                "is_workflow_path",
-                "load_machine",
-                "read_machine_stream",
-                "read_machine_text",
-                "shown_path",
+                "BOM is_definition_name is_definition_path is_machine_name is_machine_path "
+                "is_workflow_path load_machine read_machine_stream read_machine_text shown_path"
             ),
-            "yaml_reader": ("read_yaml",),
+            "yaml_reader": "read_yaml",
         },
     )

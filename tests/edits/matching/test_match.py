@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from tests.edits.search_replace import LINES, apply_blocks, block, refused
 from tideate_core.edits.matching.match import find_lines

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tideate_core.edits.matching.match import find_lines
 from tideate_core.edits.matching.places import Scope, nearest_lines, places_of

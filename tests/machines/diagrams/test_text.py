@@ -6,8 +6,7 @@ import re
 from collections import Counter
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from rich.cells import cell_len
 
 from tests.machines.diagrams.machines import (

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from tideate_core.errors import InvalidWorkflowFile
 from tideate_core.machines.language import (

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tideate_core.machines.language import Lexer, Token, TokenKind, parse
-from tideate_core.machines.language import lexer as lexer_module
+from tideate_core.machines.language import Lexer, Token, TokenKind, lexer as lexer_module, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

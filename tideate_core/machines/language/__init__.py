@@ -8,73 +8,46 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.machines.language.definition import (
-        BOUNDARY,
-        MachineDefinition,
-        Position,
-        State,
-        Transition,
+        BOUNDARY as BOUNDARY,
+        MachineDefinition as MachineDefinition,
+        Position as Position,
+        State as State,
+        Transition as Transition,
     )
     from tideate_core.machines.language.diagnostics import (
-        Diagnostic,
-        Severity,
-        explain,
-        explain_all,
-        explanations,
+        Diagnostic as Diagnostic,
+        Severity as Severity,
+        explain as explain,
+        explain_all as explain_all,
+        explanations as explanations,
     )
-    from tideate_core.machines.language.diagram import draw
-    from tideate_core.machines.language.formatting import format_text, write_definition
-    from tideate_core.machines.language.lexer import Lexer, Token, TokenKind
-    from tideate_core.machines.language.obfuscation import Obfuscator
-    from tideate_core.machines.language.parser import Parsed, Parser, parse
+    from tideate_core.machines.language.diagram import draw as draw
+    from tideate_core.machines.language.formatting import (
+        format_text as format_text,
+        write_definition as write_definition,
+    )
+    from tideate_core.machines.language.lexer import Lexer as Lexer, Token as Token, TokenKind as TokenKind
+    from tideate_core.machines.language.obfuscation import Obfuscator as Obfuscator
+    from tideate_core.machines.language.parser import Parsed as Parsed, Parser as Parser, parse as parse
     from tideate_core.machines.language.workflow import (
-        EXIT,
-        Action,
-        Failure,
-        Success,
-        TransitionResult,
-        Workflow,
+        EXIT as EXIT,
+        Action as Action,
+        Failure as Failure,
+        Success as Success,
+        TransitionResult as TransitionResult,
+        Workflow as Workflow,
     )
-
-__all__ = [
-    "BOUNDARY",
-    "EXIT",
-    "Action",
-    "Diagnostic",
-    "Failure",
-    "Lexer",
-    "MachineDefinition",
-    "Obfuscator",
-    "Parsed",
-    "Parser",
-    "Position",
-    "Severity",
-    "State",
-    "Success",
-    "Token",
-    "TokenKind",
-    "Transition",
-    "TransitionResult",
-    "Workflow",
-    "draw",
-    "explain",
-    "explain_all",
-    "explanations",
-    "format_text",
-    "parse",
-    "write_definition",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "definition": ("BOUNDARY", "MachineDefinition", "Position", "State", "Transition"),
-            "diagnostics": ("Diagnostic", "Severity", "explain", "explain_all", "explanations"),
-            "diagram": ("draw",),
-            "formatting": ("format_text", "write_definition"),
-            "lexer": ("Lexer", "Token", "TokenKind"),
-            "obfuscation": ("Obfuscator",),
-            "parser": ("Parsed", "Parser", "parse"),
-            "workflow": ("EXIT", "Action", "Failure", "Success", "TransitionResult", "Workflow"),
+            "definition": "BOUNDARY MachineDefinition Position State Transition",
+            "diagnostics": "Diagnostic Severity explain explain_all explanations",
+            "diagram": "draw",
+            "formatting": "format_text write_definition",
+            "lexer": "Lexer Token TokenKind",
+            "obfuscation": "Obfuscator",
+            "parser": "Parsed Parser parse",
+            "workflow": "EXIT Action Failure Success TransitionResult Workflow",
         },
     )

@@ -10,29 +10,25 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.mcp.client.client import ConnectedServer, MCPClient
-    from tideate_core.mcp.client.specs import ServerSpec, server_at, server_readiness, servers_of
-    from tideate_core.mcp.client.tools import Tool, ToolPermissions, ToolResult, check_arguments
-
-__all__ = [
-    "ConnectedServer",
-    "MCPClient",
-    "ServerSpec",
-    "Tool",
-    "ToolPermissions",
-    "ToolResult",
-    "check_arguments",
-    "server_at",
-    "server_readiness",
-    "servers_of",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.mcp.client.client import ConnectedServer as ConnectedServer, MCPClient as MCPClient
+    from tideate_core.mcp.client.specs import (
+        ServerSpec as ServerSpec,
+        server_at as server_at,
+        server_readiness as server_readiness,
+        servers_of as servers_of,
+    )
+    from tideate_core.mcp.client.tools import (
+        Tool as Tool,
+        ToolPermissions as ToolPermissions,
+        ToolResult as ToolResult,
+        check_arguments as check_arguments,
+    )
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "client": ("ConnectedServer", "MCPClient"),
-            "specs": ("ServerSpec", "server_at", "server_readiness", "servers_of"),
-            "tools": ("Tool", "ToolPermissions", "ToolResult", "check_arguments"),
+            "client": "ConnectedServer MCPClient",
+            "specs": "ServerSpec server_at server_readiness servers_of",
+            "tools": "Tool ToolPermissions ToolResult check_arguments",
         },
     )

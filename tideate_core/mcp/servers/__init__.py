@@ -7,39 +7,29 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
-    from tideate_core.mcp.servers.filesystem.change_log import recorded_changes
-    from tideate_core.mcp.servers.git.schemas import CommitResult
+    from tideate_core.mcp.servers.filesystem.change_log import recorded_changes as recorded_changes
+    from tideate_core.mcp.servers.git.schemas import CommitResult as CommitResult
     from tideate_core.mcp.servers.git.trust import (
-        RepositoryPrograms,
-        repository_programs,
-        trust_programs,
+        RepositoryPrograms as RepositoryPrograms,
+        repository_programs as repository_programs,
+        trust_programs as trust_programs,
     )
-    from tideate_core.mcp.servers.registry import SERVERS, checked_root, make_server
-    from tideate_core.mcp.servers.tool_server import ToolServer
-    from tideate_core.mcp.servers.transitions.server import transitions_server
-
-__all__ = [
-    "SERVERS",
-    "CommitResult",
-    "RepositoryPrograms",
-    "ToolServer",
-    "checked_root",
-    "make_server",
-    "recorded_changes",
-    "repository_programs",
-    "transitions_server",
-    "trust_programs",
-]
-
-if not TYPE_CHECKING:
-    __getattr__, __dir__ = exports(
+    from tideate_core.mcp.servers.registry import (
+        SERVERS as SERVERS,
+        checked_root as checked_root,
+        make_server as make_server,
+    )
+    from tideate_core.mcp.servers.tool_server import ToolServer as ToolServer
+    from tideate_core.mcp.servers.transitions.server import transitions_server as transitions_server
+else:
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "filesystem.change_log": ("recorded_changes",),
-            "git.schemas": ("CommitResult",),
-            "git.trust": ("RepositoryPrograms", "repository_programs", "trust_programs"),
-            "registry": ("SERVERS", "checked_root", "make_server"),
-            "tool_server": ("ToolServer",),
-            "transitions.server": ("transitions_server",),
+            "filesystem.change_log": "recorded_changes",
+            "git.schemas": "CommitResult",
+            "git.trust": "RepositoryPrograms repository_programs trust_programs",
+            "registry": "SERVERS checked_root make_server",
+            "tool_server": "ToolServer",
+            "transitions.server": "transitions_server",
         },
     )

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.mcp.conftest import COMMAND
-from tideate_core.mcp.servers.filesystem import change_log
-from tideate_core.mcp.servers.filesystem import changes as file_changes
+from tideate_core.mcp.servers.filesystem import change_log, changes as file_changes
 from tideate_core.mcp.servers.filesystem.changes import Changes, write_lock
 from tideate_core.mcp.servers.filesystem.schemas import Edit
 from tideate_core.mcp.servers.filesystem.served_root import ServedRoot
