@@ -413,6 +413,23 @@ async def test_cancelling_closes_the_connection(
     assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("between", [1, 2, 3])
+async def test_a_second_cancellation_does_not_leave_the_connection_open(
+    server: ModelServer, adapter: ModelAdapter, between: int
+) -> None:
+    for _ in range(30):
+        gate = server.holds("greet", times=1)
+        task = asyncio.create_task(adapter.ask(Prompt("greet")))
+        await asyncio.to_thread(gate.wait_started)
+        task.cancel()
+        for _ in range(between):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(gate.wait_disconnected, 5)
+
+
 async def test_an_adapter_answers_after_a_cancelled_prompt(
     server: ModelServer, adapter: ModelAdapter
 ) -> None:

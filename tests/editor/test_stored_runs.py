@@ -258,6 +258,12 @@ def test_one_rollback_takes_back_what_a_nested_workflow_changed(
     assert nvim.lines(1) == ["def f():", "    return  1"]
 
 
+def answered_by_host(nvim: Editor) -> None:
+    """Wait until the host has taken all that it was asked for."""
+    nvim.lua(ASK, "list", {})
+    nvim.wait("_G.answer")
+
+
 def paused_elsewhere(nvim: Editor, server: ModelServer) -> str:
     """A run that the first editor paused before its second step."""
     gate = server.holds("say one", text="FIRST", times=1)
@@ -265,6 +271,7 @@ def paused_elsewhere(nvim: Editor, server: ModelServer) -> str:
     identity = start(nvim, "pair", "go")
     gate.wait_started()
     assert nvim.lua("return require('tideate').pause()")
+    answered_by_host(nvim)  # the model's answer must not be there before the pause
     gate.release()
     nvim.wait("require('tideate').get_status().state == 'paused'")
     return identity

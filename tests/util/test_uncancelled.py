@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tideate_core.util.uncancelled import run_uncancelled, wait_uncancelled
+from tideate_core.util.uncancelled import run_cancelled_once, run_uncancelled, wait_uncancelled
 
 
 class Work:
@@ -83,3 +83,42 @@ async def test_a_wait_tells_of_every_cancellation() -> None:
     assert await waiting
     assert told == [1, 1]
     assert task.result() == 3
+
+
+class Cleanup:
+    """Work that cleans up slowly when it is cancelled."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_end, self.cleaned = asyncio.Event(), asyncio.Event(), False
+
+    async def do(self) -> int:
+        self.begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.may_end.wait()
+            self.cleaned = True
+        return 3
+
+
+async def test_a_second_cancellation_does_not_interrupt_the_cleanup() -> None:
+    work = Cleanup()
+    waiting = asyncio.create_task(run_cancelled_once(work.do()))
+    await work.begun.wait()
+    for _ in range(3):
+        waiting.cancel()
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    work.may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert work.cleaned
+
+
+async def test_work_that_nobody_cancels_gives_its_result_or_its_error() -> None:
+    work = Work()
+    work.may_end.set()
+    assert await run_cancelled_once(work.do()) == 3
+    work.error = ValueError("full")
+    with pytest.raises(ValueError, match="full"):
+        await run_cancelled_once(work.do())

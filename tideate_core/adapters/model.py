@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.adapters.base import OfferedTool, Prompt, Reply, Usage
 from tideate_core.errors import AuthenticationFailed, InvalidReply
+from tideate_core.util.uncancelled import run_cancelled_once
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
@@ -259,13 +260,16 @@ class ModelAdapter:
             ],
             retries={"output": self._attempts - 1},
         )
-        return await agent.run(
-            prompt.user,
-            instructions=prompt.system or None,
-            message_history=_history(prompt),
-            model_settings=self._settings(prompt, opened),
-            event_stream_handler=stream.follow,
-            infer_name=False,
+        # cancelled while it closes the stream, the library would leave the connection open
+        return await run_cancelled_once(
+            agent.run(
+                prompt.user,
+                instructions=prompt.system or None,
+                message_history=_history(prompt),
+                model_settings=self._settings(prompt, opened),
+                event_stream_handler=stream.follow,
+                infer_name=False,
+            )
         )
 
     def _settings(self, prompt: Prompt, opened: OpenModel) -> ModelSettings:

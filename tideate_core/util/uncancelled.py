@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-__all__ = ["run_uncancelled", "wait_uncancelled"]
+__all__ = ["run_cancelled_once", "run_uncancelled", "wait_uncancelled"]
 
 _T = TypeVar("_T")
 
@@ -46,3 +46,12 @@ async def run_uncancelled(
     if revert is not None:
         await run_uncancelled(revert(task.result()))
     raise asyncio.CancelledError
+
+
+async def run_cancelled_once(work: Coroutine[Any, Any, _T]) -> _T:
+    """Run work whose cleanup must not be cancelled: a second cancellation of the caller waits for its end."""
+    task = asyncio.ensure_future(work)
+    if await wait_uncancelled(task, lambda: task.cancelling() or task.cancel()):
+        error = None if task.cancelled() else task.exception()
+        raise asyncio.CancelledError from error
+    return task.result()
