@@ -37,7 +37,7 @@ M.builtin = {
   { name = 'multi_file', description = 'Plan and make changes in several files', steps = { 'plan', 'confirm', 'execute' }, needs_prompt = true },
   { name = 'handoff', description = 'Carry out a plan from a file, commit it on a branch of its own, test it', steps = { 'plan', 'status', 'edit', 'commit', 'manifest', 'tests', 'report' } },
   { name = 'task', description = 'Plan, audit, make, document and verify a change, or leave everything as it was', steps = {}, kind = 'machine', needs_prompt = true },
-  { name = 'PLANNER', description = 'Plan a piece of work, then do it task by task, each one checked before the next', steps = {}, kind = 'machine', needs_prompt = true },
+  { name = 'PLANNER', description = 'Plan a piece of work, then write out how each task is done, each one checked before the next', steps = {}, kind = 'machine', needs_prompt = true },
 }
 
 ---@type table<string, tideate.WorkflowInfo>

@@ -39,7 +39,6 @@ PROVIDERS: dict[str, str] = {
     "cohere": "CO_API_KEY",
     "deepseek": "DEEPSEEK_API_KEY",
     "fireworks": "FIREWORKS_API_KEY",
-    "github": "GITHUB_API_KEY",
     "google": "GOOGLE_API_KEY",
     "google-cloud": "",
     "groq": "GROQ_API_KEY",
@@ -169,7 +168,7 @@ class ServerSource:
 
 
 class ProviderSource:
-    """`PROVIDER:MODEL`, any that pydantic-ai knows, with the provider's own environment variables."""
+    """`PROVIDER:MODEL` of pydantic-ai, with the provider's own environment variables."""
 
     def __init__(self, name: str) -> None:
         self._name = name
