@@ -194,7 +194,7 @@ def test_a_run_whose_host_was_killed_goes_on_in_the_same_neovim(nvim: Editor, se
     assert result(nvim)["response"] == "SECOND"
     assert nvim.lua("return require('tideate').get_status(...).state", identity) == "completed"
     output = nvim.lua("return require('tideate.ui.output_runs').get(...).stream.buf", identity)
-    assert "> Goes on; done before: one" in nvim.lines(output)
+    assert "> Resumed; done before: one" in nvim.lines(output)
 
 
 def test_leaving_neovim_cancels_the_run_and_the_store_knows(nvim: Editor, server: ModelServer) -> None:

@@ -77,7 +77,7 @@ local on = {
     M.begin(entry, run)
     entry.floor, entry.held = nil, {}
     local done = data.completed or {}
-    sections().remark(entry, #done == 0 and 'Begins again' or 'Goes on; done before: ' .. table.concat(done, ', '))
+    sections().remark(entry, #done == 0 and 'Restarted' or 'Resumed; done before: ' .. table.concat(done, ', '))
   end,
   SD_EVENT_STEP_STARTED = function(entry, data, run)
     sections().start(entry, data.step, run)
