@@ -26,7 +26,7 @@ end
 
 ---@param id string
 ---@param result tideate.Result
-local function settle(id, result)
+local function resolve(id, result)
   local request = pending[id]
   pending[id] = nil
   if request then
@@ -45,7 +45,7 @@ local function send(payload)
   if not ok and err and not err:find('E475', 1, true) and not err:lower():find('channel', 1, true) then
     local error_text = ("tideate cannot send '%s': %s"):format(payload.method, err)
     vim.schedule(function()
-      settle(payload.id, { ok = false, error = error_text, error_code = 'InvalidInput' })
+      resolve(payload.id, { ok = false, error = error_text, error_code = 'InvalidInput' })
     end)
   end
 end
@@ -111,7 +111,7 @@ end
 ---@param id string
 ---@param result tideate.Result
 function M.resolve(id, result)
-  settle(id, result)
+  resolve(id, result)
 end
 
 --- Whether something waits for an answer.

@@ -142,10 +142,10 @@ end
 
 ---@param id string
 local function withdraw(id)
-  local call_off = open_asks[id]
+  local cancel = open_asks[id]
   open_asks[id] = nil
-  if call_off then
-    guarded(call_off)
+  if cancel then
+    guarded(cancel)
   end
 end
 
@@ -192,7 +192,7 @@ local messages = {
 --- Take a batch of messages from the host, in order. An error in one does not keep the others back.
 ---@param batch table<string, any>[]
 function M.receive(batch)
-  require('tideate.host').heard()
+  require('tideate.host').reset_unanswered()
   local redraw = false
   for _, message in ipairs(batch) do
     local handler = messages[message.type]

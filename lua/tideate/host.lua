@@ -74,7 +74,7 @@ local function check_ready(it)
 end
 
 ---@param it tideate.Host
-local function beat(it)
+local function ping(it)
   if host ~= it or it.state ~= 'ready' then
     return
   end
@@ -94,12 +94,12 @@ local function watch(it)
   it.timer:stop()
   local due = false
   it.timer:start(M.limits.ping, M.limits.ping, function()
-    -- one at a time: beats that pile up while a prompt holds the editor would count as silence
+    -- one at a time: pings that pile up while a prompt holds the editor would count as silence
     if not due then
       due = true
       vim.schedule(function()
         due = false
-        beat(it)
+        ping(it)
       end)
     end
   end)
@@ -220,7 +220,7 @@ function M.on_broken(message)
 end
 
 --- Whatever comes from the host shows that it lives.
-function M.heard()
+function M.reset_unanswered()
   if host then
     host.unanswered = 0
   end

@@ -95,9 +95,9 @@ end
 ---@param execution_id? string
 ---@return boolean asked false if there is nothing to cancel
 function M.cancel(execution_id)
-  local called_off = require('tideate.run').call_off(execution_id)
+  local cancelled = require('tideate.run').cancel_asking(execution_id)
   if not is_known_to_host(execution_id) then
-    return called_off
+    return cancelled
   end
   manage('cancel', execution_id)
   return true

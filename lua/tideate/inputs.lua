@@ -55,7 +55,7 @@ end
 
 ---@param name string
 ---@param inputs tideate.Input[]
-local function learn(name, inputs)
+local function store_inputs(name, inputs)
   local workflow = require('tideate.registry').get(name)
   if workflow then
     workflow.inputs = inputs
@@ -183,7 +183,7 @@ end
 ---@param expecting tideate.ui.Expecting
 local function take(it, result, expecting)
   local inputs = result.inputs or {} ---@type tideate.Input[]
-  learn(it.name, inputs)
+  store_inputs(it.name, inputs)
   for _, notice in ipairs(result.notices or {}) do
     say(notice, vim.log.levels.WARN)
   end

@@ -20,7 +20,7 @@ local known = { names = {} }
 
 --- Take the host's list.
 ---@param result {root?: string, mentions?: tideate.Mention[]}
-function M.learn(result)
+function M.set_host_mentions(result)
   known = { root = result.root ~= vim.NIL and result.root or nil, names = {} }
   for _, one in ipairs(result.mentions or {}) do
     if not one.built_in then
@@ -37,7 +37,7 @@ function M.refresh()
   local params = { folder = require('tideate.context').folder() }
   require('tideate.client').request('contexts', params, function(result)
     if result.ok then
-      M.learn(result)
+      M.set_host_mentions(result)
     end
   end)
 end

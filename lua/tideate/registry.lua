@@ -147,7 +147,7 @@ end
 
 --- Take the host's list: it also knows those of packages, of the person and of the project.
 ---@param workflows tideate.WorkflowInfo[]
-function M.learn(workflows)
+function M.set_host_workflows(workflows)
   for name, workflow in pairs(known) do
     -- another project's are of no use here
     if workflow.source == 'project' or workflow.source == 'user' then
@@ -165,7 +165,7 @@ end
 function M.refresh()
   require('tideate.client').request('list', { folder = require('tideate.context').folder() }, function(result)
     if result.ok and result.workflows then
-      M.learn(result.workflows)
+      M.set_host_workflows(result.workflows)
     end
   end)
 end
@@ -236,14 +236,14 @@ end
 --- Run a Lua handler for the host.
 ---@param params {execution_id: string, workflow: string, step: string, state: tideate.HandlerState}
 ---@param respond fun(result: table<string, any>)
----@return fun()? call_off
+---@return fun()? cancel_all
 function M.handle(params, respond)
   local handler = vim.tbl_get(registered, params.workflow, 'handlers', params.step)
   if not handler then
     return respond({ error = 'Missing step handler: ' .. params.step })
   end
   local cancels = {}
-  local function call_off()
+  local function cancel_all()
     for _, cancel in ipairs(cancels) do
       cancel()
     end
@@ -255,11 +255,11 @@ function M.handle(params, respond)
     local ok, err = xpcall(fn, logged, ...)
     if not ok then
       respond({ error = ("the handler of step '%s' failed: %s"):format(params.step, err) })
-      call_off()
+      cancel_all()
     end
   end
   guarded(handler, params.state, adapter_for(params, cancels, guarded), done)
-  return call_off
+  return cancel_all
 end
 
 return M

@@ -208,12 +208,12 @@ function M.start(name, opts, on_done)
   return id
 end
 
---- Take up a run of the store. Returns at once.
+--- Resume a run of the store. Returns at once.
 ---@param id string
 ---@param folder string of its project
 ---@param on_done? fun(result: tideate.RunResult) called once, after this has returned
 ---@return boolean asked false if it is already running here
-function M.take_up(id, folder, on_done)
+function M.resume_stored(id, folder, on_done)
   if live[id] then
     require('tideate.ui').notify(('the run %s is already running'):format(id:sub(1, 8)))
     return false
@@ -240,7 +240,7 @@ end
 --- Cancel the named run, or all, that the person is still asked about: what is typed then starts nothing.
 ---@param id? string
 ---@return boolean cancelled whether there was one
-function M.call_off(id)
+function M.cancel_asking(id)
   local cancelled = false
   for _, one in ipairs(id and { id } or vim.tbl_keys(live)) do
     if M.is_asking(one) then

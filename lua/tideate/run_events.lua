@@ -65,7 +65,7 @@ end
 ---@param data table<string, any>
 ---@param state tideate.StepState
 ---@return tideate.RunStep
-local function settle(record, data, state)
+local function finish_step(record, data, state)
   local step = step_of(record, data)
   step.state = state
   local running = M.running(record)
@@ -95,7 +95,7 @@ end
 
 ---@param state tideate.RunState
 ---@return fun(record: tideate.Record)
-local function become(state)
+local function set_state(state)
   return function(record)
     record.state = state
     record.pausing = record.pausing and state ~= 'paused'
@@ -141,10 +141,10 @@ M.handlers = {
     record.streamed = 0
   end,
   SD_EVENT_STEP_COMPLETED = function(record, data)
-    settle(record, data, 'completed').duration_ms = data.duration_ms
+    finish_step(record, data, 'completed').duration_ms = data.duration_ms
   end,
   SD_EVENT_STEP_SKIPPED = function(record, data)
-    settle(record, data, 'skipped')
+    finish_step(record, data, 'skipped')
   end,
   SD_EVENT_STEP_RETRYING = function(record, data)
     local step = step_of(record, data)
@@ -154,7 +154,7 @@ M.handlers = {
     record.checkpoint = data.checkpoint_id
   end,
   SD_EVENT_STEP_FAILED = function(record, data)
-    local step = settle(record, data, 'failed')
+    local step = finish_step(record, data, 'failed')
     step.duration_ms = step.started and now() - step.started
   end,
   SD_EVENT_CHECK_STARTED = function(record, data)
@@ -167,10 +167,10 @@ M.handlers = {
     record.check = nil
     record.rolled_back = { restored = data.restored or {}, merged = data.merged or {}, left = data.left or {} }
   end,
-  SD_EVENT_CONFIRMATION_REQUIRED = become('confirming'),
-  SD_EVENT_CONFIRMATION_ANSWERED = become('running'),
-  SD_EVENT_WORKFLOW_PAUSED = become('paused'),
-  SD_EVENT_WORKFLOW_RESUMED = become('running'),
+  SD_EVENT_CONFIRMATION_REQUIRED = set_state('confirming'),
+  SD_EVENT_CONFIRMATION_ANSWERED = set_state('running'),
+  SD_EVENT_WORKFLOW_PAUSED = set_state('paused'),
+  SD_EVENT_WORKFLOW_RESUMED = set_state('running'),
   SD_EVENT_WORKFLOW_COMPLETED = finish('completed'),
   SD_EVENT_WORKFLOW_FAILED = finish('failed'),
   SD_EVENT_WORKFLOW_CANCELLED = finish('cancelled'),

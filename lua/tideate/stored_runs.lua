@@ -143,7 +143,7 @@ function M.resume(prefix, opts)
     if result.owned then
       return say(('%s is running in process %d'):format(what, run.pid))
     end
-    if require('tideate.run').take_up(run.execution_id, folder, opts.on_done) then
+    if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done) then
       say('resuming ' .. what)
     end
   end)

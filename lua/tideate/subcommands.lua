@@ -43,7 +43,7 @@ local function show_list()
     if not said_error(result) then
       return
     end
-    require('tideate.registry').learn(result.workflows)
+    require('tideate.registry').set_host_workflows(result.workflows)
     local lines = vim.tbl_map(list_line, require('tideate.registry').list())
     echo(vim.list_extend(lines, result.notices or {}))
   end)

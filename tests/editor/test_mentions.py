@@ -156,7 +156,7 @@ def test_of_a_prompt_only_the_last_word_is_completed(
     editor: Editor, typed: str, completed: list[str]
 ) -> None:
     result = {"root": str(editor.cwd), "mentions": [{"mention": "@Guide", "built_in": False}]}
-    editor.lua("require('tideate.mentions').learn(...)", result)
+    editor.lua("require('tideate.mentions').set_host_mentions(...)", result)
     assert editor.lua("return require('tideate.mentions').complete_prompt(...)", typed) == completed
 
 

@@ -48,7 +48,7 @@ end
 
 ---@param lnum integer
 ---@return boolean whether there is an empty line above, or what stands before a transition that has one
-local function begins_anew(lnum)
+local function may_begin_block(lnum)
   local above = vim.fn.getline(lnum - 1)
   return not above:find('%S') or above:find('^:') ~= nil
 end
@@ -60,7 +60,7 @@ function M.indent()
   local lnum = vim.v.lnum
   local line, above = vim.fn.getline(lnum), vim.fn.getline(lnum - 1)
   if typed(lnum, line) then
-    return indented(line) and opens(line) and begins_anew(lnum) and 0 or -1
+    return indented(line) and opens(line) and may_begin_block(lnum) and 0 or -1
   elseif not line:find('%S') and not above:find('%S') then
     return 0
   elseif above:find(MOVE .. '%s*$') and (indented(line) or not opens(line)) then

@@ -6,7 +6,7 @@ local attached = {}
 
 ---@param buf integer
 ---@return boolean
-local function suits(buf)
+local function is_supported(buf)
   return vim.bo[buf].buftype == '' and not require('tideate.language.requests').too_large(buf)
 end
 
@@ -25,7 +25,7 @@ local function watch(buf)
   vim.api.nvim_create_autocmd('BufUnload', {
     group = group,
     buffer = buf,
-    desc = 'Forget a .workflow buffer',
+    desc = 'Detach from a .workflow buffer',
     callback = function()
       M.detach(buf, true)
     end,
@@ -36,7 +36,7 @@ end
 ---@param buf integer
 ---@param definition? boolean in YAML or JSON, for which other servers complete: it is only checked
 function M.attach(buf, definition)
-  if attached[buf] or not suits(buf) then
+  if attached[buf] or not is_supported(buf) then
     return
   end
   attached[buf] = true

@@ -108,7 +108,7 @@ function M.at(buf, outline, row, byte)
   end
 end
 
---- Forget a buffer. Who waits is answered all the same.
+--- Discard the outline of a buffer. Pending requests are answered all the same.
 ---@param buf integer
 function M.discard(buf)
   known[buf] = nil

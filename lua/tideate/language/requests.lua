@@ -6,15 +6,15 @@ local LASTING = { HostMissing = true, HostNotReady = true, ConfigError = true }
 
 local missing = false
 ---@type table<string, boolean>
-local told = {}
+local notified = {}
 
 ---@param result tideate.Result
-local function tell_once(result)
+local function notify_once(result)
   -- a text that has mistakes is no trouble of the host's
-  if result.cancelled or result.error_code == 'InvalidWorkflowFile' or told[result.error] then
+  if result.cancelled or result.error_code == 'InvalidWorkflowFile' or notified[result.error] then
     return
   end
-  told[result.error] = true
+  notified[result.error] = true
   local text = '.workflow files are shown without checks and completion. ' .. tostring(result.error)
   require('tideate.ui').notify(text, vim.log.levels.WARN)
 end
@@ -38,7 +38,7 @@ function M.ask(method, params, callback)
   require('tideate.client').request(method, params, function(result)
     missing = not result.ok and (LASTING[result.error_code] or not require('tideate.paths').python())
     if not result.ok and vim.v.exiting == vim.NIL then
-      tell_once(result)
+      notify_once(result)
     end
     callback(result)
   end)

@@ -191,7 +191,7 @@ function M.show()
       end
       return
     end
-    require('tideate.mentions').learn(result)
+    require('tideate.mentions').set_host_mentions(result)
     M.open(result.mentions, context)
   end)
 end

@@ -70,7 +70,7 @@ function Dialog:watch()
     end,
   })
   on({ 'CursorMoved', 'CursorMovedI', 'WinScrolled' }, function()
-    self:step_aside()
+    self:uncover_cursor()
   end)
   on('WinScrolled', vim.schedule_wrap(function()
     if not self.closed then
@@ -165,7 +165,7 @@ local function beside_cursor(height)
 end
 
 --- Make room for what the person writes, as long as they have not come here.
-function Dialog:step_aside()
+function Dialog:uncover_cursor()
   if self.closed or not self.stop_waiting or not require('tideate.ui.window').visible(self.win) then
     return
   end

@@ -203,7 +203,7 @@ function Document:keys()
 end
 
 ---@param buf integer
-function Document:dress(buf)
+function Document:set_filetype(buf)
   vim.api.nvim_buf_call(buf, function()
     -- silent: a Neovim without the markdown parser complains, from 0.12 on
     vim.cmd({ cmd = 'setfiletype', args = { self.filetype }, mods = { emsg_silent = true } })
@@ -222,7 +222,7 @@ function Document:prepare()
   local draft = require('tideate.ui.question_drafts').take(identity(self.question))
   if not draft then
     self.editor = edit.new(edit.buffer('document', self.question.execution_id, take))
-    return self:dress(self.editor.buf)
+    return self:set_filetype(self.editor.buf)
   end
   edit.attach(draft, take)
   self.editor = edit.new(draft)

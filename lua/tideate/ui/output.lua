@@ -99,8 +99,8 @@ local function move_foreign_buffer()
     return
   end
   window.options(shown.win, { winfixbuf = false })
-  vim.api.nvim_win_set_buf(shown.win, entry.stream:revive())
-  require('tideate.ui.output_window').dress(shown.win)
+  vim.api.nvim_win_set_buf(shown.win, entry.stream:loaded_buffer())
+  require('tideate.ui.output_window').set_reading_options(shown.win)
   draw()
   local target = window.for_files()
   if target and vim.api.nvim_buf_is_valid(other) then
@@ -177,7 +177,7 @@ function M.show(id, enter)
     shown.win, shown.kind = require('tideate.ui.output_window').open(entry.stream.buf)
     watch()
   end
-  require('tideate.ui.output_window').dress(shown.win)
+  require('tideate.ui.output_window').set_reading_options(shown.win)
   require('tideate.ui.output_window').to_end(shown.win, entry.stream.buf)
   if enter then
     vim.api.nvim_set_current_win(shown.win)

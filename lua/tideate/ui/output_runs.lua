@@ -50,7 +50,7 @@ function M.revived(id, keys)
   end
   if entry then
     entry.stream:flush()
-    entry.stream:revive()
+    entry.stream:loaded_buffer()
   end
   return entry
 end

@@ -69,9 +69,9 @@ function M.to_end(win, buf)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(buf), #last })
 end
 
---- What suits text that is read.
+--- Set the window options for text that is read.
 ---@param win integer
-function M.dress(win)
+function M.set_reading_options(win)
   require('tideate.ui.window').options(win, {
     wrap = true,
     linebreak = true,

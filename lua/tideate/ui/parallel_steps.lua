@@ -17,7 +17,7 @@ end
 local function mark(entry)
   entry.stream:flush()
   entry.wrote = false
-  entry.step_began = vim.api.nvim_buf_line_count(entry.stream:revive()) - 1
+  entry.step_began = vim.api.nvim_buf_line_count(entry.stream:loaded_buffer()) - 1
 end
 
 --- Close a code fence that a step's text left open, so that what follows is not code.
@@ -25,7 +25,7 @@ end
 function M.close_fence(entry)
   entry.stream:flush()
   local fence ---@type string?
-  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream:revive(), entry.step_began, -1, false)) do
+  for _, line in ipairs(vim.api.nvim_buf_get_lines(entry.stream:loaded_buffer(), entry.step_began, -1, false)) do
     local ticks, info = line:match('^%s*(```+)(.*)$')
     if ticks and not fence then
       fence = ticks

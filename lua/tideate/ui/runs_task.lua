@@ -16,12 +16,12 @@ local function decided(event)
 end
 
 --- What each gate, or each check, said last, in the order in which they were first heard.
----@param told tideate.Event[]
+---@param events tideate.Event[]
 ---@param wanted 'gates'|'checks'
 ---@return string[] words, boolean failed
-local function last(told, wanted)
+local function last(events, wanted)
   local order, marks, failed = {}, {}, false ---@type string[], table<string, string>, boolean
-  for _, event in ipairs(told) do
+  for _, event in ipairs(events) do
     local kind, name, mark = decided(event)
     if kind == wanted and name then
       if not marks[name] then

@@ -133,12 +133,12 @@ local function fact(page, name, said, group)
   end
 end
 
---- What gates, checks and a rollback said at a step.
+--- Add the lines of gates, checks and a rollback at a step.
 ---@param page tideate.ui.RunsPage
----@param told tideate.Event[]
+---@param events tideate.Event[]
 ---@param step string
-local function tell(page, told, step)
-  for _, event in ipairs(told) do
+local function add_event_lines(page, events, step)
+  for _, event in ipairs(events) do
     if event.data.step == step then
       for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
         local failed = line:find('^✗') or line:find('^%- ')
@@ -153,8 +153,8 @@ end
 
 ---@param page tideate.ui.RunsPage
 ---@param step tideate.StoredStep
----@param told tideate.Event[]
-local function describe(page, step, told)
+---@param events tideate.Event[]
+local function describe(page, step, events)
   local parts = { step.agent, lasted(step.duration_ms), spent(step) }
   if step.attempts > 1 then
     table.insert(parts, step.attempts .. ' attempts')
@@ -167,7 +167,7 @@ local function describe(page, step, told)
     { step.step .. '  ', 'TideateTitle' },
     { table.concat(words, ', '), 'TideateHint' },
   })
-  tell(page, told, step.step)
+  add_event_lines(page, events, step.step)
   if step.error then
     block(page, 'error', step.error, 'TideateFailed')
   end
@@ -195,7 +195,7 @@ function M.show(result)
   fact(page, 'error', vim.trim(run.error or ''), 'TideateFailed')
   for _, event in ipairs(result.told) do
     if event.name == 'SD_EVENT_ROLLED_BACK' and not event.data.step then
-      tell(page, { event }, event.data.step)
+      add_event_lines(page, { event }, event.data.step)
     end
   end
   local failed, points = run.failed_steps, result.checkpoints

@@ -95,13 +95,13 @@ end
 ---@param it tideate.ui.RunsWindow
 ---@param on {moved: fun(), closed: fun()}
 local function follow(it, on)
-  local function hear(events, callback, options)
+  local function on_autocmd(events, callback, options)
     options = vim.tbl_extend('force', { buffer = it.buf, callback = callback }, options or {})
     vim.api.nvim_create_autocmd(events, options)
   end
-  hear('WinClosed', on.closed, { once = true })
-  hear('CursorMoved', on.moved)
-  hear('VimResized', vim.schedule_wrap(function()
+  on_autocmd('WinClosed', on.closed, { once = true })
+  on_autocmd('CursorMoved', on.moved)
+  on_autocmd('VimResized', vim.schedule_wrap(function()
     if require('tideate.ui.window').visible(it.win) then
       M.fit(it)
     end

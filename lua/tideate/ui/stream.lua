@@ -17,9 +17,9 @@ local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
 local Stream = {}
 Stream.__index = Stream
 
---- Look as growing markdown does.
+--- Colour growing markdown by its syntax file.
 ---@param buf integer
-local function dress(buf)
+local function set_markdown_syntax(buf)
   -- a parser would read the growing text again with every piece: it takes over at the end
   vim.treesitter.stop(buf)
   vim.bo[buf].syntax = 'markdown'
@@ -49,7 +49,7 @@ local function make(name)
     -- silent: a Neovim without the markdown parser complains, from 0.12 on
     vim.cmd('silent! setfiletype markdown')
   end)
-  dress(buf)
+  set_markdown_syntax(buf)
   vim.bo[buf].modifiable = false
   return buf
 end
@@ -85,7 +85,7 @@ function Stream:fill()
   edit(self.buf, function()
     vim.api.nvim_buf_set_lines(self.buf, 0, -1, true, lines)
   end)
-  dress(self.buf)
+  set_markdown_syntax(self.buf)
   if self.finished then
     self:parse()
   end
@@ -93,7 +93,7 @@ end
 
 --- A buffer with the text, a new one if the last was unloaded or wiped.
 ---@return integer buf
-function Stream:revive()
+function Stream:loaded_buffer()
   if not vim.api.nvim_buf_is_loaded(self.buf) then
     self:drop()
     self:open()
@@ -179,7 +179,7 @@ end
 ---@param lines string[]
 function Stream:set_tail(lines)
   self:flush()
-  local following = followers(self:revive())
+  local following = followers(self:loaded_buffer())
   edit(self.buf, function()
     vim.api.nvim_buf_set_lines(self.buf, -1, -1, true, lines)
   end)
@@ -204,7 +204,7 @@ function Stream:show(limit)
   self:drop_tail()
   local text = self:take(limit)
   if text ~= '' then
-    self:revive()
+    self:loaded_buffer()
     table.insert(self.said, text)
     append(self.buf, text)
   end
@@ -221,7 +221,7 @@ end
 --- Begin a paragraph: after an empty line, unless the buffer is empty.
 function Stream:paragraph()
   self:flush()
-  self:revive()
+  self:loaded_buffer()
   local tail = vim.api.nvim_buf_get_lines(self.buf, -3, -1, false)
   local last, before = tail[#tail], tail[#tail - 1]
   if last ~= '' then
@@ -234,7 +234,7 @@ end
 --- Nothing more is expected.
 function Stream:finish()
   self:flush()
-  self:revive()
+  self:loaded_buffer()
   self.finished = true
   self:parse()
 end
@@ -247,7 +247,7 @@ function Stream:parse()
   end
 end
 
---- Forget the buffer.
+--- Stop the timer, and drop the text and its buffer.
 function Stream:close()
   if self.timer then
     self.timer:stop()
