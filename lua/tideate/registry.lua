@@ -216,7 +216,7 @@ local function result_of(outcome)
   elseif type(outcome) == 'table' and outcome.requires_confirmation then
     return {
       requires_confirmation = true,
-      message = outcome.message or 'Go on?',
+      message = outcome.message or 'Continue?',
       details = outcome.details or '',
       value = outcome.value == nil and vim.NIL or outcome.value,
     }

@@ -104,7 +104,7 @@ def test_004_multi_file_shows_its_plan_before_it_executes(nvim: Editor, server: 
     assert "a.py" in screen
     assert "rename it" in screen
     assert len(server.requests) == 1
-    nvim.wait_screen("Go on with 2 files?")
+    nvim.wait_screen("Continue with 2 files?")
     wait_focused(nvim)
     nvim.feed("n")
     assert result(nvim)["cancelled"]

@@ -389,18 +389,18 @@ def test_typed_text_is_still_there_after_leaving_the_text(editor: Editor) -> Non
 
 def test_the_question_of_a_plan_counts_what_is_left(screen_editor: Editor) -> None:
     editor = screen_editor
-    ask(editor, "plan", message="Go on with 4 files?", payload={"files": FILES})
+    ask(editor, "plan", message="Continue with 4 files?", payload={"files": FILES})
     wait_focused(editor)
     editor.feed("xx")
-    screen = "\n".join(editor.wait_screen("Go on with 2 files?"))
+    screen = "\n".join(editor.wait_screen("Continue with 2 files?"))
     assert "4 files" not in screen
 
 
 def test_the_problems_of_a_plan_are_shown(screen_editor: Editor) -> None:
     editor = screen_editor
     payload = {"files": FILES[:1], "problems": ["src/app.py is not there"]}
-    ask(editor, "plan", message="src/app.py is not there.\nGo on with 1 file?", payload=payload)
-    screen = "\n".join(editor.wait_screen("Go on with 1 file?"))
+    ask(editor, "plan", message="src/app.py is not there.\nContinue with 1 file?", payload=payload)
+    screen = "\n".join(editor.wait_screen("Continue with 1 file?"))
     assert screen.count("src/app.py is not there") == 1
     wait_focused(editor)
     editor.feed("y")

@@ -89,7 +89,7 @@ def _can_be_shown(answer: Any) -> bool:
 
 async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str]) -> Decision:
     count = len(plan["files"])
-    question = f"Go on with {count} file{'' if count == 1 else 's'}?"
+    question = f"Continue with {count} file{'' if count == 1 else 's'}?"
     message = "\n".join([*(f"{problem}." for problem in problems), question])
     files = [file for file in plan["files"] if file["action"] != "delete"]
     executed = executable_paths(step.workspace, [file.get("move_to") or file["path"] for file in files])

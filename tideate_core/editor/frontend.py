@@ -160,7 +160,7 @@ def lua_handler(asker: EditorQuestions, workflow: str, step: str) -> StepHandler
         if outcome.get("error") is not None:
             raise StepFailed(str(outcome["error"]))
         if outcome.get("requires_confirmation"):
-            message = outcome.get("message") or f"Go on after {step}?"
+            message = outcome.get("message") or f"Continue after {step}?"
             return Confirm(outcome.get("value"), message, str(outcome.get("details") or ""))
         return outcome.get("value")
 

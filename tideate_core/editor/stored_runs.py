@@ -82,7 +82,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "steps": [_step(step) for step in steps],
             "response": response,
             "checkpoints": len(reader.checkpoints(run.id)),
-            "told": _reported(reader, run),
+            "events": _reported(reader, run),
             "gist": _gist(steps) if run.kind == "machine" else {},
         }
 

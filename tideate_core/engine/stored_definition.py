@@ -138,14 +138,14 @@ async def _ask(run_id: str, stored: Definition, found: _Found, front: FrontEnd) 
         stored.name,
         "",
         "gate",
-        f"{happened}. Go on with the definition that the run began with?",
+        f"{happened}. Continue with the definition that the run began with?",
         details=_difference(stored, found.registration),
     )
     decision = await front.confirm(request)
     if not decision.accepted:
         raise DefinitionChanged(
-            f"{happened}, and it was not agreed to go on with the definition that the run began with; "
-            f"`tideate resume {run_id} --definition file` goes on with what there is now, "
+            f"{happened}, and it was not confirmed to continue with the definition that the run began with; "
+            f"`tideate resume {run_id} --definition file` continues with the current one, "
             "`--definition stored` with the run's own"
         )
 

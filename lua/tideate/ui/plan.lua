@@ -72,19 +72,21 @@ local function files_word(count)
   return count == 1 and '1 file' or ('%d files'):format(count)
 end
 
---- What is wrong, and the question. The engine's counts the files that it proposed, not those that are left.
+--- What is wrong, and the question. The host's, its message's last line, counts the files that were proposed.
 ---@return { [1]: string, [2]: string? }[] lines text and highlight group
 function Plan:asking()
   local lines = {}
   for _, problem in ipairs(self.problems) do
     table.insert(lines, { problem, 'TideateWarning' })
   end
-  for _, line in ipairs(#self.problems == 0 and vim.split(self.question.message or '', '\n') or {}) do
-    if not line:find('^Go on with %d+ files?%?$') then
-      table.insert(lines, { line })
-    end
+  local said = vim.split(self.question.message or '', '\n')
+  if vim.endswith(said[#said], '?') then
+    table.remove(said)
   end
-  table.insert(lines, { ('Go on with %s?'):format(files_word(#self:kept())) })
+  for _, line in ipairs(#self.problems == 0 and said or {}) do
+    table.insert(lines, { line })
+  end
+  table.insert(lines, { ('Continue with %s?'):format(files_word(#self:kept())) })
   return lines
 end
 

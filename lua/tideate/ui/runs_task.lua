@@ -38,12 +38,12 @@ local function last(events, wanted)
 end
 
 --- The facts of a task; none of a run that has no gates.
----@param result {told: tideate.Event[], gist: {plan?: string, audit?: string}}
+---@param result {events: tideate.Event[], gist: {plan?: string, audit?: string}}
 ---@return { [1]: string, [2]: string|string[], [3]: string? }[] name, text or words, highlight group
 function M.facts(result)
   local facts = {} ---@type { [1]: string, [2]: string|string[], [3]: string? }[]
   for _, kind in ipairs({ 'gates', 'checks' }) do
-    local words, failed = last(result.told, kind)
+    local words, failed = last(result.events, kind)
     if #words > 0 then
       table.insert(facts, { kind, words, failed and 'TideateFailed' or 'TideateDone' })
     end

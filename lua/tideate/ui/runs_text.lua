@@ -179,7 +179,7 @@ local function describe(page, step, events)
   end
 end
 
----@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, told: tideate.Event[], gist: {plan?: string, audit?: string}}
+---@param result {run: tideate.StoredRun, steps: tideate.StoredStep[], response?: string, checkpoints: integer, events: tideate.Event[], gist: {plan?: string, audit?: string}}
 ---@return tideate.ui.RunsPage
 function M.show(result)
   local run = result.run
@@ -193,7 +193,7 @@ function M.show(result)
     fact(page, unpack(one))
   end
   fact(page, 'error', vim.trim(run.error or ''), 'TideateFailed')
-  for _, event in ipairs(result.told) do
+  for _, event in ipairs(result.events) do
     if event.name == 'SD_EVENT_ROLLED_BACK' and not event.data.step then
       add_event_lines(page, { event }, event.data.step)
     end
@@ -207,7 +207,7 @@ function M.show(result)
   -- of a task what was decided comes first, of others the steps
   page.opens = #gated > 0 and 1 or #page.lines + 1
   for _, step in ipairs(result.steps) do
-    describe(page, step, result.told)
+    describe(page, step, result.events)
   end
   return page
 end
