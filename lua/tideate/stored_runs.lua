@@ -3,11 +3,10 @@ local M = {}
 
 ---@class tideate.StoredRun
 ---@field execution_id string
----@field name string
+---@field workflow string
 ---@field kind 'graph'|'machine'
 ---@field state 'running'|'paused'|'interrupted'|'completed'|'failed'|'cancelled'
 ---@field resumable boolean no living process has it
----@field declined boolean
 ---@field started_at integer milliseconds since the epoch
 ---@field duration_ms? integer
 ---@field completed_steps integer
@@ -16,11 +15,10 @@ local M = {}
 ---@field step? string
 ---@field prompt string
 ---@field error? string
+---@field reason? string why it was cancelled, `declined` for instance
 ---@field files string[]
----@field pid? integer of the process that has or had it
----@field input_tokens integer
----@field output_tokens integer
----@field cost? number US dollars
+---@field owner? {pid: integer} the process that has or had it
+---@field usage tideate.Usage
 ---@field can? tideate.RunAction[] what the host does to it as it stands; of runs of a list
 
 ---@alias tideate.RunAction 'resume'|'pause'|'cancel'|'rollback'|'checkpoint'
@@ -38,18 +36,21 @@ local M = {}
 ---@field agent string
 ---@field duration_ms integer
 
+---@class tideate.Usage
+---@field input_tokens integer
+---@field output_tokens integer
+---@field cost? number US dollars
+
 ---@class tideate.StoredStep
 ---@field step string
 ---@field agent string
----@field state 'pending'|'running'|'completed'|'failed'|'skipped'
+---@field status 'pending'|'running'|'completed'|'failed'|'skipped'
 ---@field attempts integer
 ---@field duration_ms? integer
 ---@field error? string
 ---@field result? string
 ---@field files string[]
----@field input_tokens integer
----@field output_tokens integer
----@field cost? number
+---@field usage tideate.Usage
 
 ---@class tideate.StoredEvent
 ---@field at integer milliseconds since the epoch
@@ -127,7 +128,7 @@ end
 ---@param run tideate.StoredRun
 ---@return string
 function M.label(run)
-  return ('%s (%s)'):format(run.name, M.steps(run))
+  return ('%s (%s)'):format(run.workflow, M.steps(run))
 end
 
 --- Resume a run that no living process has, or one that another process paused.
@@ -141,7 +142,7 @@ function M.resume(prefix, opts)
     local run = result.run ---@type tideate.StoredRun
     local what = ('%s %s'):format(M.label(run), run.execution_id:sub(1, M.SHORT))
     if result.owned then
-      return say(('%s is running in process %d'):format(what, run.pid))
+      return say(('%s is running in process %d'):format(what, run.owner.pid))
     end
     if require('tideate.run').resume_stored(run.execution_id, folder, opts.on_done) then
       say('resuming ' .. what)

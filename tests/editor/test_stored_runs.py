@@ -178,7 +178,7 @@ def test_an_interrupted_run_is_given_up_with_x(
     editor.wait_screen("cancelled ")
     assert stored(nvim, interrupted).status == "cancelled"
     editor.lua(RESUME, interrupted)
-    editor.wait_screen("there is nothing left to do")
+    editor.wait_screen("only a run that has not ended can be")
     assert editor.lua("return require('tideate').is_running()") is False
 
 
@@ -304,7 +304,7 @@ def test_another_neovims_run_is_cancelled_from_the_history(
 
 def test_where_nothing_ran_there_is_nothing_to_resume_or_show(nvim: Editor) -> None:
     nvim.command("Workflow resume")
-    nvim.wait_screen("no run waits to be resumed")
+    nvim.wait_screen("no run can be resumed")
     nvim.command("Workflow show")
     nvim.wait_screen("nothing has run in this project yet")
     nvim.command("Workflow history")

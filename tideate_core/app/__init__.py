@@ -8,10 +8,14 @@ from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
     from tideate_core.app.control_requests import (
+        Cancellation as Cancellation,
         cancel_run as cancel_run,
+        cancel_stored_run as cancel_stored_run,
         continue_paused as continue_paused,
         opened_store as opened_store,
         pause_run as pause_run,
+        paused_in as paused_in,
+        run_to_resume as run_to_resume,
     )
     from tideate_core.app.history import (
         actions as actions,
@@ -121,7 +125,10 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "control_requests": "cancel_run continue_paused opened_store pause_run",
+            "control_requests": (
+                "Cancellation cancel_run cancel_stored_run continue_paused opened_store pause_run "
+                "paused_in run_to_resume"
+            ),
             "history": "actions history_page runs_to_roll_back wanted",
             "legacy_state": "earlier_state",
             "opening": (
@@ -129,8 +136,7 @@ else:
                 "recovery_words"
             ),
             "projects": (
-                "ProjectRuntime ProjectView forget_project list_projects move_project moved_from "
-                "moved_words project_named"
+                "ProjectView forget_project list_projects move_project moved_from moved_words project_named"
             ),
             "retention": "prune_runs retention_of",
             "roles": "eject_role role_json role_names role_origin",

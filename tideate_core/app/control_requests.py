@@ -1,4 +1,4 @@
-"""Control requests to the process that has a run: pause, cancel, continue; wait until it did."""
+"""Control of stored runs: pause, cancel, resume, by request to the process that has the run."""
 
 from __future__ import annotations
 
@@ -6,20 +6,39 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.app.runs import short_id
-from tideate_core.errors import RunEnded, RunIsOwned, RunNotActive
+from tideate_core.errors import (
+    InvalidInput,
+    RollbackConflict,
+    RunEnded,
+    RunIsOwned,
+    RunNotActive,
+    WorkspaceError,
+)
 from tideate_core.project import project_state
-from tideate_core.store import Reader
+from tideate_core.store import Reader, resumable_runs
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
+    from tideate_core.errors import TideateError
     from tideate_core.store import RunRow, Store
+    from tideate_core.workspace import Workspace
 
-__all__ = ["cancel_run", "continue_paused", "opened_store", "pause_run"]
+__all__ = [
+    "Cancellation",
+    "cancel_run",
+    "cancel_stored_run",
+    "continue_paused",
+    "opened_store",
+    "pause_run",
+    "paused_in",
+    "run_to_resume",
+]
 
 NOTIFY_AFTER: Final = 1.0
 """Seconds of waiting after which the person is notified."""
@@ -85,36 +104,102 @@ async def pause_run(wanted: str, root: Path | None, within: float, notify: Notif
     return run
 
 
+def run_to_resume(reader: Reader, wanted: str | None) -> RunRow:
+    """Return the run that is to be resumed: the named one, else the newest that can be; blocking.
+
+    :param wanted: its id, or the beginning of it.
+    :raises RunNotFound: there is no such run.
+    :raises RunEnded: it has ended.
+    :raises InvalidInput: no run can be resumed, or the named one is a step of another run.
+    """
+    if wanted is None:
+        runs = resumable_runs(reader)
+        if not runs:
+            raise InvalidInput("no run can be resumed; the history lists all runs")
+        return runs[0]
+    run = reader.run(wanted)
+    if run.ended:
+        raise RunEnded(
+            f"run {short_id(run.id)} is {run.status}; only a run that has not ended can be resumed"
+        )
+    if run.parent is not None:
+        parent = short_id(run.parent)
+        raise InvalidInput(
+            f"run {short_id(run.id)} is a step of the run {parent} and is resumed with it; resume {parent}"
+        )
+    return run
+
+
+def paused_in(run: RunRow) -> int | None:
+    """Return the living process that paused a run and continues it when it is asked to; None if none did."""
+    lease = run.lease
+    return lease.pid if run.status == "paused" and lease is not None and lease.alive else None
+
+
 async def continue_paused(root: Path | None, reader: Reader, run: RunRow, within: float) -> RunRow:
     """Ask the living process that paused a run to continue it.
 
     :param within: seconds to wait.
     :raises RunNotActive: it did not.
     """
-    assert run.lease is not None  # noqa: S101 the caller looked
     async with opened_store(root) as store:
         await store.send_control_request(run.id, "resume")
     now = await wait_for_run(reader, run.id, lambda now: now.status != "paused", within)
     if now.status == "paused":
         raise RunNotActive(
-            f"process {run.lease.pid} did not continue the run {short_id(run.id)} within {within:.0f} s; "
+            f"process {paused_in(run)} did not continue the run {short_id(run.id)} within {within:.0f} s; "
             "end it and resume again"
         )
     return now
 
 
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """The outcome of a cancellation for the files that unfinished steps had written."""
+
+    restored: Sequence[str] = ()
+    kept: Sequence[str] = ()
+    """Written by a step that must not be done twice."""
+    error: TideateError | None = None
+    """The reason why nothing was rolled back."""
+
+
+async def cancel_stored_run(
+    store: Store, run_id: str, workspace: Callable[[], Workspace]
+) -> Cancellation | None:
+    """Ask the process that has a run to cancel it; end it here if no process has it.
+
+    :param workspace: makes the one in which a run that no process has is rolled back; blocking.
+    :returns: None where a process was asked.
+    :raises RunNotFound: there is no such run.
+    :raises RunEnded: it has ended.
+    :raises WorkspaceError: it has to be rolled back before it is ended, and cannot be.
+    """
+    # here, because few commands write files
+    from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
+
+    try:
+        await store.send_control_request(run_id, "cancel")
+    except RunNotActive:
+        run = await asyncio.to_thread(store.reader().run, run_id)
+        place = await asyncio.to_thread(workspace)
+        ended = await end_abandoned_run(store, run, place)
+        try:
+            done = await roll_back_abandoned_run(place, ended)
+        except (RollbackConflict, WorkspaceError) as error:
+            return Cancellation(error=error)
+        return Cancellation(done.restored, done.kept)
+    return None
+
+
 async def cancel_run(
-    wanted: str,
-    root: Path | None,
-    within: float,
-    notify: Notify,
-    roll_back: Callable[[Store, RunRow], Awaitable[None]],
-) -> RunRow:
-    """Cancel a run, whether a process has it or not; return it as it is then.
+    wanted: str, root: Path | None, within: float, notify: Notify, workspace: Callable[[], Workspace]
+) -> tuple[RunRow, Cancellation]:
+    """Cancel a run, whether a process has it or not; return it as it is then, and what was rolled back here.
 
     :param wanted: its id, or the beginning of it.
     :param within: seconds to wait for its owner.
-    :param roll_back: called for a run that no process has, to roll back what its unfinished step wrote.
+    :param workspace: as of `cancel_stored_run`, whose errors are raised, too.
     :raises RunEnded: it has ended, or did before it could be cancelled.
     :raises RunIsOwned: its process did not end it in time.
     """
@@ -123,12 +208,10 @@ async def cancel_run(
     if run.ended:
         raise RunEnded(f"run {short_id(run.id)} is {run.status}; there is nothing left to cancel")
     async with opened_store(root) as store:
-        try:
-            with _notify_if_slow(notify, store):
-                await store.send_control_request(run.id, "cancel")
-        except RunNotActive:
-            await roll_back(store, run)
-            within = 0
+        with _notify_if_slow(notify, store):
+            done = await cancel_stored_run(store, run.id, workspace)
+    if done is not None:
+        within = 0
     with _notify_if_slow(notify, None, run):
         run = await wait_for_run(reader, run.id, lambda now: now.ended, within)
     if not run.ended:
@@ -139,7 +222,7 @@ async def cancel_run(
         )
     if run.status != "cancelled":
         raise RunEnded(f"{run.name} ({short_id(run.id)}) was {run.status} before it could be cancelled")
-    return run
+    return run, done or Cancellation()
 
 
 @contextmanager

@@ -5,19 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.app.control_requests import opened_store
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError, WorkspaceError
+from tideate_core.project import project_state
 from tideate_core.store import Reader
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from tideate_core.app.wiring import Project
-    from tideate_core.engine import RollbackOutcome, RunRollback
-    from tideate_core.store import RunRow
-    from tideate_core.workspace import RollbackPlan
+    from tideate_core.engine import RollbackOutcome
+    from tideate_core.store import RunRow, Store
+    from tideate_core.workspace import Buffers, RollbackPlan
 
 __all__ = ["RunChanges", "choose_run", "find_changed_runs", "list_changes", "preview_rollback", "roll_back"]
 
@@ -92,18 +95,37 @@ def find_changed_runs(private: Path, note: Note) -> dict[str, list[str]]:
 
 def preview_rollback(project: Project, members: list[str]) -> RollbackPlan:
     """Return what a rollback would restore, and what is in its way."""
-    return _run_rollback(project).preview(members)
+    from tideate_core.engine import RunRollback
+
+    return RunRollback(project.workspace.root, project.private).preview(members)
 
 
-async def roll_back(project: Project, run_id: str, members: list[str], note: Note) -> RollbackOutcome:
+async def roll_back(
+    root: Path | None,
+    run_id: str,
+    members: list[str],
+    note: Note,
+    *,
+    place: Path | None,
+    buffers: Buffers | None = None,
+    open_store: Callable[[], AbstractAsyncContextManager[Store]] | None = None,
+) -> RollbackOutcome:
     """Roll back what a run wrote; a run that has not ended is cancelled.
 
-    :raises RollbackConflict: the same lines were changed since.
+    :param root: of the project, None outside of any.
+    :param members: the runs whose changes belong to it, as `find_changed_runs` has them.
+    :param place: the directory that paths of its changes stay in; None: only buffers were changed.
+    :param buffers: open files of an editor, which are changed there.
+    :param open_store: gives the project's store where it is open already.
+    :raises RunIsOwned: it is under way.
+    :raises RollbackConflict: the same lines were changed since; nothing was restored.
     """
     from tideate_core.app.opening import recover_before
+    from tideate_core.engine import RunRollback
 
-    await recover_before(project.root, note)
-    return await _run_rollback(project).roll_back(run_id, members, lambda: opened_store(project.root))
+    await recover_before(root, note, buffers)
+    rollback = RunRollback(place, project_state(root), buffers)
+    return await rollback.roll_back(run_id, members, open_store or partial(opened_store, root))
 
 
 def _of_the_store(
@@ -117,12 +139,6 @@ def _of_the_store(
         # what a run wrote is in the journal: it can be rolled back without the store
         note(str(error))
         return {run: [run] for run in runs_with_changes(private)}
-
-
-def _run_rollback(project: Project) -> RunRollback:
-    from tideate_core.engine import RunRollback
-
-    return RunRollback(project.workspace.root, project.private)
 
 
 def _change_of(project: Project, run: str, members: list[str], served: frozenset[str]) -> RunChanges:
@@ -146,7 +162,7 @@ def _written_at(journal: Path) -> int:
 
 def _outlook(project: Project, members: list[str]) -> dict[str, Any]:
     try:
-        ahead = _run_rollback(project).preview(members)
+        ahead = preview_rollback(project, members)
     except (StoreError, WorkspaceError) as error:
         return {"files": [], "merged": [], "changed_since": [], "reasons": {}, "error": str(error)}
     return {

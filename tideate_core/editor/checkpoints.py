@@ -83,7 +83,7 @@ class Checkpoints:
 
 
 def _named(run: RunRow) -> dict[str, Any]:
-    return {"execution_id": run.id, "name": run.name}
+    return {"execution_id": run.id, "workflow": run.name}
 
 
 def _state(found: CheckpointDTO) -> dict[str, Any]:

@@ -17,13 +17,9 @@ from tideate_core.app import (
     moved_words,
     plan_trust,
     recover_before,
+    roll_back,
 )
-from tideate_core.engine import (
-    RunRequest,
-    RunRollback,
-    WorkflowRunner,
-    nothing_changed_error,
-)
+from tideate_core.engine import RunRequest, WorkflowRunner, nothing_changed_error
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
@@ -132,7 +128,10 @@ class Projects:
 
     async def _recover(self, root: Path | None) -> None:
         await self.tell_moved(root)
-        await recover_before(root, lambda words: self._notify([words]), self._buffers)
+        await recover_before(root, self._notify_one, self._buffers)
+
+    def _notify_one(self, words: str) -> None:
+        self._notify([words])
 
     def runner(self, folder: str | None = None) -> WorkflowRunner:
         """Return the runner of a folder's project.
@@ -180,17 +179,21 @@ class Projects:
             private = project_state(find_root(root))
             members = await self._members(private, execution_id)
             if members:
-                await self._recover(find_root(root))
-                rollback = RunRollback(root, private, self._buffers)
-                return await rollback.roll_back(execution_id, members, partial(self._store, root))
+                await self.tell_moved(find_root(root))
+                return await roll_back(
+                    find_root(root),
+                    execution_id,
+                    members,
+                    self._notify_one,
+                    place=root,
+                    buffers=self._buffers,
+                    open_store=partial(self._store, root),
+                )
         reader = Reader(project_state(find_root(here)))
         raise await asyncio.to_thread(nothing_changed_error, reader, execution_id)
 
     async def _members(self, private: Path, execution_id: str) -> list[str]:
-        notices: list[str] = []
-        members = await asyncio.to_thread(find_changed_runs, private, notices.append)
-        if notices:
-            self._notify(notices)
+        members = await asyncio.to_thread(find_changed_runs, private, self._notify_one)
         return members.get(execution_id, [])
 
     @asynccontextmanager

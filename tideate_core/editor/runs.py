@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tideate_core.app import (
+    Cancellation,
+    cancel_stored_run,
+    paused_in,
+    read_runs,
+    run_json,
+    run_to_resume,
+    short_id,
+)
 from tideate_core.editor import stored_runs as stored
-from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
-from tideate_core.errors import RunNotActive, RunNotFound, StoreError
+from tideate_core.errors import RunIsOwned, RunNotFound, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,11 +55,17 @@ class StoredRuns:
 
         :raises TideateError: there is none, or it cannot be continued; says why.
         """
-        found = await stored.run_to_resume(self._root(params), params.get("execution_id"))
-        if found["owned"]:
+        prefix = params.get("execution_id") or None
+        run = await read_runs(self._root(params), lambda reader: run_to_resume(reader, prefix))
+        owned = paused_in(run) is not None
+        if owned:
             store = await self._projects.runner(params.get("folder")).store()
-            await store.send_control_request(found["run"]["execution_id"], "resume")
-        return found
+            await store.send_control_request(run.id, "resume")
+        elif not run.resumable:
+            raise RunIsOwned(
+                f"run {short_id(run.id)} is under way in another process; it can be paused or cancelled there"
+            )
+        return {"ok": True, "run": run_json(run), "owned": owned}
 
     async def resume_run(self, params: dict[str, Any]) -> dict[str, Any]:
         """Continue a run to its end, and return its result."""
@@ -71,15 +86,11 @@ class StoredRuns:
             return {"ok": True, "files": [], "kept": []}
         except RunNotFound:
             store = await self._projects.runner(folder).store()
-        try:
-            await store.send_control_request(execution_id, "cancel")
-        except RunNotActive:
-            run = await asyncio.to_thread(store.reader().run, execution_id)
-            workspace = self._projects.workspace(folder)
-            ended_runs = await end_abandoned_run(store, run, workspace)
-            done = await roll_back_abandoned_run(workspace, ended_runs)
-            return {"ok": True, "files": done.restored, "kept": done.kept}
-        return {"ok": True, "files": [], "kept": []}
+        workspace = partial(self._projects.workspace, folder)
+        done = await cancel_stored_run(store, execution_id, workspace) or Cancellation()
+        if done.error is not None:
+            raise done.error
+        return {"ok": True, "files": list(done.restored), "kept": list(done.kept)}
 
     async def pause(self, params: dict[str, Any]) -> dict[str, Any]:
         """Let a run stop before its next step, also one of another process.

@@ -13,23 +13,27 @@ from tideate_core.app import (
     TOOL_COMPLETED,
     actions,
     history_page,
+    read_details,
     read_runs,
+    run_json,
     runs_to_roll_back,
+    step_json,
     wanted,
 )
-from tideate_core.errors import InvalidInput, RunEnded, RunIsOwned
+from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
-from tideate_core.store import Reader, last_result_value, resumable_runs, state_of
+from tideate_core.store import Reader, last_result_value, resumable_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from pathlib import Path
 
-    from tideate_core.store import EventRow, RunRow, Status, StepRow, Tokens
+    from tideate_core.app import Item, RunDetails
+    from tideate_core.store import EventRow, RunRow, Status, StepRow
 
     Here = Mapping[str, Status]
 
-__all__ = ["events", "history", "interrupted", "run_to_resume", "show"]
+__all__ = ["events", "history", "interrupted", "show"]
 
 PAGE: Final = 100
 """Runs of one page."""
@@ -74,15 +78,14 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
     """
 
     def read(reader: Reader) -> dict[str, Any]:
-        run = _named_or_newest(reader, prefix)
-        steps = reader.steps(run.id)
-        response = _text(reader.response(run.id)) if run.ended else None
+        details = read_details(reader, prefix or _newest(reader).id)
+        run, steps, items = details.run, details.steps, details.items
         return {
             "run": _listed(run, runs_to_roll_back(project_state(root), reader), here),
-            "steps": [_step(step) for step in steps],
-            "response": response,
-            "checkpoints": len(reader.checkpoints(run.id)),
-            "events": _reported(reader, run),
+            "steps": [_step(step, items.get(step.step, [])) for step in steps],
+            "response": _text(details.response) if run.ended else None,
+            "checkpoints": len(details.checkpoints),
+            "events": _reported(details),
             "gist": _gist(steps) if run.kind == "machine" else {},
         }
 
@@ -107,31 +110,6 @@ async def events(root: Path | None, prefix: str) -> dict[str, Any]:
     return {"ok": True, **await read_runs(root, read)}
 
 
-async def run_to_resume(root: Path | None, prefix: str | None) -> dict[str, Any]:
-    """Return the run that is to go on: the named one, else the newest that can.
-
-    `owned` is true of one that another living process paused: that process goes on with it.
-
-    :raises RunNotFound: there is no such run.
-    :raises RunEnded: it has ended.
-    :raises RunIsOwned: a living process is at work on it.
-    :raises InvalidInput: none waits to go on, or it goes on with the run that it is a step of.
-    :raises StoreError: the store cannot be read.
-    """
-
-    def read(reader: Reader) -> tuple[RunRow, bool]:
-        if prefix:
-            run = reader.run(prefix)
-            return run, _is_owned(run)
-        runs = resumable_runs(reader)
-        if not runs:
-            raise InvalidInput("no run waits to be resumed; `:Workflow history` shows them all")
-        return runs[0], False
-
-    run, owned = await read_runs(root, read)
-    return {"ok": True, "run": _run(run), "owned": owned}
-
-
 async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     """Return the runs whose process ended before they did, the newest first.
 
@@ -139,45 +117,27 @@ async def interrupted(root: Path | None) -> list[dict[str, Any]]:
     """
 
     def read(reader: Reader) -> list[dict[str, Any]]:
-        return [_run(run) for run in resumable_runs(reader) if run.lease is not None]
+        return [run_json(run) for run in resumable_runs(reader) if run.lease is not None]
 
     return await read_runs(root, read)
 
 
-def _named_or_newest(reader: Reader, prefix: str | None) -> RunRow:
-    if prefix:
-        return reader.run(prefix)
+def _newest(reader: Reader) -> RunRow:
     newest = reader.runs(limit=1)
     if not newest:
         raise InvalidInput("nothing has run in this project yet; :Workflow starts something")
     return newest[0]
 
 
-def _is_owned(run: RunRow) -> bool:
-    """Tell whether another process paused a run; refuse one that nobody can continue."""
-    label = f"the run {run.id[:8]} of {run.name}"
-    if run.ended:
-        raise RunEnded(f"{label} is {run.status}; there is nothing left to do")
-    if run.parent is not None:
-        raise InvalidInput(f"{label} is a step of the run {run.parent[:8]} and goes on with that one")
-    if run.resumable or run.lease is None:
-        return False
-    if run.status != "paused":
-        raise RunIsOwned(
-            f"{label} is under way in process {run.lease.pid}; it can be paused or cancelled there"
-        )
-    return True
-
-
 def _listed(run: RunRow, changed: Collection[str], here: Here) -> dict[str, Any]:
     if run.id in here and not run.ended:
         run = replace(run, status=here[run.id])
-    return {**_run(run), "can": actions(run, changed)}
+    return {**run_json(run), "can": actions(run, changed)}
 
 
-def _reported(reader: Reader, run: RunRow) -> list[dict[str, Any]]:
-    names = {*TASK_EVENTS, TOOL_COMPLETED} if run.kind == "machine" else {TOOL_COMPLETED}
-    found = [event for event in reader.events(run.id, limit=MOST_EVENTS) if event.name in names]
+def _reported(details: RunDetails) -> list[dict[str, Any]]:
+    names = {*TASK_EVENTS, TOOL_COMPLETED} if details.run.kind == "machine" else {TOOL_COMPLETED}
+    found = [event for event in details.events[:MOST_EVENTS] if event.name in names]
     return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
 
 
@@ -191,42 +151,8 @@ def _gist(steps: list[StepRow]) -> dict[str, str]:
     return {key: value for key, value in gist.items() if isinstance(value, str)}
 
 
-def _run(run: RunRow) -> dict[str, Any]:
-    return {
-        "execution_id": run.id,
-        "name": run.name,
-        "kind": run.kind,
-        "state": state_of(run),
-        "resumable": run.resumable,
-        "declined": run.reason == "declined",
-        "started_at": run.started_at,
-        "duration_ms": run.duration_ms,
-        "completed_steps": run.completed_steps,
-        "failed_steps": run.failed_steps,
-        "total_steps": run.total_steps,
-        "step": run.current_step,
-        "prompt": run.prompt,
-        "error": run.error,
-        "files": list(run.files),
-        "pid": run.lease.pid if run.lease else None,
-        **_tokens(run.tokens),
-    }
-
-
-def _step(step: StepRow) -> dict[str, Any]:
-    return {
-        "step": step.step,
-        "name": step.name,
-        "agent": step.agent,
-        "state": step.status,
-        "attempts": step.attempts,
-        "started_at": step.started_at,
-        "duration_ms": step.duration_ms,
-        "error": step.error,
-        "result": None if step.result is None else _text(step.result),
-        "files": list(step.files),
-        **_tokens(step.tokens),
-    }
+def _step(row: StepRow, items: list[Item]) -> dict[str, Any]:
+    return {**step_json(row, items), "result": None if row.result is None else _text(row.result)}
 
 
 def _event(event: EventRow) -> dict[str, Any]:
@@ -239,10 +165,6 @@ def _event(event: EventRow) -> dict[str, Any]:
         "step": str(event.data.get("step") or ""),
         "words": words if len(words) <= LONGEST_DATA else f"{words[: LONGEST_DATA - 1]}…",
     }
-
-
-def _tokens(tokens: Tokens) -> dict[str, Any]:
-    return {"input_tokens": tokens.input, "output_tokens": tokens.output, "cost": tokens.cost}
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,7 @@ local ENDED = { completed = true, failed = true, cancelled = true }
 ---@param run tideate.StoredRun
 ---@return string
 local function under_way(run)
-  return run.pid and ('is running in process %d'):format(run.pid) or 'is running'
+  return run.owner and ('is running in process %d'):format(run.owner.pid) or 'is running'
 end
 
 ---@param text string
@@ -33,7 +33,7 @@ end
 local function rolled_back(run, result)
   local files = result.files
   local words = #files == 0 and 'nothing to roll back' or 'rolled back: ' .. require('tideate.ui.text').names(files)
-  return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.name)
+  return ENDED[run.state] and words or ('%s; %s is cancelled, it would not find what it wrote'):format(words, run.workflow)
 end
 
 ---@type table<tideate.RunAction, tideate.ui.RunDoing>
@@ -50,7 +50,7 @@ M.doings = {
   pause = {
     run = function(run, folder, on_done)
       ask('pause_stored', run, folder, function()
-        say(('%s pauses before its next step'):format(run.name))
+        say(('%s pauses before its next step'):format(run.workflow))
         on_done()
       end)
     end,
@@ -66,7 +66,7 @@ M.doings = {
         local kept = #(result.kept or {}) > 0
             and '; kept, written by a step that must not be done twice: ' .. names(result.kept)
           or ''
-        say(('%s: cancelled%s%s'):format(run.name, files, kept))
+        say(('%s: cancelled%s%s'):format(run.workflow, files, kept))
         on_done()
       end)
     end,
@@ -105,7 +105,7 @@ M.doings = {
 function M.made(result)
   local point = result.checkpoint
   local after = point.step == '' and 'before its first step' or 'after ' .. point.step
-  return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.name, after)
+  return ('checkpoint %s of %s, %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), result.run.workflow, after)
 end
 
 --- Whether the host would do it.
@@ -126,7 +126,7 @@ function M.act(action, run, folder, on_done)
   if M.can(run, action) then
     return doing.run(run, folder, on_done)
   end
-  say(('%s %s'):format(run.name, doing.why_not(run)), vim.log.levels.WARN)
+  say(('%s %s'):format(run.workflow, doing.why_not(run)), vim.log.levels.WARN)
 end
 
 --- Make a new run of a checkpoint, which waits to be resumed.

@@ -50,17 +50,17 @@ end
 ---@param run tideate.StoredRun
 ---@return string
 local function word(run)
-  return run.declined and 'declined' or run.state
+  return run.reason == 'declined' and 'declined' or run.state
 end
 
----@param it tideate.StoredRun|tideate.StoredStep
+---@param usage tideate.Usage
 ---@return string tokens and their cost; empty where no model was asked
-local function spent(it)
-  if it.input_tokens == 0 and it.output_tokens == 0 then
+local function spent(usage)
+  if usage.input_tokens == 0 and usage.output_tokens == 0 then
     return ''
   end
-  local cost = it.cost and (', $%.4f'):format(it.cost) or ''
-  return ('%d/%d tokens%s'):format(it.input_tokens, it.output_tokens, cost)
+  local cost = usage.cost and (', $%.4f'):format(usage.cost) or ''
+  return ('%d/%d tokens%s'):format(usage.input_tokens, usage.output_tokens, cost)
 end
 
 --- Rows of runs that were read once: those of long lists are not made again.
@@ -74,7 +74,7 @@ local function row(run)
   rows[run] = rows[run] or {
     { ' ' .. run.execution_id:sub(1, stored.SHORT) .. '  ', 'TideateHint' },
     { column(word(run), STATE) .. '  ', GROUPS[word(run)] },
-    { column(run.name, NAME) .. '  ', 'TideateTitle' },
+    { column(run.workflow, NAME) .. '  ', 'TideateTitle' },
     { clock(run.started_at, '%b %d %H:%M') .. '  ' },
     { ('%6s  %-5s  '):format(lasted(run.duration_ms), stored.steps(run)), 'TideateHint' },
     { (run.prompt:gsub('%s+', ' ')) },
@@ -155,7 +155,7 @@ end
 ---@param step tideate.StoredStep
 ---@param events tideate.Event[]
 local function describe(page, step, events)
-  local parts = { step.agent, lasted(step.duration_ms), spent(step) }
+  local parts = { step.agent, lasted(step.duration_ms), spent(step.usage) }
   if step.attempts > 1 then
     table.insert(parts, step.attempts .. ' attempts')
   end
@@ -163,7 +163,7 @@ local function describe(page, step, events)
     return part ~= ''
   end, parts)
   table.insert(page.lines, {
-    { '   ' .. column(step.state, STATE), GROUPS[step.state] },
+    { '   ' .. column(step.status, STATE), GROUPS[step.status] },
     { step.step .. '  ', 'TideateTitle' },
     { table.concat(words, ', '), 'TideateHint' },
   })
@@ -183,7 +183,7 @@ end
 ---@return tideate.ui.RunsPage
 function M.show(result)
   local run = result.run
-  local page = { title = run.name .. ' ' .. run.execution_id:sub(1, 8), lines = {}, folds = {} }
+  local page = { title = run.workflow .. ' ' .. run.execution_id:sub(1, 8), lines = {}, folds = {} }
   local how = lasted(run.duration_ms)
   fact(page, 'state', word(run) .. (how ~= '' and ', ' .. how or ''), GROUPS[word(run)])
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
@@ -200,7 +200,7 @@ function M.show(result)
   end
   local failed, points = run.failed_steps, result.checkpoints
   fact(page, 'steps', require('tideate.stored_runs').steps(run) .. (failed > 0 and (', %d failed'):format(failed) or ''))
-  fact(page, 'models', spent(run))
+  fact(page, 'models', spent(run.usage))
   fact(page, 'files', table.concat(run.files, ', '))
   fact(page, 'points', points > 0 and ('%d checkpoint%s'):format(points, points == 1 and '' or 's') or '')
   table.insert(page.lines, {})
@@ -216,7 +216,7 @@ end
 ---@param result {events: tideate.StoredEvent[], more: boolean}
 ---@return tideate.ui.RunsPage
 function M.events(run, result)
-  local page = { title = ('events of %s %s'):format(run.name, run.execution_id:sub(1, 8)), lines = {} }
+  local page = { title = ('events of %s %s'):format(run.workflow, run.execution_id:sub(1, 8)), lines = {} }
   for _, event in ipairs(result.events) do
     table.insert(page.lines, {
       { (' %s.%03d  '):format(clock(event.at, '%H:%M:%S'), event.at % 1000), 'TideateHint' },
@@ -236,7 +236,7 @@ end
 ---@return tideate.ui.RunsPage
 function M.checkpoints(run, result)
   local short, widest = require('tideate.stored_runs').short, 0
-  local page = { title = ('checkpoints of %s %s'):format(run.name, short(run.execution_id)), lines = {} }
+  local page = { title = ('checkpoints of %s %s'):format(run.workflow, short(run.execution_id)), lines = {} }
   page.points = result.checkpoints
   for _, point in ipairs(result.checkpoints) do
     widest = math.max(widest, #short(point.checkpoint_id))
@@ -264,7 +264,7 @@ end
 ---@return tideate.ui.RunsPage
 function M.checkpoint(run, point, result)
   local state = result.state
-  local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), run.name), lines = {} }
+  local page = { title = ('checkpoint %s of %s'):format(require('tideate.stored_runs').short(point.checkpoint_id), run.workflow), lines = {} }
   fact(page, 'made', clock(point.created_at, '%Y-%m-%d %H:%M:%S') .. (point.manual and ', wanted' or ''))
   fact(page, 'after', point.step == '' and 'nothing: before the first step' or point.step)
   fact(page, 'took', state.duration_ms > 0 and lasted(state.duration_ms) or '')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -11,13 +12,13 @@ from tideate_core.app import cancel_run, locate_project, open_project, pause_run
 from tideate_core.cli.arguments import Json, Root, RunId, Wait
 from tideate_core.cli.process import DONE, FAILED
 from tideate_core.cli.render.output import messages, note, print_json, report_errors, tell
-from tideate_core.errors import RollbackConflict, WorkspaceError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tideate_core.store import RunRow, Store
+    from tideate_core.store import RunRow
+    from tideate_core.workspace import Workspace
 
 __all__ = ["cancel", "pause", "report_run"]
 
@@ -55,31 +56,23 @@ async def _pause(wanted: str, root: Path | None, within: float, as_json: bool) -
 
 
 async def _cancel(wanted: str, root: Path | None, within: float, as_json: bool) -> int:
-    run = await cancel_run(wanted, root, within, _notify, lambda store, run: _abandon(store, run, root))
-    rollback = f"; roll back: tideate rollback {short_id(run.id)}" if run.files else ""
-    return report_run(run, f"{run.name} ({short_id(run.id)}) is cancelled{rollback}", as_json=as_json)
-
-
-def _notify(words: str) -> None:
-    tell(messages(), Text(words, style="dim"))
-
-
-async def _abandon(store: Store, run: RunRow, root: Path | None) -> None:
-    """End a run that no process has, and roll back what its unfinished step wrote."""
-    # here, because few commands write files
-    from tideate_core.engine import end_abandoned_run, roll_back_abandoned_run
-
-    project = await asyncio.to_thread(open_project, None if root is None else str(root))
-    ended_runs = await end_abandoned_run(store, run, project.workspace)
-    try:
-        done = await roll_back_abandoned_run(project.workspace, ended_runs)
-    except (RollbackConflict, WorkspaceError) as error:
-        note(str(error))
-        return
+    run, done = await cancel_run(wanted, root, within, _notify, partial(_workspace, root))
     for path in done.restored:
         tell(messages(), Text(f"restored, its step had not ended: {visible(path)}"))
+    if done.error is not None:
+        note(str(done.error))
     if done.kept:
         note(
             "a step that must not be done twice had not ended, so what it wrote stays: "
             f"{', '.join(done.kept)}; `tideate rollback {short_id(run.id)}` rolls back all of the run"
         )
+    rollback = f"; roll back: tideate rollback {short_id(run.id)}" if run.files else ""
+    return report_run(run, f"{run.name} ({short_id(run.id)}) is cancelled{rollback}", as_json=as_json)
+
+
+def _workspace(root: Path | None) -> Workspace:
+    return open_project(None if root is None else str(root)).workspace
+
+
+def _notify(words: str) -> None:
+    tell(messages(), Text(words, style="dim"))

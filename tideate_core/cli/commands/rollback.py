@@ -57,7 +57,7 @@ def rollback(
     chosen, members = choose_run(project, run, note)
     if not asyncio.run(_confirmed(project, chosen, members, yes)):
         return declined("nothing was changed", "rolls back", yes, as_json=json)
-    done = asyncio.run(roll_back(project, chosen, members, note))
+    done = asyncio.run(roll_back(project.root, chosen, members, note, place=project.workspace.root))
     if done.cancelled:
         tell(messages(), Text(f"run {short_id(chosen)} had not ended; it is cancelled now", style="yellow"))
     if json:

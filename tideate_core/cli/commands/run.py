@@ -15,7 +15,9 @@ from tideate_core.app import (
     build_catalog,
     continue_paused,
     open_project,
+    paused_in,
     read_file_context,
+    run_to_resume,
     short_id,
 )
 from tideate_core.cli.arguments import Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
@@ -24,8 +26,8 @@ from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED, USAGE
 from tideate_core.cli.render.output import fail, messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, when
-from tideate_core.errors import InvalidInput, RunEnded
-from tideate_core.store import Reader, resumable_runs, state_of
+from tideate_core.errors import InvalidInput
+from tideate_core.store import Reader, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -165,18 +167,9 @@ async def _resume(
     run = await _choose_run(wanted, reader, interaction)
     if run is None:
         return DECLINED
-    if run.parent is not None:
-        raise InvalidInput(
-            f"run {short_id(run.id)} is a step of the run {short_id(run.parent)} and is resumed with it: "
-            f"`tideate resume {short_id(run.parent)}`"
-        )
-    if run.ended:
-        raise RunEnded(
-            f"run {short_id(run.id)} is {run.status}; only a run that has not ended can be resumed"
-        )
-    if run.status == "paused" and run.lease is not None and run.lease.alive:
+    if (pid := paused_in(run)) is not None:
         now = await continue_paused(project.root, reader, run, WITHIN)
-        words = f"{run.name} ({short_id(run.id)}) continues in process {run.lease.pid}"
+        words = f"{run.name} ({short_id(run.id)}) continues in process {pid}"
         return report_run(now, words, as_json=interaction.json)
     return await run_to_end(
         project,
@@ -190,12 +183,9 @@ async def _choose_run(wanted: str | None, reader: Reader, interaction: Interacti
     """Return the run to resume; None if the person declines the newest."""
     from tideate_core.cli.keyboard import Keyboard
 
+    newest = await asyncio.to_thread(run_to_resume, reader, wanted)
     if wanted is not None:
-        return await asyncio.to_thread(reader.run, wanted)
-    runs = await asyncio.to_thread(resumable_runs, reader)
-    if not runs:
-        raise InvalidInput("no run can be resumed; `tideate history` lists all of them")
-    newest = runs[0]
+        return newest
     words = (
         f"{newest.name} ({short_id(newest.id)}) of {when(newest.started_at)}, {state_of(newest)}, "
         f"steps done: {steps_words(newest)}"
