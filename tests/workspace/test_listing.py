@@ -82,3 +82,43 @@ async def test_a_repository_cannot_start_a_program(root: Path, workspace: Worksp
     git(root, "config", key, str(script if key == "core.fsmonitor" else program))
     assert await workspace.list() == FILES
     assert not (root.parent / "started").exists()
+
+
+async def test_without_git_what_its_ignore_files_say_is_left_out(root: Path, workspace: Workspace) -> None:
+    (root / ".gitignore").write_text("*.log\n/out/\n!\n!keep.log\n")
+    for name in ("a.log", "keep.log", "out/x.py", "src/out/y.py", "src/gen/z.py", "src/gen/real.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    (root / "src" / ".gitignore").write_text("gen/*\n!gen/real.py\n")
+    shown = ["src/.gitignore", "src/gen/real.py", "src/out/y.py", ".gitignore", "keep.log"]
+    assert await workspace.list() == sorted([*FILES, *shown])
+
+
+async def test_git_that_cannot_answer_is_said_and_ignored_files_stay_out(
+    root: Path, workspace: Workspace
+) -> None:
+    git(root, "init")
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "a.log").write_text("")
+    (root / ".git" / "index").write_bytes(b"no index")
+    notices: list[str] = []
+    assert await workspace.list(notice=notices.append) == sorted([".gitignore", *FILES])
+    assert len(notices) == 1
+    assert "git could not list the files" in notices[0]
+
+
+async def test_a_folder_without_a_repository_is_listed_without_a_notice(
+    root: Path, workspace: Workspace
+) -> None:
+    notices: list[str] = []
+    assert await workspace.list(notice=notices.append) == FILES
+    assert notices == []
+
+
+async def test_a_pipe_or_a_link_in_an_ignore_files_place_is_not_read(
+    root: Path, workspace: Workspace
+) -> None:
+    os.mkfifo(root / ".gitignore")
+    (root / "src" / ".gitignore").symlink_to("one.py")
+    async with asyncio.timeout(5):
+        assert set(FILES) <= set(await workspace.list())

@@ -132,11 +132,13 @@ def translate(error: Exception, origin: Origin, *, streamed: int = 0) -> Adapter
         return None
     kind, what = entry
     words = _words(error, origin)
+    status = getattr(error, "status_code", None)
+    answered = f" (HTTP {status})" if isinstance(status, int) else ""
     if kind is AdapterError and any(code in repr(getattr(error, "body", "")) for code in CONTEXT_CODES):
         kind, what = TABLE["ModelContextWindowExceededError"]
     if streamed and kind is AdapterUnavailable:
         what = f"was cut off after {streamed} characters"
-    message = _message(origin, what, words)
+    message = _message(origin, what + answered, words)
     if kind is RateLimited:
         return _rate_limited(error, message)
     if kind is AuthenticationFailed:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         CHARACTERS_PER_TOKEN as CHARACTERS_PER_TOKEN,
         clip as clip,
         is_small as is_small,
-        listed_files as listed_files,
         named_files as named_files,
         text_budget as text_budget,
         why_hidden as why_hidden,
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
         plan_as_markdown as plan_as_markdown,
     )
     from tideate_core.agents.planner import plan_task as plan_task
+    from tideate_core.agents.project_files import list_for_model as list_for_model
     from tideate_core.agents.roles import (
         BUILTIN_ROLES as BUILTIN_ROLES,
         LARGEST_ROLE as LARGEST_ROLE,
@@ -57,11 +57,10 @@ else:
             "documenter": "document_task",
             "executor": "execute_plan result_of",
             "file_plan": "Plan PlannedFile make_plan parse_plan",
-            "model_input": (
-                "CHARACTERS_PER_TOKEN clip is_small listed_files named_files text_budget why_hidden"
-            ),
+            "model_input": ("CHARACTERS_PER_TOKEN clip is_small named_files text_budget why_hidden"),
             "plan_document": "parse_plan_document plan_as_markdown",
             "planner": "plan_task",
+            "project_files": "list_for_model",
             "roles": "BUILTIN_ROLES LARGEST_ROLE Role Roles read_role",
             "stage": "TaskBrief",
         },

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tideate_core.agents.answers import ask_until_valid, tidy_line
+from tideate_core.agents.project_files import neighbours
 from tideate_core.errors import InvalidInput, OutsideRoot, StepFailed
 from tideate_core.workspace import new_name_problem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tideate_core.adapters import Prompt
@@ -50,10 +52,11 @@ class Plan(BaseModel):
 
 
 async def make_plan(
-    ask: AskBySchema, prompt: Prompt, workspace: Workspace, *, attempts: int
+    ask: AskBySchema, prompt: Prompt, workspace: Workspace, known: Sequence[str], *, attempts: int
 ) -> list[PlannedFile]:
     """Ask for a plan until it fits the project.
 
+    :param known: the project's files; of a path that does not exist the model is told the nearest ones.
     :param attempts: how often the model is asked before the step fails.
     :raises StepFailed: no usable plan came; says what was wrong with the last one.
     """
@@ -61,7 +64,7 @@ async def make_plan(
         ask,
         Plan,
         prompt,
-        lambda plan: _mistakes(plan.files, workspace),
+        lambda plan: _mistakes(plan.files, workspace, known),
         attempts=attempts,
         correction="This plan cannot be carried out: {mistakes}. Give the corrected plan.",
     )
@@ -86,7 +89,7 @@ def parse_plan(value: Any, workspace: Workspace) -> list[PlannedFile]:
     return files
 
 
-def _mistakes(files: list[PlannedFile], workspace: Workspace) -> list[str]:
+def _mistakes(files: list[PlannedFile], workspace: Workspace, known: Sequence[str] = ()) -> list[str]:
     if not files:
         return ["it names no file"]
     found = []
@@ -100,18 +103,20 @@ def _mistakes(files: list[PlannedFile], workspace: Workspace) -> list[str]:
         new = file.path if file.action == "create" else file.move_to
         if new and (wrong := new_name_problem(new)):
             found.append(f"{new!r} is no name for a new file: {wrong}")
-        found += _mistakes_of(file, paths)
+        found += _mistakes_of(file, paths, known)
         found += [f"{path.name} is named twice" for path in paths if path in touched]
         touched.update(paths)
     return found
 
 
-def _mistakes_of(file: PlannedFile, paths: list[Path]) -> list[str]:
+def _mistakes_of(file: PlannedFile, paths: list[Path], known: Sequence[str]) -> list[str]:
     exists = paths[0].is_file()
     if file.action == "create":
         return [f"{file.path} exists already: modify it, or name another file"] if paths[0].exists() else []
     if not exists:
-        return [f"{file.path} does not exist, so it cannot be {_DONE[file.action]}"]
+        near = ", ".join(neighbours(file.path, known))
+        hint = f" (there is {near})" if near else ""
+        return [f"{file.path} does not exist, so it cannot be {_DONE[file.action]}{hint}"]
     if file.action != "move":
         return [f"{file.path}: only a move has a target"] if file.move_to else []
     if not file.move_to:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.util.escaping import label
 from tideate_core.workspace import language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from tideate_core.agents.stage import Stage
     from tideate_core.gates import ExecutionPlan
@@ -25,9 +24,7 @@ __all__ = [
     "ShownFile",
     "clip",
     "is_small",
-    "listed_files",
     "named_files",
-    "nearest_files",
     "read_if_there",
     "real_names",
     "shown_files",
@@ -39,27 +36,6 @@ CHARACTERS_PER_TOKEN = 3
 """On the careful side: code takes more tokens than prose."""
 SMALL = 16_384
 """Tokens of context up to which a model counts as small."""
-LISTED_FILES = 400
-AVERAGE_PATH = 40
-"""Characters: how many paths fit a small model is guessed by this."""
-
-WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
-SHORTEST: Final = 3
-"""Letters of a word that counts."""
-ASIDE: Final = frozenset(
-    {
-        "build",
-        "dist",
-        "fixtures",
-        "generated",
-        "node_modules",
-        "testdata",
-        "third_party",
-        "vendor",
-        "vendored",
-    }
-)
-"""Folders of what is seldom changed by hand."""
 
 
 def text_budget(step: StepContext) -> int | None:
@@ -86,46 +62,6 @@ def clip(step: StepContext, text: str, budget: int | None = None) -> str:
     lines, total = kept.count("\n") + 1, text.count("\n") + 1
     step.notice(f"only the first {lines} of {total} lines fit this model and were read", level="warn")
     return kept
-
-
-async def listed_files(step: StepContext, about: str) -> tuple[list[str], int]:
-    """Return as many of the project's files as the model bears, and how many more there are.
-
-    :param about: what the question is about; where not all fit, the files nearest to it are returned.
-    """
-    files = await step.workspace.list()
-    budget = text_budget(step)
-    limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
-    return nearest_files(files, about, limit), max(0, len(files) - limit)
-
-
-def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
-    """Return those that a text is most likely about, in the order in which they are given.
-
-    Named ones come first, then those that share most words with it, those that are not `ASIDE`, and those
-    nearest to the root.
-
-    :param files: paths with `/`.
-    :param limit: how many.
-    """
-    if len(files) <= limit:
-        return list(files)
-    words = _words(text)
-    common = {path: len(_words(path) & words) for path in files}
-
-    def rank(path: str) -> tuple[bool, int, bool, int]:
-        folders = path.split("/")
-        named = path in text or (common[path] > 0 and folders[-1] in text)
-        return not named, -common[path], not ASIDE.isdisjoint(folders), len(folders)
-
-    chosen = set(sorted(files, key=rank)[:limit])
-    return [path for path in files if path in chosen]
-
-
-def _words(text: str) -> set[str]:
-    """Return its words in lower case, those of `snake_case` and `camelCase` each; a plural counts as one."""
-    found = (word.lower() for word in WORD.findall(text) if len(word) >= SHORTEST)
-    return {word.removesuffix("s") for word in found}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from tideate_core.agents.answers import Answer, tidy_path, tidy_text
-from tideate_core.agents.model_input import listed_files
 from tideate_core.agents.plan_document import plan_as_markdown
+from tideate_core.agents.project_files import list_for_model
 from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.gates import ExecutionPlan, PlanStep
@@ -72,12 +72,12 @@ async def plan_task(
     :raises StepFailed: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
-        files, more = await listed_files(step, brief.description)
+        listed = await list_for_model(step, brief.description)
         before = plan_as_markdown(earlier).strip() if earlier is not None else ""
         prompt = stage.render(
             "task_plan",
-            files=files,
-            more=more,
+            files=listed.lines,
+            more=listed.more,
             earlier=before,
             issues=[" ".join(issue.split()) for issue in issues],
             fence=fence_for(before),

@@ -11,7 +11,7 @@ from tideate_core.agents import (
     clip,
     edit_format,
     is_small,
-    listed_files,
+    list_for_model,
     make_plan,
     parse_plan,
     text_budget,
@@ -36,20 +36,14 @@ SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
 async def plan(step: StepContext) -> dict[str, Any]:
     """Ask for the files that have to change."""
-    files, more = await listed_files(step, step.prompt)
+    listed = await list_for_model(step, step.prompt)
     subject = Subject.of(step.context)
     about = subject.variables() if subject and subject.selected else dict(NO_TEXT)
     about["text"] = clip(step, about["text"])
-    prompt = step.render(
-        "multi_file_plan",
-        prompt=step.prompt,
-        files=files,
-        more=more,
-        **about,
-    )
+    prompt = step.render("multi_file_plan", prompt=step.prompt, files=listed.lines, more=listed.more, **about)
     quietly = partial(step.ask, quiet=True)  # JSON is for the parser; the person sees the list
     prompt = await with_material(step, prompt)
-    planned = await make_plan(quietly, prompt, step.workspace, attempts=step.attempts)
+    planned = await make_plan(quietly, prompt, step.workspace, listed.files, attempts=step.attempts)
     return {"files": [file.model_dump(exclude_none=True) for file in planned]}
 
 

@@ -137,10 +137,13 @@ class Sources:
         return ContextItem(mention, name, content, "variable", "what is defined there, with line numbers")
 
     async def _project_symbols(self, mention: str, path: str, root: Path) -> ContextItem:
-        names = [name for name in await self._paths_below(mention, path) if _is_code(name)]
+        notes: list[str] = []
+        names = [name for name in await self._paths_below(mention, path, notes.append) if _is_code(name)]
         links = self.links
         lines, read = await asyncio.to_thread(_outlines, root, names[:_OUTLINED], self._limit, links)
-        cut = f"only {read} of {len(names)} files were read" if read < len(names) else ""
+        if read < len(names):
+            notes.append(f"only {read} of {len(names)} files were read")
+        cut = "; ".join(notes)
         content = "\n".join(lines) or "nothing is defined here"
         return ContextItem(mention, path, content, "variable", "what is defined, with line numbers", cut=cut)
 
@@ -148,13 +151,17 @@ class Sources:
         self._required_root(mention)
         path = self._path_of(reference)
         below = f"{path}/" if path else ""
-        names = [name.removeprefix(below) for name in await self._paths_below(mention, path)]
+        notes: list[str] = []
+        paths = await self._paths_below(mention, path, notes.append)
+        names = [name.removeprefix(below) for name in paths]
         drawn, hidden = draw_tree(names, _ENTRIES)
-        cut = f"{hidden} of {len(names)} files have no line of their own" if hidden else ""
-        return ContextItem(mention, path, drawn, "variable", "the files that git does not ignore", cut=cut)
+        if hidden:
+            notes.append(f"{hidden} of {len(names)} files have no line of their own")
+        about = "the files that git does not ignore"
+        return ContextItem(mention, path, drawn, "variable", about, cut="; ".join(notes))
 
-    async def _paths_below(self, mention: str, path: str) -> list[str]:
-        names = await self._workspace.list()
+    async def _paths_below(self, mention: str, path: str, note: Callable[[str], None]) -> list[str]:
+        names = await self._workspace.list(notice=note)
         if path:
             names = [name for name in names if name.startswith(f"{path}/")]
             if not names:
@@ -179,9 +186,10 @@ def _is_code(name: str) -> bool:
 
 
 def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) -> tuple[list[str], int]:
-    """Return the outlines of files, and the number of files read until there were enough lines."""
+    """Return the outlines of files, and the number of files that were read for them."""
     lines: list[str] = []
-    for read, name in enumerate(names):
+    read = 0
+    for name in names:
         if len(lines) >= _OUTLINE_LINES:
             return lines, read
         if links.reason(root / name):
@@ -190,10 +198,11 @@ def _outlines(root: Path, names: Sequence[str], limit: int, links: HardLinks) ->
             data = (root / name).read_bytes()[:limit]
             found = outline(data.decode("utf-8"), name)
         except (OSError, UnicodeDecodeError):
-            continue  # gone meanwhile, or no text: it defines nothing that could be told
+            continue  # gone meanwhile, or no text
+        read += 1
         if found:
             lines += [name, *(f"  {line}" for line in found)]
-    return lines, len(names)
+    return lines, read
 
 
 def _in_one_line(name: str) -> str:

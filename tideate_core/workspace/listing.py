@@ -8,26 +8,34 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.util.escaping import visible
 from tideate_core.workspace.git import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 from tideate_core.workspace.paths import PROTECTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+    from pathspec import GitIgnoreSpec
 
 __all__ = ["list_files"]
 
 _GIT = (*SAFE_GIT, "ls-files", "--cached", "--others", "--exclude-standard", *EXCLUDE_PRIVATE, "-z")
 _GIT_TIMEOUT = 10.0
 """Seconds; a walk answers after that."""
+_LARGEST_RULES = 1 << 20
+"""Bytes of a `.gitignore` that are read."""
 _SKIPPED = frozenset({".hg", ".svn", ".tox", ".venv", "__pycache__", "node_modules", "venv"}) | PROTECTED
 
 
-def list_files(root: Path, limit: int) -> list[str]:
+def list_files(root: Path, limit: int, notice: Callable[[str], None] | None = None) -> list[str]:
     """Return up to `limit` regular files below the root, relative to it, sorted.
 
-    Ignored files are left out where git knows them; links are in only if they lead to a file inside.
+    What git ignores is left out: as git says, else as the `.gitignore` files in the root say. Links are in
+    only if they lead to a file inside.
+
+    :param notice: told why git could not be asked in a project that is a repository.
     """
-    known = _from_git(root)
+    known = _from_git(root, notice)
     names = _from_walk(root) if known is None else known
     found: list[str] = []
     for name in names:
@@ -38,18 +46,26 @@ def list_files(root: Path, limit: int) -> list[str]:
     return found
 
 
-def _from_git(root: Path) -> list[str] | None:
+def _from_git(root: Path, notice: Callable[[str], None] | None) -> list[str] | None:
     """Return what git lists, None where it lists nothing."""
+    why = ""
     try:
         done = subprocess.run(  # noqa: S603
             _GIT, cwd=root, env=git_environment(), capture_output=True, timeout=_GIT_TIMEOUT, check=False
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    if done.returncode or not done.stdout:
-        return None
-    names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
-    return sorted(name for name in names if not _is_protected(name))
+    except OSError as error:
+        why = error.strerror or str(error)
+    except subprocess.TimeoutExpired:
+        why = f"no answer within {_GIT_TIMEOUT:.0f} s"
+    else:
+        if done.returncode:
+            why = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        elif done.stdout:
+            names = {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
+            return sorted(name for name in names if not _is_protected(name))
+    if why and notice and any((folder / ".git").exists() for folder in (root, *root.parents)):
+        notice(f"git could not list the files ({visible(why)}); the .gitignore files were read instead")
+    return None
 
 
 def _is_protected(name: str) -> bool:
@@ -59,13 +75,70 @@ def _is_protected(name: str) -> bool:
 
 def _from_walk(root: Path) -> Iterator[str]:
     """Walk depth first in sorted order, so that a limit always cuts at the same place."""
+    rules = IgnoreRules(root)
     pending = [root]
     while pending:
         entry = pending.pop()
-        if not entry.is_symlink() and entry.is_dir():
+        is_directory = not entry.is_symlink() and entry.is_dir()
+        if entry != root and rules.ignores(entry, is_directory):
+            continue
+        if is_directory:
             pending.extend(sorted(_children(entry), reverse=True))
         else:
             yield entry.relative_to(root).as_posix()
+
+
+class IgnoreRules:
+    """The `.gitignore` files of a project, as git reads them: the innermost rule about a path counts."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._specs: dict[Path, GitIgnoreSpec | None] = {}
+
+    def ignores(self, path: Path, is_directory: bool) -> bool:
+        """Tell whether a path is ignored, of one whose parents are not; reads each folder's file once."""
+        folder = path.parent
+        while True:
+            if (spec := self._spec(folder)) is not None:
+                name = path.relative_to(folder).as_posix() + ("/" if is_directory else "")
+                if (ignored := spec.check_file(name).include) is not None:
+                    return ignored
+            if folder == self._root:
+                return False
+            folder = folder.parent
+
+    def _spec(self, folder: Path) -> GitIgnoreSpec | None:
+        if folder not in self._specs:
+            lines = _lines(folder / ".gitignore")
+            self._specs[folder] = _spec_of(lines) if lines else None
+        return self._specs[folder]
+
+
+def _spec_of(lines: list[str]) -> GitIgnoreSpec:
+    # here, because few projects are listed without git
+    from pathspec import GitIgnoreSpec
+
+    def is_pattern(line: str) -> bool:
+        try:
+            GitIgnoreSpec.from_lines([line])
+        except ValueError:
+            return False
+        return True
+
+    # a line that is no pattern says nothing to git either
+    return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
+
+
+def _lines(path: Path) -> list[str]:
+    """Return a file's lines; none of one that is too large, no regular file, or not there."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return []
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return []
+        return file.read(_LARGEST_RULES).decode("utf-8", "replace").splitlines()
 
 
 def _children(directory: Path) -> Iterable[Path]:

@@ -132,14 +132,21 @@ class Workspace:
         data = await asyncio.to_thread(_read, real_path, name, self._max_bytes)
         return Source(name, Document.decode(data, name).text)
 
-    async def list(self, limit: int = MAX_FILES) -> _Names:
+    async def list(self, limit: int = MAX_FILES, *, notice: Callable[[str], None] | None = None) -> _Names:
         """Return the project's files, relative to the root, sorted; without a project, none.
 
         Files that git ignores are left out.
+
+        :param notice: told, on the caller's event loop, why git could not be asked.
         """
         if self._root.path is None:
             return []
-        return await asyncio.to_thread(list_files, self._root.path, limit)
+        notices: _Names = []
+        files = await asyncio.to_thread(list_files, self._root.path, limit, notices.append)
+        if notice is not None:
+            for words in notices:
+                notice(words)
+        return files
 
     async def apply(self, changes: Sequence[FileChange], *, execution_id: str) -> AppliedChanges:
         """Make all changes or none.

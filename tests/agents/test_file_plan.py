@@ -1,0 +1,69 @@
+"""Plan of `multi_file`: mistakes are told with what the model needs to mend them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.adapters import Prompt, Reply
+from tideate_core.agents.file_plan import Plan, make_plan, parse_plan
+from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.workspace import Workspace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    (tmp_path / "src" / "kit").mkdir(parents=True)
+    (tmp_path / "src" / "kit" / "api.py").write_text("A = 1\n")
+    return Workspace(tmp_path, private=tmp_path / "private")
+
+
+def plan(action: str, path: str, **more: Any) -> dict[str, Any]:
+    return {"action": action, "path": path, "why": "", **more}
+
+
+class Model:
+    """Answers with one plan after the other, and keeps what it was asked."""
+
+    def __init__(self, *plans: dict[str, Any]) -> None:
+        self.asked: list[str] = []
+        self._plans = list(plans)
+
+    async def __call__(self, prompt: Prompt, schema: type[Plan]) -> Any:
+        self.asked.append(prompt.user + "".join(turn.user for turn in prompt.history))
+        files = [self._plans.pop(0)]
+        return Reply("", "scripted", parsed=schema.model_validate({"files": files}))
+
+
+async def test_a_path_that_does_not_exist_is_answered_with_its_neighbours(workspace: Workspace) -> None:
+    model = Model(plan("modify", "kit/api.py"), plan("modify", "src/kit/api.py"))
+    files = await make_plan(model, Prompt("plan it"), workspace, ["src/kit/api.py"], attempts=2)  # type: ignore[arg-type]
+    assert [file.path for file in files] == ["src/kit/api.py"]
+    assert "kit/api.py does not exist, so it cannot be modified (there is src/kit/api.py)" in model.asked[1]
+
+
+async def test_a_plan_that_stays_wrong_fails_with_the_last_mistake(workspace: Workspace) -> None:
+    model = Model(plan("modify", "none.py"))
+    with pytest.raises(StepFailed, match=r"after 1 attempts: none\.py does not exist"):
+        await make_plan(model, Prompt("plan it"), workspace, [], attempts=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("file", "mistake"),
+    [
+        (plan("create", "src/kit/api.py"), "exists already"),
+        (plan("move", "src/kit/api.py"), "needs a target"),
+        (plan("modify", "src/kit/api.py", move_to="b.py"), "only a move has a target"),
+        (plan("move", "src/kit/api.py", move_to="src/kit"), "exists already"),
+        (plan("modify", "../a.py"), "outside"),
+    ],
+)
+def test_a_plan_that_does_not_fit_the_project_is_refused(
+    workspace: Workspace, file: dict[str, Any], mistake: str
+) -> None:
+    with pytest.raises(InvalidInput, match=mistake):
+        parse_plan({"files": [file]}, workspace)

@@ -1,0 +1,148 @@
+"""Selection of a project's files for a planner: code first, a large folder of data as one line."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.agents.model_input import text_budget
+from tideate_core.workspace import language_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tideate_core.workflows import StepContext
+
+__all__ = ["ListedFiles", "list_for_model", "nearest_files", "neighbours", "without_data"]
+
+LISTED_FILES: Final = 400
+"""Lines of the list at most."""
+AVERAGE_PATH: Final = 40
+"""Characters: how many paths fit a small model is guessed by this."""
+DATA_FOLDER: Final = 20
+"""Data files below a folder from which on they become one line."""
+SHOWN_SUFFIXES: Final = 4
+"""Suffixes that such a line names."""
+
+WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+SHORTEST: Final = 3
+"""Letters of a word that counts."""
+DATA: Final = frozenset({"", "diff", "json", "jsonc", "text", "toml", "xml", "yaml"})
+"""Languages of files that are data where there are many of them; empty: of none that is known."""
+ASIDE: Final = frozenset(
+    {
+        "build",
+        "dist",
+        "fixtures",
+        "generated",
+        "node_modules",
+        "testdata",
+        "third_party",
+        "vendor",
+        "vendored",
+    }
+)
+"""Folders of what is seldom changed by hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFiles:
+    """The files of a project as a planner is shown them."""
+
+    lines: list[str]
+    more: int
+    """Files that are neither listed nor in a folder that is."""
+    files: list[str]
+    """All of them."""
+
+
+async def list_for_model(step: StepContext, about: str) -> ListedFiles:
+    """List the project's files, as many as the model bears.
+
+    :param about: what the question is about; where not all fit, the files nearest to it are returned.
+    """
+    files = await step.workspace.list(notice=lambda words: step.notice(words, level="warn"))
+    budget = text_budget(step)
+    limit = LISTED_FILES if budget is None else min(LISTED_FILES, budget // AVERAGE_PATH // 2)
+    if len(files) <= limit:
+        return ListedFiles(files, 0, files)
+    listed, folders = without_data(files, about)
+    chosen = nearest_files(listed, about, max(0, limit - len(folders)))
+    return ListedFiles(sorted([*chosen, *folders]), len(listed) - len(chosen), files)
+
+
+def without_data(files: Sequence[str], text: str) -> tuple[list[str], list[str]]:
+    """Return the files that are listed one by one, and a line for each large folder of data.
+
+    :param files: paths with `/`.
+    :param text: what the question is about; data that it names is listed.
+    """
+    data = [path for path in files if _is_data(path) and path.rpartition("/")[2] not in text]
+    below = Counter(folder for path in data for folder in _folders(path))
+    collapsed: dict[str, list[str]] = {}
+    for path in data:
+        large = [folder for folder in _folders(path) if below[folder] >= DATA_FOLDER]
+        if large:
+            # the innermost one that holds nearly all of the outermost's
+            inner = [folder for folder in large if below[folder] * 10 >= below[large[0]] * 9]
+            collapsed.setdefault(inner[-1], []).append(path)
+    hidden = {path for paths in collapsed.values() for path in paths}
+    return [path for path in files if path not in hidden], [
+        f"{folder}/: {len(paths):,} {_suffixes(paths)} files" for folder, paths in sorted(collapsed.items())
+    ]
+
+
+def nearest_files(files: Sequence[str], text: str, limit: int) -> list[str]:
+    """Return those that a text is most likely about, in the order in which they are given.
+
+    Named ones come first, then code and documents, those that share most words with it, those that are not
+    `ASIDE`, and those nearest to the root.
+
+    :param files: paths with `/`.
+    :param limit: how many.
+    """
+    if len(files) <= limit:
+        return list(files)
+    words = _words(text)
+    common = {path: len(_words(path) & words) for path in files}
+
+    def rank(path: str) -> tuple[bool, bool, int, bool, int]:
+        folders = path.split("/")
+        named = path in text or (common[path] > 0 and folders[-1] in text)
+        return not named, _is_data(path), -common[path], not ASIDE.isdisjoint(folders), len(folders)
+
+    chosen = set(sorted(files, key=rank)[:limit])
+    return [path for path in files if path in chosen]
+
+
+def neighbours(path: str, files: Iterable[str], count: int = 3) -> list[str]:
+    """Return the files that a path may mean which does not exist: of its name, else of a similar path."""
+    known = list(files)
+    name = path.rpartition("/")[2]
+    same = [one for one in known if one.rpartition("/")[2] == name]
+    return (same or get_close_matches(path, known, n=count, cutoff=0.6))[:count]
+
+
+def _is_data(path: str) -> bool:
+    return language_of(path) in DATA
+
+
+def _folders(path: str) -> list[str]:
+    """Return the folders that a file is in, the outermost first."""
+    parts = path.split("/")[:-1]
+    return ["/".join(parts[: count + 1]) for count in range(len(parts))]
+
+
+def _suffixes(paths: Iterable[str]) -> str:
+    names = (path.rpartition("/")[2] for path in paths)
+    counted = Counter(f".{name.rpartition('.')[2]}" if "." in name else "other" for name in names)
+    return "/".join(sorted(suffix for suffix, _ in counted.most_common(SHOWN_SUFFIXES)))
+
+
+def _words(text: str) -> set[str]:
+    """Return its words in lower case, those of `snake_case` and `camelCase` each; a plural counts as one."""
+    found = (word.lower() for word in WORD.findall(text) if len(word) >= SHORTEST)
+    return {word.removesuffix("s") for word in found}
