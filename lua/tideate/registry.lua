@@ -73,7 +73,7 @@ local function check(name, spec)
       local hint = require('tideate.did_you_mean').hint(tostring(step), spec.steps)
       return ("workflow '%s' has a handler for '%s', which is none of its steps%s"):format(name, step, hint)
     elseif type(handler) ~= 'function' then
-      return ("workflow '%s': the handler of '%s' is no function"):format(name, step)
+      return ("workflow '%s': the handler of '%s' is not a function"):format(name, step)
     end
   end
 end

@@ -67,7 +67,7 @@ local function checkpoint(prefix)
     return say('nothing is running; `c` in `:Workflow history` lists the checkpoints of a run', vim.log.levels.WARN)
   end
   require('tideate.stored_runs').ask('checkpoint', { execution_id = id }, function(result)
-    say(require('tideate.ui.runs_actions').made(result))
+    say(require('tideate.ui.runs.actions').made(result))
     require('tideate.ui.runs').refresh()
   end)
 end
@@ -135,7 +135,7 @@ return {
     help = "Show the project's runs, those of earlier Neovims and of the shell too: all, or those that match",
     menu = true,
     complete = function(lead)
-      return require('tideate.ui.runs_list').words(lead)
+      return require('tideate.ui.runs.list').words(lead)
     end,
     run = function(rest)
       require('tideate.ui.runs').history(rest)

@@ -105,7 +105,7 @@ async def test_an_inexact_place_is_noted(root: Path) -> None:
             block("b = 2", "src/b.py") + block(TEST, "tests/test_a.py"),
             "none of the files that may be changed",
         ),
-        (block("x", "../out.py") + block(TEST, "tests/test_a.py"), "'../out.py' is no path of a file"),
+        (block("x", "../out.py") + block(TEST, "tests/test_a.py"), "'../out.py' is not a path of a file"),
         (block(DOUBLE, "src/a.py"), "leaves out tests/test_a.py, which the plan creates"),
         (
             block(DOUBLE + "(", "src/a.py") + block(TEST, "tests/test_a.py"),

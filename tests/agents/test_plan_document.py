@@ -156,12 +156,18 @@ def test_what_is_missing_is_for_gate_1_to_say() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("# Plan\n\n## Step\n", "line 3 of the plan: 'Step' is no section of a plan; did you mean 'steps'?"),
-        ("## Zzz\n", "line 1 of the plan: 'Zzz' is no section of a plan; there are Objective, Steps, Files"),
+        (
+            "# Plan\n\n## Step\n",
+            "line 3 of the plan: 'Step' is not a section of a plan; did you mean 'steps'",
+        ),
+        (
+            "## Zzz\n",
+            "line 1 of the plan: 'Zzz' is not a section of a plan; there are Objective, Steps",
+        ),
         ("## Files\n## Steps\n## Files\n", "line 3 of the plan: the section 'files' is there twice"),
         ("Some words\n", "line 1 of the plan: this stands in no section"),
-        ("## Steps\n\nwords\n", "line 3 of the plan: this is no step; write `1. **edit** what"),
-        ("## Files\n\nsrc/a.py\n", "line 3 of the plan: 'src/a.py' is no file of a list"),
+        ("## Steps\n\nwords\n", "line 3 of the plan: this is not a step; write `1. **edit** what"),
+        ("## Files\n\nsrc/a.py\n", "line 3 of the plan: 'src/a.py' is not a file of a list"),
         ('## Files\n- "a\n', "line 2 of the plan: '\"a' is not in quotes as JSON has them"),
         ('## Steps\n- x\n  - files: "a" b\n', "line 3 of the plan: a comma is missing before 'b'"),
     ],

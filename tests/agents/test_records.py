@@ -34,7 +34,7 @@ BEFORE_A_RELEASE = {
         OURS + A + ENTRY + "### Security\n\n- B.\n\n",
     ),
     "an empty section": (OURS + "### Fixed\n\n", OURS + ENTRY),
-    "an example is no heading": (EXAMPLE, EXAMPLE + OURS + ENTRY),
+    "an example is not a heading": (EXAMPLE, EXAMPLE + OURS + ENTRY),
 }
 
 

@@ -87,7 +87,7 @@ def test_a_file_with_keys_alone_leaves_the_words(root: Path) -> None:
         ("---\nadapter: [a]\n---\n", r":2:10: `adapter` is the name"),
         ("---\nadapter: a\nadapter: b\n---\n", r":3:1: the key 'adapter' is given twice"),
         ("---\nadapter: 'a\n---\n", r"planner.md:\d+:\d+: "),
-        ("---\n- a\n---\n", r":2:1: the front matter is no mapping"),
+        ("---\n- a\n---\n", r":2:1: the front matter is not a mapping"),
         ("---\nadapter: a\n", r":1:1: the front matter does not end"),
         ("\ufeff---\r\nadaptor: x\r\n---\r\n", r":2:1: unknown key 'adaptor'"),
     ],

@@ -81,7 +81,7 @@ def test_state_is_given_to_the_new_path(root: Path, tmp_path: Path) -> None:
 
 def test_only_a_directory_can_get_state(root: Path, tmp_path: Path) -> None:
     make_project_state(root)
-    with pytest.raises(ConfigError, match="is no directory"):
+    with pytest.raises(ConfigError, match="is not a directory"):
         move_project(str(root), str(tmp_path / "nowhere"))
 
 

@@ -162,7 +162,7 @@ def test_the_question_of_trust_has_a_line_for_each_thing(nvim: Editor, name: str
 @pytest.mark.parametrize("name", NAMES)
 def test_a_restore_names_each_file_on_a_line(nvim: Editor, name: str, status: str) -> None:
     result = {"files": [{"path": NAMES[name], "status": status, "changes": ""}], "more": 0}
-    words = "return { require('tideate.ui.snapshots_text').restore_words(..., true) }"
+    words = "return { require('tideate.ui.snapshots.text').restore_words(..., true) }"
     details = nvim.lua(words, result)[1]
     assert len(details.split("\n")) == 1
     assert not unseen(details)
@@ -171,7 +171,7 @@ def test_a_restore_names_each_file_on_a_line(nvim: Editor, name: str, status: st
 
 def test_the_name_of_a_snapshot_takes_no_second_line(nvim: Editor) -> None:
     one = {"id": "a" * 32, "name": "x”?\nNothing is lost.\x1b[2J"}
-    name = nvim.lua("return require('tideate.ui.snapshots_text').name(...)", one)
+    name = nvim.lua("return require('tideate.ui.snapshots.text').name(...)", one)
     assert name == r"aaaaaaaa “x”?\nNothing is lost.\x1b[2J”"
 
 
@@ -186,7 +186,7 @@ def test_a_notice_of_files_takes_one_line(nvim: Editor, name: str) -> None:
         stored.ask = function(_, _, on_result)
           on_result({ files = { path } })
         end
-        require('tideate.ui.runs_actions').act('rollback', run, '', function() end)
+        require('tideate.ui.runs.actions').act('rollback', run, '', function() end)
         stored.ask = ask""",
         run,
         NAMES[name],

@@ -82,5 +82,5 @@ def test_a_row_of_the_live_view_is_one_row(part: str) -> None:
 @pytest.mark.parametrize("key", ["path", "move_to"])
 def test_a_name_makes_no_second_line_of_a_plan_that_is_edited(key: str, end: str) -> None:
     file = {"action": "move", "path": "a.py", "move_to": "b.py"} | {key: f"x.py{end}delete y.py"}
-    with pytest.raises(ValueError, match="cannot stand on one line"):
+    with pytest.raises(ValueError, match="cannot be written on one line"):
         plan_to_text([file])

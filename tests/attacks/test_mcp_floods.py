@@ -139,7 +139,7 @@ async def test_a_flood_takes_little_of_the_processor_and_of_the_log(
     [
         ("pings", "does not read the answers"),
         ("same pings", "does not read the answers"),
-        ("garbage aside", "lines that are no messages"),
+        ("garbage aside", "lines that are not messages"),
     ],
 )
 async def test_a_server_that_cannot_be_spoken_with_is_left(

@@ -245,5 +245,5 @@ def test_a_broken_schema_breaks_no_command(shell: Shell, tmp_path: Path) -> None
     assert listed.stdout.count("[a]") == len(LISTED)
     called = shell.run("mcp", "call", "evil", "t0", "--yes", "a=1")
     assert called.returncode == 2
-    assert "is no JSON Schema" in called.stderr
+    assert "is not a JSON Schema" in called.stderr
     assert "Traceback" not in called.stderr

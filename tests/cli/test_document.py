@@ -129,7 +129,7 @@ def test_after_a_failed_editor_yes_takes_the_text_as_it_was(
     [
         ("no-such-editor", "no-such-editor cannot be started"),
         ("rm", "left no file"),
-        ("'", "is no command"),
+        ("'", "is not a command"),
         (r"""sh -c 'printf "\377" > "$0"'""", "wrote no UTF-8"),
     ],
 )

@@ -35,7 +35,7 @@ def test_a_reason_may_hold_anything() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("invent a.py", "'invent' is no action"),
+        ("invent a.py", "'invent' is not an action"),
         ("modify", "expected ACTION PATH"),
         ("modify a b", "expected ACTION PATH"),
         ("modify 'a.py", "a quote is not closed"),

@@ -49,7 +49,7 @@ def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: M
     assert "roll back: tideate rollback" not in done.stderr
     assert "rolled back what the task wrote" in done.stderr
     assert "tests: tests/test_lines.py:7" in done.stderr
-    assert "awaiting_audit_gate:" not in done.stderr, "a stage's object is no text to read"
+    assert "awaiting_audit_gate:" not in done.stderr, "a stage's object is not text to read"
     shown = shell.run("show", ended["execution_id"])
     for words in (
         "## Objective",

@@ -268,7 +268,7 @@ def test_a_registered_workflow_is_known(editor: Editor) -> None:
         ("mine", "{ steps = { 1 } }", "a step is a name"),
         ("mine", "nil", "needs `steps`"),
         ("mine", "{ steps = { 'style' }, handlers = { styel = print } }", "did you mean 'style'?"),
-        ("mine", "{ steps = { 'a' }, handlers = { a = 1 } }", "is no function"),
+        ("mine", "{ steps = { 'a' }, handlers = { a = 1 } }", "is not a function"),
     ],
 )
 def test_a_wrong_registration_is_refused_with_a_reason(

@@ -27,7 +27,7 @@ def status(run: Run) -> dict[str, Any]:
 
 def text(run: Run) -> str:
     lines: list[str] = run.editor.lua(
-        "local s = require('tideate.ui.output_runs').get(...).stream s:flush()"
+        "local s = require('tideate.ui.output.runs').get(...).stream s:flush()"
         " return vim.api.nvim_buf_get_lines(s.buf, 0, -1, true)",
         run.id,
     )

@@ -150,7 +150,7 @@ def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: M
 
 def test_states_and_names_of_a_filter_are_completed(nvim: Editor) -> None:
     assert nvim.lua("return vim.fn.getcompletion('Workflow history inter', 'cmdline')") == ["interrupted"]
-    found = nvim.lua("return require('tideate.ui.runs_list').complete('failed refa')")
+    found = nvim.lua("return require('tideate.ui.runs.list').complete('failed refa')")
     assert found == ["failed refactor"]
 
 

@@ -193,7 +193,7 @@ def test_a_run_whose_host_was_killed_goes_on_in_the_same_neovim(nvim: Editor, se
     nvim.lua(RESUME, identity[:8])
     assert result(nvim)["response"] == "SECOND"
     assert nvim.lua("return require('tideate').get_status(...).state", identity) == "completed"
-    output = nvim.lua("return require('tideate.ui.output_runs').get(...).stream.buf", identity)
+    output = nvim.lua("return require('tideate.ui.output.runs').get(...).stream.buf", identity)
     assert "> Resumed; done before: one" in nvim.lines(output)
 
 

@@ -468,7 +468,7 @@ def test_an_error_in_the_text_is_shown_whole(start_editor: EditorFactory) -> Non
 )
 def test_every_dash_between_blanks_begins_the_reason(editor: Editor, line: str, path: str, why: str) -> None:
     files, errors, _ = editor.lua(
-        "local t = require('tideate.ui.plan_text') return {t.parse({...})}",
+        "local t = require('tideate.ui.plan.text') return {t.parse({...})}",
         line,
     )
     assert errors == []
@@ -477,12 +477,12 @@ def test_every_dash_between_blanks_begins_the_reason(editor: Editor, line: str, 
 
 @pytest.mark.parametrize("line", ['modify "a.py', 'modify "a.py" b.py'])
 def test_quotes_that_do_not_end_well_are_an_error(editor: Editor, line: str) -> None:
-    _, errors, _ = editor.lua("return {require('tideate.ui.plan_text').parse({...})}", line)
+    _, errors, _ = editor.lua("return {require('tideate.ui.plan.text').parse({...})}", line)
     assert len(errors) == 1
 
 
 def round_trip(editor: Editor, files: list[dict[str, Any]]) -> Any:
-    code = "local t = require('tideate.ui.plan_text') local f, e = t.parse(t.format(...)) return {f, e}"
+    code = "local t = require('tideate.ui.plan.text') local f, e = t.parse(t.format(...)) return {f, e}"
     return editor.lua(code, files)
 
 

@@ -489,7 +489,7 @@ async def test_what_a_failed_step_leaves_undone_is_skipped_by_the_next_process_t
 
 async def test_without_a_store_no_run_starts_and_the_error_says_what_to_do(bench: Bench) -> None:
     bench.private.mkdir()
-    (bench.private / "tideate.db").write_text("this is no database at all" * 100)
+    (bench.private / "tideate.db").write_text("this is not a database at all" * 100)
     graph(bench, {}, step("a"))
     result = await bench.run("g")
     assert result.error_code == "StoreError"

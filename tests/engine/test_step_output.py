@@ -69,7 +69,7 @@ def test_an_item_that_failed_is_passed_over_where_the_step_continues_on_errors()
 
 
 def test_a_schema_that_is_none_is_the_definitions_mistake() -> None:
-    with pytest.raises(InvalidDefinition, match="its output_schema is no JSON Schema"):
+    with pytest.raises(InvalidDefinition, match="its output_schema is not a JSON Schema"):
         check_output(step({"type": "intege"}), 3)
 
 

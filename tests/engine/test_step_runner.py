@@ -358,7 +358,7 @@ async def test_only_a_result_that_did_not_fit_is_told_to_the_next_attempt() -> N
 
 @pytest.mark.parametrize("result", [{1, 2}, [float("nan")], {"most": float("inf")}])
 async def test_a_result_that_is_no_json_is_refused(result: Any) -> None:
-    with pytest.raises(StepFailed, match="no JSON value"):
+    with pytest.raises(StepFailed, match="not a JSON value"):
         await Bench().run(failing(then=result))
 
 

@@ -56,17 +56,17 @@ def test_the_projects_own_changelog_is_in_order() -> None:
     ("old", "new", "issue"),
     [
         ("# Changelog\n", "", "line 4: it begins with no title"),
-        ("## [Unreleased]", "## Soon", "line 5: 'Soon' is no version"),
+        ("## [Unreleased]", "## Soon", "line 5: 'Soon' is not a version"),
         ("## 1.9.0 - 2024-02-29 [YANKED]", "## 1.9.0", "line 18: 1.9.0 has no date"),
-        ("2024-02-29", "2024-02-30", "line 18: '2024-02-30' is no date of the calendar"),
-        ("2024-02-29", "29.02.2024", "line 18: '29.02.2024' is no date of the calendar"),
-        ("2024-02-29", "2024-3-1", "line 18: '2024-3-1' is no date of the calendar"),
-        ("1.9.0-rc.1", "1.9..0", "line 24: '1.9..0' is no version number"),
+        ("2024-02-29", "2024-02-30", "line 18: '2024-02-30' is not a date of the calendar"),
+        ("2024-02-29", "29.02.2024", "line 18: '29.02.2024' is not a date of the calendar"),
+        ("2024-02-29", "2024-3-1", "line 18: '2024-3-1' is not a date of the calendar"),
+        ("1.9.0-rc.1", "1.9..0", "line 24: '1.9..0' is not a version number"),
         ("1.9.0-rc.1", "1.9.0", "line 24: 1.9.0 stands at line 18 too"),
         ("1.9.0-rc.1", "2.0.0", "line 24: 2.0.0 is newer than 1.9.0 above it"),
         ("1.10.0", "1.2.0", "line 18: 1.9.0 is newer than 1.2.0 above it"),
         ("2024-02-01", "2024-04-01", "line 24: 1.9.0-rc.1 is of 2024-04-01, later than 1.9.0"),
-        ("### Added", "### New", "line 7: 'New' is no section; use Added, Changed"),
+        ("### Added", "### New", "line 7: 'New' is not a section; use Added, Changed"),
         ("### Added\n\n", "", "line 7: this entry has no section"),
         ("  and goes on.\n", "\n### Added\n\n- x\n", "line 11: Added stands at line 7 too"),
     ],
@@ -100,7 +100,7 @@ def test_old_mistakes_are_not_held_against_the_task_and_new_ones_are() -> None:
     old = GOOD.replace("### Fixed", "### Bugs")
     assert changelog("preface\n" + old, before=old) == []
     assert changelog(old.replace("### Added", "### Bugs"), before=old) == [
-        "line 7: 'Bugs' is no section; use Added, Changed, Deprecated, Removed, Fixed, Security"
+        "line 7: 'Bugs' is not a section; use Added, Changed, Deprecated, Removed, Fixed, Security"
     ]
 
 

@@ -53,7 +53,7 @@ def test_the_tasks_items_are_checked(items: list[str], issues: list[str]) -> Non
 )
 def test_what_is_nearly_an_item_is_told(line: str) -> None:
     [issue] = checklist(f"- [x] a\n{line}\n")
-    assert issue == f"line 2: {line!r} is no item of a task list; write `- [ ] text`"
+    assert issue == f"line 2: {line!r} is not an item of a task list; write `- [ ] text`"
     assert checklist(f"- [x] a\n{line}\n", before=f"{line}\n") == []
 
 

@@ -44,8 +44,8 @@ async def test_a_whole_plan_passes(gates: GateEnforcer) -> None:
 @pytest.mark.parametrize(
     ("change", "issue"),
     [
-        ({"objective": "  short  "}, "objective: 'short' is no objective"),
-        ({"objective": ""}, "objective: '' is no objective"),
+        ({"objective": "  short  "}, "objective: 'short' is not an objective"),
+        ({"objective": ""}, "objective: '' is not an objective"),
         ({"steps": []}, "steps: there is no step"),
         ({"steps": [PlanStep(type=" ", description="d")]}, "step 1: it has no type"),
         (

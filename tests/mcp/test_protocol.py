@@ -86,9 +86,9 @@ WRONG: list[tuple[list[tuple[str, Any]], str]] = [
     ([("sent", asked("ping", 1.5))], "/id: 1.5 is not of the type"),
     (
         [("sent", asked("tools/lst"))],
-        "/method: \"tools/lst\" is no request of a client; did you mean 'tools/list'?",
+        "/method: \"tools/lst\" is not a request of a client; did you mean 'tools/list'?",
     ),
-    ([("received", CALL)], '/method: "tools/call" is no request of a server'),
+    ([("received", CALL)], '/method: "tools/call" is not a request of a server'),
     ([("sent", asked("ping")), ("sent", asked("ping"))], "/id: 1 is the id of another request under way"),
     ([("sent", asked("tools/call", nme="a"))], "/params: 'name' is missing; 'nme' is there"),
     (
@@ -134,8 +134,8 @@ WRONG: list[tuple[list[tuple[str, Any]], str]] = [
         ],
         "did you mean 'warning'?",
     ),
-    ([("sent", asked("server/discover"))], '/method: "server/discover" is no request of a client'),
-    ([("sent", asked("initialize", _meta=MODERN, **HANDSHAKE))], '/method: "initialize" is no request'),
+    ([("sent", asked("server/discover"))], '/method: "server/discover" is not a request of a client'),
+    ([("sent", asked("initialize", _meta=MODERN, **HANDSHAKE))], '/method: "initialize" is not a request'),
     (
         [("sent", asked("tools/list", _meta=MODERN)), ("received", result(tools=[{"name": "a~/b"}]))],
         "received, MCP 2026-07-28: /result",
@@ -161,7 +161,7 @@ def test_a_server_sees_the_same_the_other_way_round() -> None:
     conversation.check_json(CALL, "received")
     with pytest.raises(ProtocolViolation, match=r"^sent, MCP 2025-11-25: /result: 'content' is missing"):
         conversation.check_json(result(), "sent")
-    with pytest.raises(ProtocolViolation, match="no request of a server"):
+    with pytest.raises(ProtocolViolation, match="not a request of a server"):
         conversation.check_json(asked("tools/list", 2), "sent")
 
 

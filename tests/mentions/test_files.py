@@ -37,7 +37,7 @@ async def test_a_missing_heading_tells_the_nearest(root: Path, configure: Callab
     configure(Errors="doc/guide.md#Erors", Code="src/one.py#one")
     with pytest.raises(ContextResolutionError, match="no heading 'Erors'; did you mean 'Errors'"):
         await ContextResolver(root).resolve("@Errors")
-    with pytest.raises(ContextResolutionError, match="no Markdown file"):
+    with pytest.raises(ContextResolutionError, match="not a Markdown file"):
         await ContextResolver(root).resolve("@Code")
 
 
@@ -68,7 +68,7 @@ async def test_lines_of_a_file(root: Path, mention: str, content: str, about: st
         ("@file:src/one.py:3-2", "ends before it begins"),
         ("@file", "needs a path"),
         ("@file:src/oen.py", "did you mean 'src/one.py'"),
-        ("@tree:nowhere", "no folder"),
+        ("@tree:nowhere", "not a folder"),
         ("@symbols:logo.bin", "is not known"),
     ],
 )

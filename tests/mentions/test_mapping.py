@@ -40,13 +40,13 @@ def test_names_stand_for_paths_and_texts_in_their_order(root: Path) -> None:
         ('{\n  // names\n  "mappings": {}}', "2:3", "JSON has no comments"),
         ('{"mappings": {"@A": \'a\'}}', "1:21", "double quotes"),
         ('{"mappings": {"@A": "a"\n "@B": "b"}}', "2:2", "a comma is missing"),
-        ("[]", "1:1", "this is no object"),
+        ("[]", "1:1", "this is not an object"),
         (json.dumps({"mappings": {f"@N{n}": "a" for n in range(1_001)}}), "1:14", "at most 1,000"),
         ('{"mapings": {}}', "1:2", "did you mean 'mappings'"),
         ('{"version": "2.0.0"}', "1:13", "update tideate"),
         ('{"version": 1}', "1:13", "the version 1 is not known"),
-        ('{"mappings": []}', "1:14", "`mappings` is no object"),
-        ('{"mappings": [{"a": 1}, {"a": 2}]}', "1:14", "`mappings` is no object"),
+        ('{"mappings": []}', "1:14", "`mappings` is not an object"),
+        ('{"mappings": [{"a": 1}, {"a": 2}]}', "1:14", "`mappings` is not an object"),
         ('{"mappings": {\n  "Api": "a.md"}}', "2:3", 'write "@Api"'),
         ('{"mappings": {"@my api": "a.md"}}', "1:15", 'write "@my_api"'),
         ('{"mappings": {"@diff": "a.md"}}', "1:15", "is built in"),
@@ -92,7 +92,7 @@ def test_a_file_that_is_far_too_large_is_not_read(root: Path) -> None:
 
 def test_a_directory_in_its_place_is_told(root: Path) -> None:
     (root / ".tideate" / "context.json").mkdir()
-    with pytest.raises(ConfigError, match="it is no regular file"):
+    with pytest.raises(ConfigError, match="it is not a regular file"):
         read_context_map(root)
 
 

@@ -56,7 +56,7 @@ def test_the_variable_comes_before_the_configuration(home: Path, monkeypatch: py
 
 def test_a_relative_directory_is_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEATE_STATE", "here")
-    with pytest.raises(ConfigError, match="TIDEATE_STATE is 'here', which is no absolute path"):
+    with pytest.raises(ConfigError, match="TIDEATE_STATE is 'here', which is not an absolute path"):
         state_dir()
     monkeypatch.delenv("TIDEATE_STATE")
     configure(home, '[state]\ndirectory = "there"\n')

@@ -154,7 +154,7 @@ async def test_a_memo_that_cannot_be_kept_is_refused_and_harms_no_run(store: Sto
     for _ in range(DEEPEST):
         deep = [deep]
     await log.remember("a", "deep", deep)
-    with pytest.raises(InvalidInput, match="no UTF-8"):
+    with pytest.raises(InvalidInput, match="not UTF-8"):
         await log.remember("a", "done:caf\udce9", True)
     with pytest.raises(InvalidInput, match="deeper than 500 levels"):
         log.note("a", "deep", {"x": deep})

@@ -319,7 +319,7 @@ def test_a_file_that_cannot_be_read_is_a_notice_and_an_error(
     known = Catalog(registry, root)
     assert known.notices == [
         f"{project / 'gone.workflow'} was not used: it is a link; put the file itself there",
-        f"{project / 'folder.workflow'} was not used: it is no regular file",
+        f"{project / 'folder.workflow'} was not used: it is not a regular file",
     ]
     with pytest.raises(InvalidDefinition, match="was not used"):
         known.get("gone")

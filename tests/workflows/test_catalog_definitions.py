@@ -155,7 +155,7 @@ def test_a_step_that_is_a_machine_has_to_name_one(catalog: Catalog, project: Pat
     with pytest.raises(InvalidDefinitionFile) as caught:
         catalog.get("all")
     assert "no machine is called 'walk'" in str(caught.value)
-    assert "'essay' has steps and is no machine" in str(caught.value)
+    assert "'essay' has steps and is not a machine" in str(caught.value)
     write(project / "walk.workflow", MACHINE)
     write(project / "all.yaml", "steps:\n  - {id: one, machine: walk}\n  - {id: two, machine: PLANNER}\n")
     assert catalog.get("all").definition.step_names == ("one", "two")
@@ -191,7 +191,7 @@ def test_a_handlers_name_is_taken_once(registry: WorkflowRegistry) -> None:
     registry.register_handler("shout", other)
     with pytest.raises(InvalidDefinition, match="exists already"):
         registry.register_handler("shout", query)
-    with pytest.raises(InvalidDefinition, match="no name for a handler"):
+    with pytest.raises(InvalidDefinition, match="not a name for a handler"):
         registry.register_handler("two words", query)
 
 

@@ -121,7 +121,7 @@ def test_all_mistakes_of_a_file_are_told_at_once_in_its_order() -> None:
         ("agent: asistant", "4:12: no agent is called 'asistant'; did you mean 'assistant'?"),
         ("retry: 3", "4:5: unknown key 'retry'; did you mean 'retries'?"),
         ("timeout: {}", "4:14: `timeout` must be a whole number, not a mapping; write digits, without quotes"),
-        ("output_schema: {allOf: [{pattern: '('}]}", "4:39: this is no pattern: unclosed group; correct it; a `\\` needs single quotes in YAML"),
+        ("output_schema: {allOf: [{pattern: '('}]}", "4:39: this is not a pattern: unclosed group; correct it; a `\\` needs single quotes in YAML"),
         ("for_each: 1 // 0", "4:15: the expression '1 // 0' has no value: integer division or modulo by zero"),
         ("handler: null", ""),
         ("name: true", "4:11: `name` must be a text, not true or false; put it in quotes"),
@@ -149,8 +149,8 @@ def test_limits_of_lengths_are_told_with_both_numbers() -> None:
 
 
 def test_an_id_is_a_uuid() -> None:
-    assert one("id: 12\nsteps: [{id: a, task: x}]").startswith("f:1:5: `id` is no UUID: 12; make one")
-    assert one("id: abc\nsteps: [{id: a, task: x}]").startswith("f:1:5: `id` is no UUID: 'abc'; make one")
+    assert one("id: 12\nsteps: [{id: a, task: x}]").startswith("f:1:5: `id` is not a UUID: 12; make one")
+    assert one("id: abc\nsteps: [{id: a, task: x}]").startswith("f:1:5: `id` is not a UUID: 'abc'; make one")
 
 
 def test_two_spellings_of_a_key_are_a_mistake() -> None:

@@ -117,7 +117,7 @@ def test_reading_is_bounded(tmp_path: Path) -> None:
 
 def test_a_pipe_in_the_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "essay.workflow")
-    with pytest.raises(InvalidDefinition, match="is no regular file"):
+    with pytest.raises(InvalidDefinition, match="is not a regular file"):
         load_machine(tmp_path / "essay.workflow")
 
 

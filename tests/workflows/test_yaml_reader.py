@@ -57,10 +57,10 @@ def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
         ('{"a": 1 "b": 2}', "1:9: a `,` or `}` is missing before '\"'"),
         ("{'a': 1}", "1:2: a text is in single quotes; JSON's are double"),
         ("{a: 1}", "1:2: the key 'a' is not in quotes; write \"a\""),
-        ('{"a": yes}', "1:7: 'yes' is no value of JSON; a text stands in double quotes"),
-        ('{"a": True}', "1:7: 'True' is no value of JSON; write true"),
-        ('{"a": NaN}', "1:7: 'NaN' is no value of JSON; a text stands in double quotes"),
-        ('{"a": 01}', "1:7: '01' is no value of JSON; a text stands in double quotes"),
+        ('{"a": yes}', "1:7: 'yes' is not a value of JSON; a text stands in double quotes"),
+        ('{"a": True}', "1:7: 'True' is not a value of JSON; write true"),
+        ('{"a": NaN}', "1:7: 'NaN' is not a value of JSON; a text stands in double quotes"),
+        ('{"a": 01}', "1:7: '01' is not a value of JSON; a text stands in double quotes"),
         ('{\n// x\n"a": 1}', "2:1: JSON has no comments; remove it, or make the file a .yaml one"),
         ('{"a": "x', '1:7: this text has no closing `"`; close it with a `"`'),
         (
@@ -77,7 +77,7 @@ def test_what_is_no_yaml_is_told_in_words(text: str, expected: str) -> None:
         ("{:}", "1:2: a key in double quotes should be here, not ':'"),
         ("['a']", "1:2: a text is in single quotes; JSON's are double"),
         ("[,]", "1:2: a value should be here, not ','"),
-        ("steps: []", "1:1: 'steps' is no value of JSON; a text stands in double quotes"),
+        ("steps: []", "1:1: 'steps' is not a value of JSON; a text stands in double quotes"),
     ],
 )
 def test_what_is_no_json_is_told_as_json(text: str, expected: str) -> None:
@@ -94,11 +94,11 @@ STEPS: dict[FileFormat, str] = {
     ("kind", "text", "expected"),
     [
         ("yaml", "context: {a: 1, a: 2}", "2:17: the key 'a' is given twice; keep one of them"),
-        ("yaml", "context: {1: 2}", "2:11: the key 1 is no text; put it in quotes"),
+        ("yaml", "context: {1: 2}", "2:11: the key 1 is not text; put it in quotes"),
         ("yaml", "context: {a: !!python/x 2}", "2:14: the tag !!python/x is not used in a workflow;"
          " remove it; values are what JSON has"),
-        ("yaml", "context: {a: .nan}", "2:14: .nan is no number that can be kept; put it in quotes if it is a text"),
-        ("yaml", "context: {a: 1e999}", "2:14: 1e999 is no number that can be kept; put it in quotes if it is a"
+        ("yaml", "context: {a: .nan}", "2:14: .nan is not a number that can be kept; put it in quotes if it is a text"),
+        ("yaml", "context: {a: 1e999}", "2:14: 1e999 is not a number that can be kept; put it in quotes if it is a"
          " text"),
         ("yaml", f"context: {{a: {'9' * 5000}}}", "2:14: the number is too large; put it in quotes if it is a text"),
         ("yaml", "context: {a: 9223372036854775808}",

@@ -102,7 +102,7 @@ def _mistakes(files: list[PlannedFile], workspace: Workspace, known: Sequence[st
             continue
         new = file.path if file.action == "create" else file.move_to
         if new and (wrong := new_name_problem(new)):
-            found.append(f"{new!r} is no name for a new file: {wrong}")
+            found.append(f"{new!r} is not a name for a new file: {wrong}")
         found += _mistakes_of(file, paths, known)
         found += [f"{path.name} is named twice" for path in paths if path in touched]
         touched.update(paths)

@@ -168,7 +168,7 @@ def _sections(text: str) -> dict[str, _Lines]:
                 near = did_you_mean(heading["name"].casefold(), _SECTIONS)
                 known = "Objective, Steps, Files and Rollback strategy"
                 raise _wrong(
-                    number, f"{heading['name']!r} is no section of a plan{near or f'; there are {known}'}"
+                    number, f"{heading['name']!r} is not a section of a plan{near or f'; there are {known}'}"
                 )
             if name in found:
                 raise _wrong(number, f"the section {name!r} is there twice; put both together")
@@ -212,7 +212,7 @@ def _steps(lines: _Lines) -> Iterator[PlanStep]:
         elif current is not None:
             _add(current, number, line)
         elif bare:
-            raise _wrong(number, "this is no step; write `1. **edit** what is to be done`")
+            raise _wrong(number, "this is not a step; write `1. **edit** what is to be done`")
     if current is not None:
         yield _done(current)
 
@@ -246,7 +246,7 @@ def _files(lines: _Lines) -> Iterator[str]:
             continue
         item = _ITEM.match(line.strip())
         if item is None:
-            raise _wrong(number, f"{line.strip()!r} is no file of a list; write `- path/of/file`")
+            raise _wrong(number, f"{line.strip()!r} is not a file of a list; write `- path/of/file`")
         yield from _names(item["rest"] or "", number)
 
 

@@ -164,7 +164,7 @@ def _bytes(path: Path) -> bytes:
         raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_ROLE:
         raise InvalidDefinition(
-            f"{shown_path(path)} is larger than {LARGEST_ROLE // 1024} KiB; that is no role"
+            f"{shown_path(path)} is larger than {LARGEST_ROLE // 1024} KiB; that is not a role"
         )
     return content
 
@@ -187,7 +187,7 @@ def _keys(path: Path, text: str) -> dict[str, Any]:
 
 def _wrong(root: Located) -> list[Problem]:
     if not isinstance(root.items, dict):
-        return [Problem(root.start, root.end, "the front matter is no mapping", "write `key: value` lines")]
+        return [Problem(root.start, root.end, "the front matter is not a mapping", "write `key: value`")]
     found = []
     nearest = Nearest()
     for key, item in root.items.items():

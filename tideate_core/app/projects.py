@@ -104,7 +104,7 @@ def move_project(old: str, new: str, *, from_living: bool = False) -> Path:
     """
     known, target = _known(old), real_path(expand_home(new))
     if not target.is_dir():
-        raise ConfigError(f"{new} is no directory; name where the project is now")
+        raise ConfigError(f"{new} is not a directory; name where the project is now")
     if (root := find_root(target)) is None or real_path(root) != target:
         where = f" (it is in the project {root})" if root else ""
         raise ConfigError(f"{target} is not the root of a project{where}; name where the project is now")

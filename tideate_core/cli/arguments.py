@@ -80,7 +80,10 @@ def _files(word: str, suffixes: tuple[str, ...] = (".workflow",)) -> list[str]:
 
 
 Root = Annotated[
-    str | None, Parameter(name="--root", help="Directory of the project. Default: found from here upwards.")
+    str | None,
+    Parameter(
+        name="--root", metavar="DIR", help="Directory of the project. Default: found from here upwards."
+    ),
 ]
 Json = Annotated[bool, Parameter(name="--json", help="Print one JSON object on stdout.")]
 Machine = Annotated[
@@ -110,13 +113,13 @@ Out = Annotated[
     ),
 ]
 Obfuscate = Annotated[
-    bool, Parameter(name="--obfuscate", help="Show tokens of the project's key instead of state names.")
+    bool, Parameter(name="--obfuscate", help="Replace state names by tokens, made with the project's key.")
 ]
 StateName = Annotated[str | None, Parameter(completer=state_names)]
 SchemaName = Literal[
     "workflow", "plan", "state", "commit-info", "test-manifest", "test-results", "run-summary"
 ]
-"""`workflow`: a definition; the others are files of the handoff."""
+"""`workflow`: a definition; the others are files of a handoff."""
 
 
 def run_ids(context: CompletionContext) -> list[str]:
@@ -133,7 +136,7 @@ Wait = Annotated[
     float, Parameter(name="--wait", help="Seconds to wait until it is done.", validator=Positive)
 ]
 Yes = Annotated[
-    bool | None, Parameter(name="--yes", negative="--no", help="Accept every prompt; --no declines.")
+    bool | None, Parameter(name="--yes", negative="--no", help="Accept every confirmation; --no declines.")
 ]
 Called = Annotated[
     str | None,
@@ -142,6 +145,6 @@ Called = Annotated[
 Current = Annotated[StateName, Parameter(name="--current", help="Mark this state.")]
 RUN_HELP: Final = """Run a workflow.
 
-Progress goes to stderr, the result to stdout. Without a terminal every prompt is declined unless --yes.
+Progress goes to stderr, the result to stdout. Without a terminal every confirmation is declined unless --yes.
 
-Edits of the demonstration model are applied only after a person's review."""
+Edits of the bundled demonstration model are applied only after a person's review."""

@@ -98,7 +98,7 @@ def plan_to_text(files: list[dict[str, Any]]) -> str:
     for file in files:
         for name in (file["path"], file.get("move_to") or ""):
             if len(f"{name}.".splitlines()) > 1:
-                raise ValueError(f"{name!r} cannot stand on one line; take the file out by its number")
+                raise ValueError(f"{name!r} cannot be written on one line; remove the file by its number")
         words = [file["action"], shlex.quote(file["path"])]
         if file.get("move_to"):
             words += ["->", shlex.quote(file["move_to"])]
@@ -126,7 +126,7 @@ def plan_from_text(text: str) -> list[dict[str, Any]]:
 def _plan_file(line: str) -> dict[str, Any]:
     words, why = _split_line(line)
     if words[0] not in ACTIONS:
-        raise ValueError(f"{words[0]!r} is no action; known are {', '.join(ACTIONS)}")
+        raise ValueError(f"{words[0]!r} is not an action; known are {', '.join(ACTIONS)}")
     file: dict[str, Any] = {"action": words[0]}
     match words[1:]:
         case [path]:

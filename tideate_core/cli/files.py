@@ -49,7 +49,7 @@ def write_text(path: Path, text: str, *, replaces: str | None = None) -> None:
     :raises WorkspaceError: it cannot be written, or holds something else by now; it is as it was.
     """
     if _is_device(path):
-        raise WorkspaceError(f"{path} is no regular file; `-` stands for stdout")
+        raise WorkspaceError(f"{path} is not a regular file; `-` stands for stdout")
     target = real_path(path)
     try:
         mode = _mode(target)
@@ -99,7 +99,7 @@ def _is_device(path: Path) -> bool:
 def _mode(target: Path) -> int:
     if target.exists():
         if not target.is_file():
-            raise WorkspaceError(f"{target} is no regular file")
+            raise WorkspaceError(f"{target} is not a regular file")
         if not os.access(target, os.W_OK):
             raise PermissionError(13, "it is read-only")
         return stat.S_IMODE(target.stat().st_mode)

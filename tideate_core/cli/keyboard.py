@@ -63,7 +63,7 @@ class Keyboard:
         try:
             command = shlex.split(wanted) or ["vi"]
         except ValueError as error:
-            raise EditorFailed(f"$VISUAL or $EDITOR is no command: {wanted}: {error}", text) from error
+            raise EditorFailed(f"$VISUAL or $EDITOR is not a command: {wanted}: {error}", text) from error
         with tempfile.TemporaryDirectory(prefix="tideate-") as directory:
             file = Path(directory) / f"plan{suffix}"
             # nothing between the text and the file: line ends, too, come back as they are

@@ -32,8 +32,11 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "agents": Command("agents:app", "Roles that plan, audit, execute, document and correct a task."),
-    "cancel": Command("control:cancel", "Cancel a run, whether a process has it or not."),
+    "agents": Command("agents:app", "List the roles of a task, or copy one to change it."),
+    "cancel": Command(
+        "control:cancel",
+        "Cancel a run.\n\nThe process that has it ends it; a run that no process has is ended here.",
+    ),
     "check": Command(
         "check:check",
         "Check workflow files; list all mistakes with their positions.\n\n"
@@ -41,9 +44,9 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tideate check [OPTIONS] [FILE...]",
     ),
     "checkpoint": Command(
-        "checkpoint:app", "Checkpoints of runs, to resume from: one after each completed step."
+        "checkpoint:app", "List, create and restore checkpoints of runs: one after each completed step."
     ),
-    "context": Command("context:app", "Mentions: what @Name, @file:PATH and others add to a prompt."),
+    "context": Command("context:app", "List and show what @mentions add to a prompt."),
     "doctor": Command("doctor:doctor", "Check the installation, the configuration and the model adapters."),
     "gates": Command("history:gates", "Show statistics of the gates of tasks: decisions and durations."),
     "graph": Command(
@@ -54,13 +57,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "history": Command("history:history", "List the runs of the project, newest first."),
     "list": Command("workflows:list_workflows", "List the workflows."),
     "machine": Command(
-        "machine:app", "State machines: check `.workflow` files, walk through them, run them."
+        "machine:app", "Check, draw, format and step through state machines (`.workflow` files)."
     ),
-    "mcp": Command(
-        "mcp:app", "Serve tools to other programs over the Model Context Protocol, or call theirs."
-    ),
+    "mcp": Command("mcp:app", "Serve tools over the Model Context Protocol, or call those of other servers."),
     "pause": Command("control:pause", "Pause a run before its next step."),
-    "project": Command("project:app", "Private state of projects: runs, snapshots, journals, trust."),
+    "project": Command(
+        "project:app", "List, move and forget projects' private state: runs, snapshots, trust."
+    ),
     "resume": Command(
         "run:resume",
         "Resume a run that was interrupted or paused.\n\n"
@@ -75,11 +78,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
     "run": Command("run:run", RUN_HELP, "tideate run [OPTIONS] NAME|FILE [PROMPT...]"),
     "schema": Command(
         "schema:schema",
-        "Print the JSON Schema of workflows in YAML and JSON, or of a file of the handoff.",
+        "Print the JSON Schema of workflows in YAML and JSON, or of a handoff file.",
         "tideate schema [OPTIONS] [NAME]",
     ),
     "show": Command("show:show", "Show a run: its steps, their results, and its owner."),
-    "snapshot": Command("snapshot:app", "Snapshots of the project's files, to compare with and restore."),
+    "snapshot": Command("snapshot:app", "Create, compare and restore snapshots of the project's files."),
     "trust": Command(
         "trust:trust",
         "Trust a project's configuration, prompts, agents, workflows and commands as they are now.\n\n"

@@ -158,7 +158,7 @@ def _change_of(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileC
 
 def _refuse_wrong_name(new: str) -> None:
     if wrong := new_name_problem(new):
-        raise UnusableAnswer(f"{new!r} is no name for a new file: {wrong}")
+        raise UnusableAnswer(f"{new!r} is not a name for a new file: {wrong}")
 
 
 def _only_adds(part: Part) -> bool:

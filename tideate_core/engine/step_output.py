@@ -34,7 +34,7 @@ def check_json(name: str, value: Any) -> str:
     try:
         text = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise StepFailed(f"step {name!r} returned what is no JSON value: {error}") from error
+        raise StepFailed(f"step {name!r} returned what is not a JSON value: {error}") from error
     # few have so many lists and objects at all
     if text.count("[") + text.count("{") > DEPTH and is_deeper(value, DEPTH):
         raise StepFailed(f"step {name!r} returned what is nested deeper than {DEPTH} levels; flatten it")
@@ -89,7 +89,7 @@ def _mistakes(step: WorkflowStep, value: Any, most: int) -> list[ValidationError
     try:
         schema = step.output_schema or {}
         if wrong := _checked(_Schema(schema), check_schema):
-            raise InvalidDefinition(f"step {step.id!r}: its output_schema is no JSON Schema: {wrong}")
+            raise InvalidDefinition(f"step {step.id!r}: its output_schema is not a JSON Schema: {wrong}")
         return mistakes_in(value, schema, most)
     except UnusableSchema as error:
         raise InvalidDefinition(f"step {step.id!r}: its output_schema cannot be used: {error}") from error

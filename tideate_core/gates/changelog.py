@@ -122,15 +122,15 @@ def _check_head(line: int, text: str) -> list[DocumentIssue]:
     match = _RELEASE.match(text)
     if match is None:
         form = "write `## [1.2.0] - 2024-01-31` or `## [Unreleased]`"
-        return [DocumentIssue(line, f"{text!r} is no version; {form}")]
+        return [DocumentIssue(line, f"{text!r} is not a version; {form}")]
     issues = []
     version, day = match["version"], match["date"]
     if not _VERSION.match(version):
-        issues.append(DocumentIssue(line, f"{version!r} is no version number; write one as 1.2.0"))
+        issues.append(DocumentIssue(line, f"{version!r} is not a version number; write one as 1.2.0"))
     if day is None:
         issues.append(DocumentIssue(line, f"{version} has no date; write `## [{version}] - 2024-01-31`"))
     elif _date_of(day) is None:
-        issues.append(DocumentIssue(line, f"{day!r} is no date of the calendar as YYYY-MM-DD"))
+        issues.append(DocumentIssue(line, f"{day!r} is not a date of the calendar as YYYY-MM-DD"))
     return issues
 
 
@@ -183,7 +183,7 @@ def _check_sections(document: Markdown) -> Iterator[DocumentIssue]:
         for head in own:
             name = head.title
             if name not in SECTIONS:
-                yield DocumentIssue(head.line, f"{name!r} is no section; use {', '.join(SECTIONS)}")
+                yield DocumentIssue(head.line, f"{name!r} is not a section; use {', '.join(SECTIONS)}")
             elif name in known:
                 yield DocumentIssue(head.line, f"{name} stands at line {known[name]} too")
             known.setdefault(name, head.line)

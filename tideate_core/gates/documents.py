@@ -75,7 +75,9 @@ def _checklist_form(document: Markdown) -> list[DocumentIssue]:
         nearly = _NEARLY.match(line)
         if nearly and at not in starts and not _is_link(nearly):
             shown = line.strip()[:60]
-            issues.append(DocumentIssue(at + 1, f"{shown!r} is no item of a task list; write `- [ ] text`"))
+            issues.append(
+                DocumentIssue(at + 1, f"{shown!r} is not an item of a task list; write `- [ ] text`")
+            )
     for item, part in _open_parts(tasks):
         issues.append(DocumentIssue(item.line, f"is checked, and its part at line {part.line} is not"))
     return sorted(issues, key=lambda issue: issue.line)

@@ -48,7 +48,7 @@ def plan_issues(plan: ExecutionPlan, resolve: Callable[[str], Path] | None) -> l
     issues = []
     objective = plan.objective.strip()
     if len(objective) < SHORTEST_OBJECTIVE:
-        what = f"{objective!r} is no objective; say in {SHORTEST_OBJECTIVE} characters or more what is wanted"
+        what = f"{objective!r} is not an objective; say what is wanted in {SHORTEST_OBJECTIVE} characters"
         issues.append(GateIssue(what=what, where="objective"))
     if not plan.steps:
         issues.append(GateIssue(what="there is no step; a plan needs at least one", where="steps"))

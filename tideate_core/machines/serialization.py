@@ -97,7 +97,7 @@ def _timestamp(value: Any, where: str) -> float:
     except OverflowError:
         seconds = math.inf
     if not math.isfinite(seconds) or seconds < 0:
-        raise InvalidMachineRecord(f"{where}: {str(value)[:40]} are no seconds since the epoch")
+        raise InvalidMachineRecord(f"{where}: {str(value)[:40]} are not seconds since the epoch")
     return seconds
 
 

@@ -64,7 +64,7 @@ class StateMachine(Generic[S, E]):
     ) -> None:
         self._rows = link_rows(table, guards or {})
         if initial not in self._rows:
-            raise ValueError(f"the initial state {initial!s} is no state of the table")
+            raise ValueError(f"the initial state {initial!s} is not a state of the table")
         if reset is not None and any(row.get(reset, initial) != initial for row in table.values()):
             raise ValueError(f"the event {reset!s} does not always lead to the initial state {initial!s}")
         self._initial = self._rows[initial]

@@ -115,7 +115,9 @@ def _link(
         otherwise = _link(state, event, target.otherwise, rows, guards)
         return Branch(guards[target.guard], then, otherwise)
     if target not in rows:
-        raise ValueError(f"{event!s} leads from state {state!s} to {target!s}: that is no state of the table")
+        raise ValueError(
+            f"{event!s} leads from state {state!s} to {target!s}, which is not a state of the table"
+        )
     return (state, rows[target].state, event), rows[target]
 
 

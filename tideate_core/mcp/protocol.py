@@ -94,7 +94,7 @@ class Conversation:
         method = message["method"]
         if method not in known:
             raise ProtocolViolation(
-                f"/method: {_short(method)} is no {kind.lower()} of a {sender}{_nearest(method, known)}"
+                f"/method: {_short(method)} is not a {kind.lower()} of a {sender}{_nearest(method, known)}"
             )
         _validate(message, version, known[method])
         cancelled: Any = (message.get("params") or {}).get("requestId")

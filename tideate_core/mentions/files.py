@@ -62,7 +62,7 @@ class FileReader:
 
     def _section_item(self, mention: str, raw: RawText, title: str) -> ContextItem:
         if language_of(raw.path) != "markdown":
-            raise ContextResolutionError(mention, f"{raw.path} is no Markdown file, so it has no sections")
+            raise ContextResolutionError(mention, f"{raw.path} is not a Markdown file, so it has no sections")
         found = read_markdown(raw.text).headings
         heading = find_section(found, title)
         if heading is None:

@@ -73,7 +73,7 @@ class _Reader:
         whole = self._parse()
         self._locate()
         if not isinstance(whole, dict):
-            raise self._error(0, "this is no object", 'write {"version": "1.0.0", "mappings": {}}')
+            raise self._error(0, "this is not an object", 'write {"version": "1.0.0", "mappings": {}}')
         for key in whole:
             if key not in _KEYS:
                 raise self._error(self._keys[(key,)], f"unknown key {key!r}{did_you_mean(key, _KEYS)}")
@@ -81,7 +81,7 @@ class _Reader:
         mappings = whole.get("mappings", {})
         if not isinstance(mappings, dict):
             hint = 'write {"@Name": "path/to/file.md"}'
-            raise self._error(self._values[("mappings",)], "`mappings` is no object", hint)
+            raise self._error(self._values[("mappings",)], "`mappings` is not an object", hint)
         if len(mappings) > MOST_NAMES:
             message = f"{len(mappings):,} names, and at most {MOST_NAMES:,} are read"
             raise self._error(self._values[("mappings",)], message, "remove those that nobody writes")
@@ -108,7 +108,7 @@ class _Reader:
         if not NAME.fullmatch(name):
             word = re.sub(r"\W+", "_", name.lstrip("@")).strip("_") or "Name"
             hint = f'write "@{word}"'
-            raise self._error(key, f"{name!r} is no mention: `@` and letters, digits or `_`", hint)
+            raise self._error(key, f"{name!r} is not a mention: `@` and letters, digits or `_`", hint)
         if name in BUILT_IN:
             raise self._error(key, f"{name!r} is built in", "choose another name")
         at = self._values[("mappings", name)]

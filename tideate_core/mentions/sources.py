@@ -165,7 +165,9 @@ class Sources:
         if path:
             names = [name for name in names if name.startswith(f"{path}/")]
             if not names:
-                raise ContextResolutionError(mention, f"{path} is no folder with files that are not ignored")
+                raise ContextResolutionError(
+                    mention, f"{path} is not a folder with files that are not ignored"
+                )
         return names
 
     def _path_of(self, reference: Reference | None) -> str:

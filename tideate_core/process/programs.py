@@ -52,7 +52,7 @@ def find_program(name: str, cwd: Path, environment: Mapping[str, str], *, hint: 
             raise ProgramMissing(f"{name} is not installed: no directory of PATH has it{_advice(name, hint)}")
         path = found
     if not path.is_file():
-        raise ProgramNotExecutable(f"{path} is no program: {_kind(path)}{_advice(name, hint)}")
+        raise ProgramNotExecutable(f"{path} is not a program: {_kind(path)}{_advice(name, hint)}")
     if not os.access(path, os.X_OK):
         raise ProgramNotExecutable(f"{path} may not be run; `chmod +x {shlex.quote(str(path))}` allows it")
     return str(path)

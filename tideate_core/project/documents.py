@@ -106,7 +106,7 @@ def read_document(root: Path, name: str, largest: int = LARGEST) -> bytes:
             os.close(way)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UnusableFile(path, "it is no regular file")
+                raise UnusableFile(path, "it is not a regular file")
             content = file.read(largest + 1)
     except FileNotFoundError:
         raise
@@ -220,5 +220,5 @@ def _reason(error: OSError, done: str = "read") -> str:
     if error.errno in _LINKS:
         return "it is a link, or there is a link on the way to it; put the file itself there"
     if error.errno in (errno.ENXIO, errno.EISDIR):
-        return "it is no regular file"
+        return "it is not a regular file"
     return f"it cannot be {done}: {error.strerror}"

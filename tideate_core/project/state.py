@@ -112,7 +112,7 @@ def _absolute(name: str, source: str) -> Path:
     path = Path(os.path.expanduser(name))  # noqa: PTH111 `Path.expanduser` raises a RuntimeError there
     if not path.is_absolute():
         raise ConfigError(
-            f"{source} is {name!r}, which is no absolute path; name a directory from `/` or `~`"
+            f"{source} is {name!r}, which is not an absolute path; name a directory from `/` or `~`"
         )
     return path
 
@@ -199,7 +199,7 @@ def _make_private(directory: Path) -> None:
         try:
             level.mkdir(exist_ok=True, mode=_PRIVATE)
         except FileExistsError as error:
-            raise StateError(f"{level} is no directory; let {VARIABLE} name one") from error
+            raise StateError(f"{level} is not a directory; let {VARIABLE} name one") from error
         _refuse_shared(level)
 
 

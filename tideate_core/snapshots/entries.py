@@ -68,6 +68,6 @@ def checked_path(path: str) -> str:
     for part in path.split("/"):
         if part in ("", ".", "..") or "\0" in part or part.casefold() in NEVER:
             raise OutsideRoot(
-                f"{path!r} of the snapshot is no path that may be written; nothing was restored"
+                f"{path!r} of the snapshot is not a path that may be written; nothing was restored"
             )
     return path

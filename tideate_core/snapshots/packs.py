@@ -154,7 +154,7 @@ class _Index:
 def _index(file: BinaryIO) -> _Index:
     size = os.fstat(file.fileno()).st_size
     if file.read(len(MAGIC)) != MAGIC:
-        raise ValueError("it is no pack")
+        raise ValueError("it is not a pack")
     end = size - _TAIL.size
     file.seek(end)
     frames, blobs, start, known = _TAIL.unpack(file.read(_TAIL.size))

@@ -234,7 +234,7 @@ def _require_memo(step: str, key: str, value: Any) -> None:
     for text in (step, key):
         if not is_storable(text):
             raise InvalidInput(
-                f"{text!a} cannot be remembered under: it is no UTF-8;"
+                f"{text!a} cannot be remembered under: it is not UTF-8;"
                 " of a file's name take `os.fsencode(name).hex()`"
             )
     if is_deeper(value, DEEPEST):

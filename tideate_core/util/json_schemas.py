@@ -131,7 +131,7 @@ def _within_time(work: Callable[[], Any], limits: _Limits = OWN) -> Any:
         raise UnusableSchema("it refers to itself without end") from error
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise UnusableSchema(
-            f"a part of it is no schema: {type(error).__name__}: {str(error)[:200]}"
+            f"a part of it is not a schema: {type(error).__name__}: {str(error)[:200]}"
         ) from error
     finally:
         _work.reset(before)

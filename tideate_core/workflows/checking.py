@@ -213,7 +213,7 @@ class _Checks:
             return
         is_graph = name == self._name or name in (self._known.workflows or ())
         if is_definition_path(name) or (is_graph and name not in (self._known.machines or ())):
-            message = f"{name!r} has steps and is no machine"
+            message = f"{name!r} has steps and is not a machine"
             yield Finding(at, message, "name it in `workflow` instead of `machine`", on_key=True)
         elif not is_workflow_path(name):
             yield from self._unknown("machine", name, self._known.machines, at)

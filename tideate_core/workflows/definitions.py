@@ -153,7 +153,7 @@ class MachineWorkflow:
         stray = sorted(self.confirm - self.machine.states.keys()) if self.confirm else []
         if stray:
             raise InvalidDefinition(
-                f"workflow {self.name!r} wants a confirmation before {stray[0]!r}, which is no state of it"
+                f"workflow {self.name!r} wants a confirmation before {stray[0]!r}, which is not a state of it"
                 f"{did_you_mean(stray[0], self.machine.states)}"
             )
 
@@ -202,7 +202,7 @@ def check_name(name: str, before: str = "", after: str = "; choose another name"
     # `fullmatch`: to `re`, `$` is also before a final newline
     if not re.fullmatch(NAME_PATTERN, name):
         raise InvalidDefinition(
-            f"{before}{name!r} is no name for a workflow (a letter or _, then letters, digits, _ . -){after}"
+            f"{before}{name!r} is not a workflow name (a letter or _, then letters, digits, _ . -){after}"
         )
 
 

@@ -166,7 +166,7 @@ def _plain(value: Any) -> Any:
 def _iterator(value: Any) -> Iterator[Any]:
     if isinstance(value, tuple | range) or hasattr(value, "__next__"):
         return iter(value)
-    raise TemplateError("it gives what is no JSON value")
+    raise TemplateError("it gives what is not a JSON value")
 
 
 def _written(value: Any) -> Any:

@@ -174,7 +174,7 @@ class _Reader:
         if number := NUMBER.fullmatch(word[0]):
             return Located(self._number(number, at), at, word.end())
         hint = f"write {INSTEAD[word[0]]}" if word[0] in INSTEAD else "a text stands in double quotes"
-        raise _Stop(at, f"{word[0]!r} is no value of JSON", hint, len(word[0]))
+        raise _Stop(at, f"{word[0]!r} is not a value of JSON", hint, len(word[0]))
 
     def _number(self, number: re.Match[str], at: int) -> Any:
         if number[1] or number[2]:

@@ -145,7 +145,7 @@ def _decoded(text: str | bytes) -> str | FileMistake:
     """Return the text, or why there is none."""
     if len(text) > LARGEST_FILE:
         message = f"the file is larger than {LARGEST_FILE >> 20} MiB"
-        return FileMistake(1, 1, 1, 1, "error", message, "that is no workflow; keep large data elsewhere")
+        return FileMistake(1, 1, 1, 1, "error", message, "that is not a workflow; keep large data elsewhere")
     if isinstance(text, str):
         return text.removeprefix(BOM)
     try:

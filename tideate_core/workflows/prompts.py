@@ -82,7 +82,7 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_FILE:
-        raise ConfigError(f"{path} is larger than {LARGEST_FILE // 1024} KiB; that is no prompt")
+        raise ConfigError(f"{path} is larger than {LARGEST_FILE // 1024} KiB; that is not a prompt")
     return content
 
 

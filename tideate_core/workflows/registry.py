@@ -84,7 +84,7 @@ class WorkflowRegistry:
         """
         if not re.fullmatch(NAME_PATTERN, name):
             raise InvalidDefinition(
-                f"{name!r} is no name for a handler (a letter or _, then letters, digits, _ . -)"
+                f"{name!r} is not a name for a handler (a letter or _, then letters, digits, _ . -)"
             )
         if self._functions.get(name, handler) is not handler:
             raise InvalidDefinition(f"the handler {name!r} exists already; choose another name")

@@ -160,7 +160,7 @@ def _limit(kind: str, value: Any, context: Mapping[str, Any]) -> tuple[str, str]
         case "less_than_equal":
             return f"must be at most {context['le']}, not {value}", "write a smaller number"
         case "uuid_parsing" | "uuid_type":
-            return f"is no UUID: {value!r}", "make one with `uuidgen`, or remove the key"
+            return f"is not a UUID: {value!r}", "make one with `uuidgen`, or remove the key"
     return "", ""
 
 
@@ -227,7 +227,7 @@ def schema_findings(schema: Mapping[str, Any], at: Loc, deadline: Deadline) -> I
         return
     if mistake is not None:
         path = (*at, *mistake.absolute_path)
-        yield Finding(path, f"this is no JSON Schema: {_brief(mistake.message)}", "correct it")
+        yield Finding(path, f"this is not a JSON Schema: {_brief(mistake.message)}", "correct it")
     yield from _inside(schema, at, deadline)
 
 
@@ -255,7 +255,7 @@ def _keyword(key: str, item: Any, at: Loc, deadline: Deadline) -> Iterator[Findi
 
 def _pattern(pattern: str, at: Loc) -> Iterator[Finding]:
     if problem := pattern_problem(pattern):
-        yield Finding(at, f"this is no pattern: {problem}", _hint(problem))
+        yield Finding(at, f"this is not a pattern: {problem}", _hint(problem))
 
 
 def _hint(problem: str) -> str:

@@ -135,7 +135,7 @@ def read_machine_text(path: Path, root: Path | None = None) -> str:
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise InvalidDefinition("is no regular file")
+                raise InvalidDefinition("is not a regular file")
             return read_machine_stream(file)
     except OSError as error:
         raise InvalidDefinition(f"cannot be read: {error.strerror}") from error
@@ -153,7 +153,7 @@ def read_machine_stream(stream: BinaryIO) -> str:
     except OSError as error:
         raise InvalidDefinition(f"cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_FILE:
-        raise InvalidDefinition(f"is larger than {LARGEST_FILE >> 20} MiB; that is no workflow")
+        raise InvalidDefinition(f"is larger than {LARGEST_FILE >> 20} MiB; that is not a workflow")
     return _text(content)
 
 

@@ -88,7 +88,7 @@ def explain_error(error: YAMLError, text: str) -> Problem:
         message = f"the character U+{ord(character):04X} cannot stand in YAML"
         return Problem(error.position, error.position + 1, message, "remove it, or write it as an escape")
     if not isinstance(error, MarkedYAMLError) or error.problem_mark is None:
-        return Problem(0, 0, f"this is no YAML: {' '.join(str(error).split())[:200]}")
+        return Problem(0, 0, f"this is not valid YAML: {' '.join(str(error).split())[:200]}")
     at = error.problem_mark.index
     if "quoted scalar" in (error.context or "") and "end of stream" in (error.problem or ""):
         at = error.context_mark.index if error.context_mark else at
@@ -99,7 +99,7 @@ def explain_error(error: YAMLError, text: str) -> Problem:
             groups = match.groups()
             at = _opened(error, at) if "never closed" in message else at
             return Problem(at, at + 1, message.format(*groups), hint.format(*groups))
-    return Problem(at, at + 1, f"this is no YAML: {said.strip()}")
+    return Problem(at, at + 1, f"this is not valid YAML: {said.strip()}")
 
 
 def _opened(error: YAMLError, at: int) -> int:

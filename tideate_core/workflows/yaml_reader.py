@@ -202,7 +202,7 @@ class _Builder:
             raise _no_key(key.start, key.end)
         if not isinstance(key.value, str):
             written = self._text[key.start : key.end]
-            message = f"the key {written or 'before this `:`'} is no text"
+            message = f"the key {written or 'before this `:`'} is not text"
             self._problems.append(Problem(key.start, key.end, message, "put it in quotes"))
             return replace(key, value=written)
         return key
@@ -271,7 +271,7 @@ def _real(text: str) -> float:
     except ValueError:  # `.inf` and `.nan`
         real = math.nan
     if not math.isfinite(real):
-        raise _Unkept(f"{text[:40]} is no number that can be kept", QUOTES)
+        raise _Unkept(f"{text[:40]} is not a number that can be kept", QUOTES)
     return real
 
 

@@ -235,7 +235,7 @@ def _applies(of_run: Path) -> list[Path]:
     """Return the directories of a run's applies, the oldest first."""
     found = list(of_run.iterdir())
     if strange := next((path.name for path in found if not _NUMBER.fullmatch(path.name)), None):
-        raise WorkspaceError(f"{of_run} is damaged: {strange!r} is no apply; nothing was restored")
+        raise WorkspaceError(f"{of_run} is damaged: {strange!r} is not an apply; nothing was restored")
     return sorted(found, key=lambda path: int(path.name))
 
 

@@ -37,13 +37,13 @@ _TEMPORARY: Final = r"^\.tideate-[0-9a-f]{1,32}\.tmp$"
 def _below_the_root(path: str) -> str:
     parts = path.split("/")
     if "\0" in path or any(part in ("", ".", "..") or part.casefold() in PROTECTED for part in parts):
-        raise ValueError(f"{path!r} is no path below the root that a run may write")
+        raise ValueError(f"{path!r} is not a path below the root that a run may write")
     return path
 
 
 def _no_nul(path: str) -> str:
     if "\0" in path:
-        raise ValueError(f"{path!r} is no path")
+        raise ValueError(f"{path!r} is not a path")
     return path
 
 
@@ -52,7 +52,7 @@ def _whole_state(state: FileState) -> FileState:
     if bool(_DIGEST.fullmatch(state.digest)) != wants_digest or (state.digest and not wants_digest):
         raise ValueError(f"the digest {state.digest!r} is none of a {state.kind}")
     if not 0 <= state.mode <= _MODE_BITS:
-        raise ValueError(f"{state.mode} are no permission bits")
+        raise ValueError(f"{state.mode} are not permission bits")
     return state
 
 

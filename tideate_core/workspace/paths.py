@@ -167,7 +167,7 @@ def refuse_bad_new_name(path: str) -> None:
     :raises WorkspaceError: it is one.
     """
     if wrong := new_name_problem(path):
-        raise WorkspaceError(f"{path!r} is no name for a new file: {wrong}; nothing was written")
+        raise WorkspaceError(f"{path!r} is not a name for a new file: {wrong}; nothing was written")
 
 
 def new_name_problem(path: str) -> str:

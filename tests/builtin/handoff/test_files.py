@@ -77,7 +77,7 @@ def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
         ({"steps": []}, "steps: List should have at least 1 item"),
         ({"steps": PLAN["steps"][:1]}, "no step is of the type 'coding'"),
         ({"steps": [PLAN["steps"][0], *PLAN["steps"]]}, "the step 'p' is listed twice"),
-        ({"steps": PLAN["steps"][1:]}, "the step 'a' depends on 'p', which is no step of this plan"),
+        ({"steps": PLAN["steps"][1:]}, "the step 'a' depends on 'p', which is not a step of this plan"),
         ({"planId": "a\nb"}, "planId: the name has U.000A, which is not shown"),
     ],
 )

@@ -123,7 +123,7 @@ def test_what_cannot_be_checked_is_told_and_the_rest_is_checked(shell: Shell) ->
     assert done.returncode == 2
     for words in (
         "latin.yaml: error: not UTF-8 at byte 5",
-        "pipe.yaml: error: no regular file",
+        "pipe.yaml: error: not a regular file",
         "ask: error: the workflow 'ask' is in no file",
         "nothing: error: unknown workflow 'nothing'",
         "a definition is not read from stdin",

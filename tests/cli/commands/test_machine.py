@@ -90,7 +90,7 @@ def test_what_cannot_be_read_is_told_and_the_rest_is_checked(shell: Shell) -> No
         "latin.workflow: error: not UTF-8 at byte 12, in line 2",
         "binary.workflow: error: binary",
         "huge.workflow: error: larger than 1 MiB",
-        "pipe.workflow: error: no regular file",
+        "pipe.workflow: error: not a regular file",
         "text.workflow:1:5: error: ",
         "6 errors in 6 files",
     ):
@@ -267,7 +267,7 @@ def test_nothing_is_revealed_without_the_key(shell: Shell) -> None:
     shell.write("a.workflow", SMALL)
     done = shell.run("machine", "reveal", "a.workflow", "obf_000000000000")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no key" in done.stderr
+    assert "this project has no key" in done.stderr
     assert not (shell.project / ".tideate").exists()
     shell.run("machine", "export", "a.workflow", "--obfuscate")
     unknown = shell.run("machine", "reveal", "a.workflow", "obf_000000000000", "--json")

@@ -53,7 +53,7 @@ def test_a_hyphen_as_output_is_stdout_and_never_the_file_behind_stdin(shell: She
             (shell.project / "link").symlink_to("/dev/stdin")
         done = through_sh(shell, f"machine export - -o {out} < a.workflow")
         assert (done.returncode, file.read_text()) == (2, SMALL)
-        assert "no regular file" in done.stderr
+        assert "not a regular file" in done.stderr
 
 
 def test_a_machine_is_not_written_over_the_file_it_comes_from(shell: Shell) -> None:

@@ -115,7 +115,7 @@ def test_state_can_be_elsewhere(shell: Shell, answering: ModelServer) -> None:
     assert not (shell.home / "state/tideate/projects").exists()
     shell.env["TIDEATE_STATE"] = "relative"
     done = shell.run("history")
-    assert (done.returncode, "no absolute path" in done.stderr) == (2, True)
+    assert (done.returncode, "not an absolute path" in done.stderr) == (2, True)
 
 
 @pytest.mark.slow

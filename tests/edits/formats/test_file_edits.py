@@ -36,7 +36,7 @@ def test_only_the_line_next_above_names_a_file() -> None:
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "../x", "a/../../b", "~/x", "", "a\nb"])
 def test_paths_that_lead_elsewhere_are_refused(path: str) -> None:
-    with pytest.raises(UnusableAnswer, match="no path of a file of the project"):
+    with pytest.raises(UnusableAnswer, match="not a path of a file of the project"):
         checked_path(path)
 
 

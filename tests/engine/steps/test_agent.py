@@ -150,7 +150,7 @@ async def test_text_where_json_is_wanted_goes_back_to_the_model(bench: Bench, wr
     bench.server.answers("Count", "three", times=1)
     bench.server.answers("could not be used", "3")
     assert (await bench.run("flow")).results["count"] == 3
-    assert "no JSON" in asked(bench, "could not be used")[0]
+    assert "not valid JSON" in asked(bench, "could not be used")[0]
 
 
 @pytest.mark.parametrize(

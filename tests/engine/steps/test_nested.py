@@ -225,4 +225,4 @@ async def test_a_machines_moves_are_kept_with_the_step(bench: Bench, write: Writ
 async def test_a_graph_is_no_machine(bench: Bench, write: Write) -> None:
     write("steps: [{id: go, machine: ask}]")
     result = await bench.run("flow")
-    assert "'ask' has steps and is no machine; name it in `workflow`" in str(result.error)
+    assert "'ask' has steps and is not a machine; name it in `workflow`" in str(result.error)

@@ -176,7 +176,7 @@ def test_a_line_without_an_end_takes_no_memory_and_the_next_is_read(home: Home) 
         served.send(b"x" * MAX_MESSAGE)
     served.send(b'{"jsonrpc": "2.0", "id": 950, "method": "ping"}\n')
     assert served.call("transition", **MOVE)["structuredContent"]["status"] == "success"
-    assert b"950" not in served.out, "the tail of a line that is too long is no message"
+    assert b"950" not in served.out, "the tail of a line that is too long is not a message"
     assert _peak(served) - before < 8 * MAX_MESSAGE
 
 

@@ -113,7 +113,7 @@ class PlanFile(_Shape):
             for missing in [one for one in step.dependencies if one not in known]:
                 raise PydanticCustomError(
                     "unknown_step",
-                    "the step {id} depends on {missing}, which is no step of this plan",
+                    "the step {id} depends on {missing}, which is not a step of this plan",
                     {"id": repr(step.id), "missing": repr(missing)},
                 )
         _refuse_circles(self.steps)

@@ -171,7 +171,9 @@ def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
             except OutsideRoot as error:
                 raise InvalidInput(f"the plan's step {one.id!r}: {error}") from error
             if not path.exists() and (wrong := new_name_problem(name)):
-                raise InvalidInput(f"the plan's step {one.id!r}: {name!r} is no name for a new file: {wrong}")
+                raise InvalidInput(
+                    f"the plan's step {one.id!r}: {name!r} is not a name for a new file: {wrong}"
+                )
 
 
 def _failure(one: dict[str, Any]) -> str:

@@ -176,7 +176,7 @@ def _with_key(file: str, root: str | None, called: str | None) -> MachineWorkflo
 
     key = key_file(project_state(locate_project(root)))
     if not key.exists():
-        raise ConfigError(f"there is no key here that could have made tokens: {key} does not exist")
+        raise ConfigError(f"this project has no key, so it has made no tokens: {key} does not exist")
     return open_machine(file, root, obfuscate=True, called=called)
 
 

@@ -59,7 +59,7 @@ def run(
             name="--file", metavar="PATH[:FIRST-LAST]", help="File to work on, or a range of its lines."
         ),
     ] = None,
-    adapter: Annotated[str | None, Parameter(name="--adapter", help="Model adapter.")] = None,
+    adapter: Annotated[str | None, Parameter(name="--adapter", metavar="NAME", help="Model adapter.")] = None,
     yes: Yes = None,
     obfuscate: Obfuscate = False,
     json: Json = False,

@@ -17,7 +17,7 @@ __all__ = ["schema"]
 
 @report_usage_errors
 def schema(
-    name: Annotated[SchemaName, Parameter(help="`workflow`, or a file of the handoff.")] = "workflow",
+    name: Annotated[SchemaName, Parameter(help="`workflow`, or a handoff file.")] = "workflow",
     /,
     *,
     out: Out = None,

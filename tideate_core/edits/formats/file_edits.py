@@ -88,7 +88,7 @@ def checked_path(path: str) -> str:
     """
     tidy = path.removeprefix("./")
     if not tidy or tidy.startswith(("/", "~")) or ".." in tidy.split("/") or not tidy.isprintable():
-        raise UnusableAnswer(f"{path!r} is no path of a file of the project; name it relative to its root")
+        raise UnusableAnswer(f"{path!r} is not a path of a file of the project; name it relative to its root")
     return tidy
 
 

@@ -122,7 +122,7 @@ class WantedOutput:
             return json.loads(source)
         except ValueError as error:
             raise OutputMismatch(
-                f"the answer to step {self._step!r} is no JSON, which its output_schema wants: {error}"
+                f"the answer to step {self._step!r} is not valid JSON, which its output_schema wants: {error}"
             ) from error
 
 

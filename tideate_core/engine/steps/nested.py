@@ -111,7 +111,7 @@ def run_machine(name: str, services: Services) -> StepHandler:
     async def run(step: StepContext) -> Any:
         if services.workflows.get(name).kind != "machine":
             raise InvalidDefinition(
-                f"step {step.step!r}: {name!r} has steps and is no machine; "
+                f"step {step.step!r}: {name!r} has steps and is not a machine; "
                 "name it in `workflow` instead of `machine`"
             )
         result = await run_nested(step, services, name, prompt=step.prompt, inputs={})

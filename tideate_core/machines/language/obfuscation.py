@@ -94,7 +94,7 @@ class Obfuscator:
             return token
         if token not in self._names:
             raise UnknownToken(
-                f"{token!r} is no token of workflow {self._shown_name!r} with this key; "
+                f"{token!r} is not a token of workflow {self._shown_name!r} with this key; "
                 "use the key and the file that it was made with"
             )
         return self._names[token]

@@ -48,7 +48,7 @@ class Unreadable(ValueError):
     """A line that is no message: only its beginning is kept, for it may be of any length."""
 
     def __init__(self, line: bytes) -> None:
-        super().__init__(f"{len(line)} bytes that are no message")
+        super().__init__(f"{len(line)} bytes that are not a message")
         self.size = len(line)
         self.start = line[:200]
 
@@ -143,9 +143,9 @@ class MessagePace:
         self._unreadable += 1
         self._unreadable_bytes += line.size
         if self._unreadable <= LOGGED:
-            log.warning("an MCP server wrote a line that is no message: %r", line.start)
+            log.warning("an MCP server wrote a line that is not a message: %r", line.start)
         if self._unreadable > MOST_UNREADABLE or self._unreadable_bytes > MOST_UNREADABLE_BYTES:
-            raise InvalidAnswer("it writes lines that are no messages, without end")
+            raise InvalidAnswer("it writes lines that are not messages, without end")
 
     async def received(self, item: SessionMessage) -> None:
         """Count a message; a flood is waited with.

@@ -112,7 +112,8 @@ def _check_size(spec: ServerSpec, tool: types.Tool) -> None:
         )
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(
-            f"MCP server {spec.name!r}: a schema of {tool.name!r} is no JSON ({short_line(str(error), 100)})"
+            f"MCP server {spec.name!r}: a schema of {tool.name!r} is not valid JSON "
+            f"({short_line(str(error), 100)})"
         ) from error
     if size > LARGEST_SCHEMAS:
         raise InvalidAnswer(
@@ -155,7 +156,7 @@ def _size_of(tool: Tool, value: Any) -> int:
         return len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, RecursionError) as error:
         raise InvalidAnswer(
-            f"{tool.name!r} of the MCP server {tool.server!r} gave what is no JSON "
+            f"{tool.name!r} of the MCP server {tool.server!r} gave what is not valid JSON "
             f"({short_line(str(error), 100)})"
         ) from error
 

@@ -124,7 +124,7 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
             found.append(_mistake_text(mistake))
     except UnusableSchema as error:
         raise InvalidArguments(
-            f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is no JSON Schema "
+            f"the schema that {tool.server!r} gives for the arguments of {tool.name!r} is not a JSON Schema "
             f"that can be used ({short_line(str(error), LONGEST_REASON)}); "
             "nothing can be checked against it, so nothing was sent"
         ) from error

@@ -96,7 +96,7 @@ async def websocket_client(
     except InvalidStatus as error:
         raise ServerUnavailable(f"{url} refused the connection: {_refusal(error)}") from error
     except InvalidHandshake as error:
-        raise ServerUnavailable(f"{url} is no WebSocket server for MCP: {error}") from error
+        raise ServerUnavailable(f"{url} is not a WebSocket server for MCP: {error}") from error
     async with connection, message_streams(connection, parse) as streams:
         yield streams
 

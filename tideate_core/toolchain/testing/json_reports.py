@@ -140,7 +140,7 @@ def read_jest(content: bytes, root: Path) -> Tally:
     try:
         report = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise UnreadableReport(f"the report is no JSON: {type(error).__name__}") from error
+        raise UnreadableReport(f"the report is not valid JSON: {type(error).__name__}") from error
     if not isinstance(report, dict) or not isinstance(report.get("testResults"), list):
         raise UnreadableReport("the report does not list any results")
     tally = Tally()

@@ -52,7 +52,7 @@ def read_junit(content: bytes, root: Path) -> Tally:
     try:
         parser.Parse(content, True)
     except (expat.ExpatError, ValueError) as error:
-        raise UnreadableReport(f"the report is no XML: {error}") from error
+        raise UnreadableReport(f"the report is not valid XML: {error}") from error
     return reader.tally
 
 

@@ -132,7 +132,7 @@ def _module(file: str, folder: str) -> str:
     parts = file.removeprefix(folder).removesuffix(".py").split("/")
     if not file.endswith(".py") or not file.startswith(folder) or not all(map(str.isidentifier, parts)):
         raise UnsupportedSelection(
-            f"{file[:200]!r} is no module that unittest could import from {folder or 'the root'}"
+            f"{file[:200]!r} is not a module that unittest could import from {folder or 'the root'}"
         )
     return ".".join(parts)
 

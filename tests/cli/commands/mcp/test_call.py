@@ -84,7 +84,7 @@ def test_words_that_are_no_arguments_are_refused(pairs: list[str], said: str) ->
         arguments_of(Tool("server", "tool"), pairs, {"given": 0})
 
 
-@pytest.mark.parametrize(("text", "said"), [("{", "no JSON"), ("[1]", "a JSON object")])
+@pytest.mark.parametrize(("text", "said"), [("{", "not valid JSON"), ("[1]", "a JSON object")])
 def test_json_that_is_no_arguments_is_refused(text: str, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         object_of(text)

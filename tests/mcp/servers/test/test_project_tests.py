@@ -121,7 +121,7 @@ async def test_unittest_is_run_by_file_too_and_its_parts_are_one_test(
     }
     assert counts(answer) == [0, 0, 1, 0]
     assert answer["command"][-2:] == ["-k=error", "test_small"]
-    assert "no module" in refused
+    assert "not a module" in refused
 
 
 async def test_a_target_of_make_is_run_as_it_is(project: Project) -> None:

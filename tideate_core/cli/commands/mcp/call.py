@@ -192,7 +192,7 @@ def object_of(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError as error:
-        raise InvalidInput(f"--arguments is no JSON: {error}") from error
+        raise InvalidInput(f"--arguments is not valid JSON: {error}") from error
     if not isinstance(found, dict):
         raise InvalidInput('--arguments is a JSON object, as in \'{"path": "README.md"}\'')
     return found

@@ -114,7 +114,7 @@ def _prepare_transitions(
     from tideate_core.machines.language import Workflow
 
     if name in ("-", STDIN):
-        raise InvalidInput("stdin is the client's; name a FILE or a workflow")
+        raise InvalidInput("cannot read a workflow from stdin while serving on it; name a FILE or a workflow")
     if name.startswith("-"):
         raise InvalidInput(f"--workflow needs a FILE or a workflow's name, not the option {name}")
     found = open_machine(name, root, obfuscate=obfuscate)

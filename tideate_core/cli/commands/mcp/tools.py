@@ -87,12 +87,12 @@ def client_of(project: Project, *, strict: bool = False) -> MCPClient:
 def client_at(project: Project, name: str, token_env: str | None, *, strict: bool = False) -> MCPClient:
     """Return the client that has the server of a name, or the one at an address.
 
-    :raises ConfigError: the address cannot be used, or there is a token for what is none.
+    :raises ConfigError: the address cannot be used, or a token is given for a configured server.
     """
     if name.startswith(ADDRESSES):
         return _at(project, name, token_env, strict=strict)
     if token_env is not None:
-        raise ConfigError(f"--token-env is for a URL; of {name!r} the configuration says where its token is")
+        raise ConfigError(f"--token-env can only be used with a URL; the token of {name!r} is configured")
     return client_of(project, strict=strict)
 
 

@@ -215,6 +215,6 @@ def _decoded(data: bytes, path: str, size: int) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise ToolError(
-            f"{short_repr(path)} is no UTF-8 text (byte {error.start} of the page): `read_media_file` gives "
+            f"{short_repr(path)} is not UTF-8 text (byte {error.start} of the page): `read_media_file` gives "
             "it as it is"
         ) from None

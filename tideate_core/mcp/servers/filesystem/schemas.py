@@ -183,7 +183,7 @@ class ListShape(ResultModel):
 class SizedShape(EntryShape):
     """The same with its size."""
 
-    size: int | None = Field(description="Bytes; null where it is no file.")
+    size: int | None = Field(description="Bytes; null where it is not a file.")
 
 
 class SizesShape(ResultModel):

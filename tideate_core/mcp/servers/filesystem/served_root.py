@@ -95,7 +95,7 @@ class ServedRoot:
         try:
             return os.open(last, DIRECTORY, dir_fd=parent), name
         except NotADirectoryError:
-            raise ToolError(f"{short_repr(path)} is no directory; `read_text_file` reads a file") from None
+            raise ToolError(f"{short_repr(path)} is not a directory; `read_text_file` reads a file") from None
         except OSError as error:
             raise _read_failure(path, error) from error
         finally:
@@ -163,4 +163,4 @@ def _refused(path: str) -> ToolError:
 def _no_file(path: str, mode: int) -> str:
     if stat.S_ISDIR(mode):
         return f"{short_repr(path)} is a directory; `list_directory` lists it"
-    return f"{short_repr(path)} is no regular file, so it is not read"
+    return f"{short_repr(path)} is not a regular file, so it is not read"

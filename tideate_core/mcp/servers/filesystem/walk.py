@@ -216,7 +216,7 @@ def _compiled(patterns: Iterable[str]) -> Callable[[str], object]:
     try:
         return re.compile("|".join(map(_expression, alternatives)), re.DOTALL).fullmatch
     except re.error as error:
-        raise ToolError(f"the pattern is no glob: {error.msg}") from None
+        raise ToolError(f"the pattern is not a glob: {error.msg}") from None
 
 
 def _alternatives(pattern: str) -> list[str]:

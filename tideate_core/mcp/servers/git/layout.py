@@ -84,7 +84,7 @@ def _start(root: Path, repo_path: str) -> Path:
     except (WorkspaceError, OSError, ValueError):
         raise ToolError(f"repo_path {short_repr(repo_path)} is not inside the root of this server") from None
     if not start.is_dir():
-        raise ToolError(f"repo_path {short_repr(repo_path)} is no directory")
+        raise ToolError(f"repo_path {short_repr(repo_path)} is not a directory")
     return start
 
 

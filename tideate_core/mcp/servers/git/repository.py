@@ -96,7 +96,7 @@ class Repository:
         try:
             path.encode("utf-8")
         except UnicodeEncodeError:
-            raise ToolError(f"{short_repr(name)} is no name that can be written in UTF-8") from None
+            raise ToolError(f"{short_repr(name)} is not a name that can be written in UTF-8") from None
         return path
 
     async def exists(self, name: str) -> bool:

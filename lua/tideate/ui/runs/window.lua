@@ -130,7 +130,7 @@ function M.open(page, keys, on)
     foldenable = true,
     foldmethod = 'manual',
     fillchars = 'fold: ,eob: ',
-    foldtext = "v:lua.require'tideate.ui.runs_window'.foldtext()",
+    foldtext = "v:lua.require'tideate.ui.runs.window'.foldtext()",
   })
   follow(it, on)
   return it

@@ -159,7 +159,7 @@ local function parse_line(line)
   if not vim.list_contains(M.ACTIONS, action) then
     local hint = require('tideate.did_you_mean').hint(action, M.ACTIONS)
     hint = hint ~= '' and hint or ': create, modify, delete or move'
-    return nil, ("'%s' is no action%s"):format(action, hint)
+    return nil, ("'%s' is not an action%s"):format(action, hint)
   end
   return read_paths(action, rest)
 end

@@ -97,7 +97,7 @@ function M.ask_filter(list, on_filter)
   vim.ui.input({
     prompt = 'Show only (a name, a state; empty: all): ',
     default = list.filter,
-    completion = "customlist,v:lua.require'tideate.ui.runs_list'.complete",
+    completion = "customlist,v:lua.require'tideate.ui.runs.list'.complete",
   }, function(filter)
     if filter then
       on_filter(vim.trim(filter))

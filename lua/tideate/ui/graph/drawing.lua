@@ -107,7 +107,7 @@ local function highlight(it, lines)
   if it.kind == 'graph' then
     return highlight_steps(it, lines)
   end
-  local box = it.format == 'text' and require('tideate.ui.graph_window').marked_box(lines) or {}
+  local box = it.format == 'text' and require('tideate.ui.graph.window').marked_box(lines) or {}
   for _, part in ipairs(box) do
     vim.api.nvim_buf_set_extmark(it.buf, ns, part.row, part.first, { end_col = part.last, hl_group = 'TideateCurrent' })
   end

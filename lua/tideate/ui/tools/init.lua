@@ -20,7 +20,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs_window').close(it.window)
+    require('tideate.ui.runs.window').close(it.window)
   end
 end
 
@@ -28,8 +28,8 @@ local function draw()
   local it = shown
   if it and M.is_visible() then
     local row = vim.api.nvim_win_get_cursor(it.window.win)[1]
-    it.page = require('tideate.ui.tools_text').page(it.servers, it.starting)
-    require('tideate.ui.runs_window').draw(it.window, it.page, row)
+    it.page = require('tideate.ui.tools.text').page(it.servers, it.starting)
+    require('tideate.ui.runs.window').draw(it.window, it.page, row)
   end
 end
 
@@ -111,10 +111,10 @@ end
 ---@param folder string
 ---@param servers tideate.Server[]
 local function open(folder, servers)
-  local page = require('tideate.ui.tools_text').page(servers, {})
+  local page = require('tideate.ui.tools.text').page(servers, {})
   local it = { folder = folder, servers = servers, starting = {}, page = page }
   shown = it
-  it.window = require('tideate.ui.runs_window').open(page, M.keys, {
+  it.window = require('tideate.ui.runs.window').open(page, M.keys, {
     moved = function() end,
     closed = function()
       shown = shown ~= it and shown or nil

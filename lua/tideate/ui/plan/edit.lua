@@ -62,7 +62,7 @@ end
 ---@return tideate.PlannedFile[]? files nil if the text has an error
 ---@return tideate.PlannedFile[]? out
 function Editor:check()
-  local files, errors, out = require('tideate.ui.plan_text').parse(vim.api.nvim_buf_get_lines(self.buf, 0, -1, true))
+  local files, errors, out = require('tideate.ui.plan.text').parse(vim.api.nvim_buf_get_lines(self.buf, 0, -1, true))
   vim.diagnostic.set(
     ns,
     self.buf,
@@ -82,7 +82,7 @@ end
 ---@param out boolean
 function Editor:comment(file, out)
   local lines = vim.api.nvim_buf_get_lines(self.buf, 0, -1, true)
-  local row, line = require('tideate.ui.plan_text').comment(lines, file.path, out)
+  local row, line = require('tideate.ui.plan.text').comment(lines, file.path, out)
   if row then
     vim.api.nvim_buf_set_lines(self.buf, row, row + 1, true, { line })
   end
@@ -103,7 +103,7 @@ end
 ---@param files tideate.PlannedFile[] the plan as it is now
 ---@param out table<tideate.PlannedFile, boolean> files that were taken out
 function Editor:show(files, out)
-  local lines = require('tideate.ui.plan_text').format(files, out)
+  local lines = require('tideate.ui.plan.text').format(files, out)
   self:fill(lines)
   self:open('edit the plan', #lines + 2)
   vim.api.nvim_win_call(self.win, function()

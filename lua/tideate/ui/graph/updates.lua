@@ -1,7 +1,7 @@
 --- Updates of a drawing: on changes of its text and of its window.
 local M = {}
 
-local drawing = require('tideate.ui.graph_drawing')
+local drawing = require('tideate.ui.graph.drawing')
 
 local WAIT = 200 -- milliseconds without a change before the drawing follows the text
 

@@ -8,7 +8,7 @@ local function say(text, level)
 end
 
 local function words()
-  return require('tideate.ui.snapshots_text')
+  return require('tideate.ui.snapshots.text')
 end
 
 ---@param method string

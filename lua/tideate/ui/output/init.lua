@@ -1,7 +1,7 @@
 --- The output window for streamed answers: one window, a buffer for each run.
 local M = {}
 
-local runs = require('tideate.ui.output_runs')
+local runs = require('tideate.ui.output.runs')
 
 local BEGINS = { SD_EVENT_WORKFLOW_STARTED = true, SD_EVENT_WORKFLOW_RESTORED = true }
 
@@ -35,7 +35,7 @@ local function draw()
     return
   end
   local keys = M.keys(require('tideate.ui.progress').active(run))
-  require('tideate.ui.output_window').head(shown.win, shown.kind, run, keys)
+  require('tideate.ui.output.window').head(shown.win, shown.kind, run, keys)
 end
 
 --- The spinner turns only while somebody sees it and something runs.
@@ -100,7 +100,7 @@ local function move_foreign_buffer()
   end
   window.options(shown.win, { winfixbuf = false })
   vim.api.nvim_win_set_buf(shown.win, entry.stream:loaded_buffer())
-  require('tideate.ui.output_window').set_reading_options(shown.win)
+  require('tideate.ui.output.window').set_reading_options(shown.win)
   draw()
   local target = window.for_files()
   if target and vim.api.nvim_buf_is_valid(other) then
@@ -128,7 +128,7 @@ end
 --- Stand where there is room.
 function M.arrange()
   if shown.kind == 'float' and M.is_visible() then
-    local config = require('tideate.ui.output_window').float_config()
+    local config = require('tideate.ui.output.window').float_config()
     config.relative = 'editor'
     vim.api.nvim_win_set_config(shown.win, config)
   end
@@ -174,11 +174,11 @@ function M.show(id, enter)
       M.hide()
     end
     shown.back = vim.api.nvim_get_current_win()
-    shown.win, shown.kind = require('tideate.ui.output_window').open(entry.stream.buf)
+    shown.win, shown.kind = require('tideate.ui.output.window').open(entry.stream.buf)
     watch()
   end
-  require('tideate.ui.output_window').set_reading_options(shown.win)
-  require('tideate.ui.output_window').to_end(shown.win, entry.stream.buf)
+  require('tideate.ui.output.window').set_reading_options(shown.win)
+  require('tideate.ui.output.window').to_end(shown.win, entry.stream.buf)
   if enter then
     vim.api.nvim_set_current_win(shown.win)
   end

@@ -18,7 +18,7 @@ local shown
 ---@param place tideate.ui.RunsPlace
 ---@return tideate.ui.RunsSource
 local function source_of(place)
-  return require('tideate.ui.runs_pages').sources[place.view]
+  return require('tideate.ui.runs.pages').sources[place.view]
 end
 
 ---@return boolean
@@ -31,7 +31,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs_window').close(it.window)
+    require('tideate.ui.runs.window').close(it.window)
   end
 end
 
@@ -64,7 +64,7 @@ end
 ---@param place tideate.ui.RunsPlace
 ---@return integer?
 local function row_of(place)
-  local found = place.at and require('tideate.ui.runs_list').place_of(place.list.runs, place.at)
+  local found = place.at and require('tideate.ui.runs.list').place_of(place.list.runs, place.at)
   return found or place.row
 end
 
@@ -74,7 +74,7 @@ local on_moved
 ---@param page tideate.ui.RunsPage
 ---@param folder string
 local function put(place, page, folder)
-  local window = require('tideate.ui.runs_window')
+  local window = require('tideate.ui.runs.window')
   if not M.is_visible() then
     M.close()
     local it = { before = {}, folder = folder, asked = 0 }
@@ -155,7 +155,7 @@ end
 ---@param filter? string a part of a workflow's name, a state, or both
 ---@param at? string id of the run that the cursor goes to
 function M.history(filter, at)
-  turn({ view = 'history', list = require('tideate.ui.runs_list').new(filter), at = at }, {})
+  turn({ view = 'history', list = require('tideate.ui.runs.list').new(filter), at = at }, {})
 end
 
 --- Show a run.
@@ -178,11 +178,11 @@ end
 --- Read on where the list ends.
 local function read_on()
   local place = shown.place
-  load(place, require('tideate.ui.runs_list').onward(place.list), function(result, folder)
+  load(place, require('tideate.ui.runs.list').onward(place.list), function(result, folder)
     bookmark()
     place.at = nil -- on the line that said that there are more
-    require('tideate.ui.runs_list').extend(place.list, result)
-    put(place, require('tideate.ui.runs_text').history(place.list), folder)
+    require('tideate.ui.runs.list').extend(place.list, result)
+    put(place, require('tideate.ui.runs.text').history(place.list), folder)
   end)
 end
 
@@ -193,7 +193,7 @@ function on_moved()
   local words = vim.inspect(require('tideate.ui.keys').words(M.keys()))
   if shown.words ~= words then
     shown.words = words
-    require('tideate.ui.runs_window').fit(shown.window)
+    require('tideate.ui.runs.window').fit(shown.window)
   end
   if shown.window.page.more == row() and not shown.turning then
     read_on()
@@ -214,7 +214,7 @@ local controls = {
   end,
   act = function(action, run)
     local list = shown.place.list
-    require('tideate.ui.runs_actions').act(action, run, shown.folder, function()
+    require('tideate.ui.runs.actions').act(action, run, shown.folder, function()
       if list then
         list.whole = true
       end
@@ -222,13 +222,13 @@ local controls = {
     end)
   end,
   restore = function(point)
-    require('tideate.ui.runs_actions').restore(point, shown.folder, function(id)
+    require('tideate.ui.runs.actions').restore(point, shown.folder, function(id)
       M.history(nil, id)
     end)
   end,
   go = deeper,
   filter = function()
-    require('tideate.ui.runs_list').ask_filter(shown.place.list, M.history)
+    require('tideate.ui.runs.list').ask_filter(shown.place.list, M.history)
   end,
   back = function()
     -- pressed twice, it leads two pages back, also before the first one is there
@@ -244,7 +244,7 @@ local controls = {
 
 ---@return tideate.Key[]
 function M.keys()
-  return require('tideate.ui.runs_keys').keys(controls)
+  return require('tideate.ui.runs.keys').keys(controls)
 end
 
 ---@type table<string, true> events after which the runs stand elsewhere

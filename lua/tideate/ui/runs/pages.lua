@@ -24,11 +24,11 @@ local function of_run(place)
 end
 
 --- A page that is made of a run and the host's answer.
----@param name 'events'|'checkpoints' of `tideate.ui.runs_text`
+---@param name 'events'|'checkpoints' of `tideate.ui.runs.text`
 ---@return fun(place: tideate.ui.RunsPlace, result: tideate.Result): tideate.ui.RunsPage
 local function about_run(name)
   return function(place, result)
-    return require('tideate.ui.runs_text')[name](place.run, result)
+    return require('tideate.ui.runs.text')[name](place.run, result)
   end
 end
 
@@ -37,11 +37,11 @@ M.sources = {
   history = {
     method = 'history',
     params = function(place)
-      return require('tideate.ui.runs_list').again(place.list)
+      return require('tideate.ui.runs.list').again(place.list)
     end,
     page = function(place, result)
-      require('tideate.ui.runs_list').renew(place.list, result)
-      return require('tideate.ui.runs_text').history(place.list)
+      require('tideate.ui.runs.list').renew(place.list, result)
+      return require('tideate.ui.runs.text').history(place.list)
     end,
   },
   show = {
@@ -49,7 +49,7 @@ M.sources = {
     params = of_run,
     page = function(place, result)
       place.run = result.run
-      return require('tideate.ui.runs_text').show(result)
+      return require('tideate.ui.runs.text').show(result)
     end,
   },
   events = {
@@ -68,7 +68,7 @@ M.sources = {
       return { checkpoint_id = place.point.checkpoint_id }
     end,
     page = function(place, result)
-      return require('tideate.ui.runs_text').checkpoint(place.run, place.point, result)
+      return require('tideate.ui.runs.text').checkpoint(place.run, place.point, result)
     end,
   },
 }

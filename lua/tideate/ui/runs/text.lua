@@ -125,7 +125,7 @@ end
 ---@param group? string
 local function fact(page, name, said, group)
   if #said > 0 then
-    local texts, width = require('tideate.ui.text'), require('tideate.ui.runs_window').columns() - 12
+    local texts, width = require('tideate.ui.text'), require('tideate.ui.runs.window').columns() - 12
     local lines = type(said) == 'table' and texts.fill(said, width) or texts.wrap(said --[[@as string]], width)
     for index, line in ipairs(lines) do
       table.insert(page.lines, { { (' %-10s'):format(index == 1 and name or ''), 'TideateHint' }, { line, group } })
@@ -143,7 +143,7 @@ local function add_event_lines(page, events, step)
       for _, line in ipairs(require('tideate.ui.checks').plain(event)) do
         local failed = line:find('^✗') or line:find('^%- ')
         local group = failed and 'TideateFailed' or line:find('^✓') and 'TideateDone' or nil
-        for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.runs_window').columns() - 6)) do
+        for _, part in ipairs(require('tideate.ui.text').wrap(line, require('tideate.ui.runs.window').columns() - 6)) do
           table.insert(page.lines, { { '     ' .. part, group } })
         end
       end
@@ -188,7 +188,7 @@ function M.show(result)
   fact(page, 'state', word(run) .. (how ~= '' and ', ' .. how or ''), GROUPS[word(run)])
   fact(page, 'began', clock(run.started_at, '%Y-%m-%d %H:%M:%S'))
   fact(page, 'prompt', (run.prompt:gsub('%s+', ' ')))
-  local gated = require('tideate.ui.runs_task').facts(result)
+  local gated = require('tideate.ui.runs.task').facts(result)
   for _, one in ipairs(gated) do
     fact(page, unpack(one))
   end

@@ -32,7 +32,7 @@ end
 local function doing(action, word)
   return function(spot, controls)
     if spot.run then
-      return require('tideate.ui.runs_actions').can(spot.run, action) and word or nil, function()
+      return require('tideate.ui.runs.actions').can(spot.run, action) and word or nil, function()
         controls.act(action, spot.run)
       end
     end

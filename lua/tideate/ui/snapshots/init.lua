@@ -23,7 +23,7 @@ function M.close()
   local it = shown
   if it then
     shown = nil
-    require('tideate.ui.runs_window').close(it.window)
+    require('tideate.ui.runs.window').close(it.window)
   end
 end
 
@@ -39,7 +39,7 @@ end
 ---@param folder string
 ---@param page tideate.ui.SnapshotsPage
 local function open(folder, page)
-  local window = require('tideate.ui.runs_window')
+  local window = require('tideate.ui.runs.window')
   local it = { folder = folder, page = page, row = 1, asked = 0 }
   shown = it
   it.window = window.open(page, M.keys, {
@@ -55,7 +55,7 @@ end
 ---@param row? integer
 local function draw(page, row)
   shown.page = page
-  require('tideate.ui.runs_window').draw(shown.window, page, row)
+  require('tideate.ui.runs.window').draw(shown.window, page, row)
 end
 
 --- Ask the host; a window that was closed meanwhile stays closed, and only the last answer is shown.
@@ -79,7 +79,7 @@ end
 function show_list()
   load('snapshots', {}, function(result)
     shown.one = nil
-    draw(require('tideate.ui.snapshots_text').list(result), shown.row)
+    draw(require('tideate.ui.snapshots.text').list(result), shown.row)
   end)
 end
 
@@ -90,7 +90,7 @@ local function show_diff(one)
   end
   load('snapshot_diff', { snapshot_id = one.id, changes = true }, function(result)
     shown.one = one
-    draw(require('tideate.ui.snapshots_text').diff(one, result), 1)
+    draw(require('tideate.ui.snapshots.text').diff(one, result), 1)
   end)
 end
 
@@ -120,7 +120,7 @@ end
 ---@return fun()
 local function restore(delete_added)
   return of_selected(function(one, folder)
-    require('tideate.ui.snapshots_actions').restore(one, delete_added, folder, changed)
+    require('tideate.ui.snapshots.actions').restore(one, delete_added, folder, changed)
   end)
 end
 
@@ -128,7 +128,7 @@ local function create()
   local folder = shown.folder
   vim.ui.input({ prompt = 'Name of the snapshot: ' }, function(name)
     if name then
-      require('tideate.ui.snapshots_actions').create(vim.trim(name), folder, changed)
+      require('tideate.ui.snapshots.actions').create(vim.trim(name), folder, changed)
     end
   end)
 end
@@ -163,7 +163,7 @@ function M.keys()
     key({ 'R' }, nil, 'the same, and delete what was made since', restore(true)),
     key({ 'c' }, 'create', 'make a snapshot of the files as they are now', create),
     key({ 'x' }, not diffed and 'delete' or nil, 'delete it', of_selected(function(one, folder)
-      require('tideate.ui.snapshots_actions').delete(one, folder, function()
+      require('tideate.ui.snapshots.actions').delete(one, folder, function()
         if M.is_visible() then
           show_list()
         end
@@ -181,10 +181,10 @@ end
 function M.run(name)
   local folder = require('tideate.context').folder()
   if name ~= '' then
-    return require('tideate.ui.snapshots_actions').create(name, folder, changed)
+    return require('tideate.ui.snapshots.actions').create(name, folder, changed)
   end
   require('tideate.stored_runs').request('snapshots', { folder = folder }, function(result)
-    local page = require('tideate.ui.snapshots_text').list(result)
+    local page = require('tideate.ui.snapshots.text').list(result)
     if M.is_visible() then
       -- the same window: with another in its place, keys that are typed just then would fall into a file
       shown.folder, shown.one, shown.asked = folder, nil, shown.asked + 1

@@ -1,7 +1,7 @@
 --- The drawing of a machine in a window of its own; the state of a run is highlighted and moves with it.
 local M = {}
 
-local drawing = require('tideate.ui.graph_drawing')
+local drawing = require('tideate.ui.graph.drawing')
 
 ---@class tideate.GraphSource one of `buf` and `name`
 ---@field buf? integer a buffer of filetype workflow, as it is now
@@ -131,12 +131,12 @@ local function explain()
   else
     local cursor = vim.api.nvim_win_get_cursor(it.win)
     local lines = vim.api.nvim_buf_get_lines(it.buf, 0, -1, true)
-    name = require('tideate.ui.graph_state').at(lines, cursor[1], cursor[2], names)
+    name = require('tideate.ui.graph.state').at(lines, cursor[1], cursor[2], names)
   end
   if not name then
     return require('tideate.ui').notify('there is no state under the cursor')
   end
-  require('tideate.ui.graph_state').open(it.definition, name)
+  require('tideate.ui.graph.state').open(it.definition, name)
 end
 
 local function yank()
@@ -181,10 +181,10 @@ local function show(source, result, back)
   vim.bo[buf].bufhidden = 'wipe'
   vim.bo[buf].modifiable = false
   shown = { source = source, buf = buf, format = 'text', wanted = 'text', asked = 0, back = back }
-  shown.win = require('tideate.ui.graph_window').open(buf)
+  shown.win = require('tideate.ui.graph.window').open(buf)
   require('tideate.ui.keys').set(buf, M.keys())
   vim.api.nvim_create_autocmd('BufReadCmd', { buffer = buf, desc = 'Draw again', callback = M.draw })
-  require('tideate.ui.graph_updates').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
+  require('tideate.ui.graph.updates').start(shown, { draw = M.draw, leave = leave, keys = M.keys })
   drawing.take(shown, result, M.keys())
   require('tideate.ui.output').arrange()
 end
@@ -204,7 +204,7 @@ function M.open(source)
     return require('tideate.ui').notify('not drawn: ' .. stale, vim.log.levels.WARN)
   end
   source.folder = source.folder or require('tideate.context').folder()
-  local ticket, width = opening, require('tideate.ui.graph_window').width()
+  local ticket, width = opening, require('tideate.ui.graph.window').width()
   local params = drawing.request(source, 'text', width)
   require('tideate.client').request('graph', params, function(result)
     if ticket ~= opening then

@@ -170,7 +170,7 @@ end
 
 function Plan:edit()
   self.editor = self.editor
-    or require('tideate.ui.plan_edit').new(self.question.execution_id, function(files, out)
+    or require('tideate.ui.plan.edit').new(self.question.execution_id, function(files, out)
       self.files, self.out = vim.list_extend(vim.list_extend({}, files), out), {}
       for _, file in ipairs(out) do
         self.out[file] = true

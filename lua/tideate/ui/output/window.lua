@@ -1,7 +1,7 @@
 --- Placement of the output window.
 local M = {}
 
-local GRAPH_BESIDE = require('tideate.ui.graph_window').BESIDE
+local GRAPH_BESIDE = require('tideate.ui.graph.window').BESIDE
 
 ---@return table<string, any> config of a float that leaves the code readable
 function M.float_config()
