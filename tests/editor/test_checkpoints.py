@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_stored_runs import THREE, stored
+from tests.editor.test_run_views import THREE, stored
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 from tideate_core.store.reader import Reader

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.editor.test_machine_runs import TEXT, graph, marked
-from tests.editor.test_stored_runs import RESUME, kill, second
+from tests.editor.test_run_views import RESUME, kill, second
 from tests.support.model_server import ModelServer
 from tests.support.runs import configure, result, start
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.editor.test_stored_runs import THREE, kill, paused_elsewhere, second, stored
+from tests.editor.test_run_views import THREE, kill, paused_elsewhere, second, stored
 from tests.editor.test_trust import trust
 from tests.support.runs import accept_all, configure, result, start
 

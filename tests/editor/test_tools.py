@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.editor.test_stored_runs import ASK
+from tests.editor.test_run_views import ASK
 from tests.editor.test_trust import trust
 from tests.mcp.client.conftest import BARE
 from tests.support.dialogs import answers, ask, wait_focused

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from tideate_core.cli.documents import Draft, document_matter, plan_from_text, plan_to_text
 from tideate_core.cli.keyboard import EditorFailed, Keyboard
 from tideate_core.cli.pager import Pager
+from tideate_core.cli.plan_text import Draft, document_matter, plan_from_text, plan_to_text
 from tideate_core.cli.render.diffs import ReviewedFile
 from tideate_core.cli.render.output import markdown_source
 from tideate_core.engine import FOR_PROJECT, FOR_RUN

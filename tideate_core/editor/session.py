@@ -15,7 +15,7 @@ from tideate_core.editor.checkpoints import Checkpoints
 from tideate_core.editor.frontend import EditorBuffers, EditorFrontEnd, EditorQuestions, lua_handler
 from tideate_core.editor.project_requests import MentionRequests, TrustRequests, describe_servers
 from tideate_core.editor.projects import Projects
-from tideate_core.editor.runs import InterruptedRunNotices, StoredRuns
+from tideate_core.editor.run_requests import InterruptedRunNotices, StoredRuns
 from tideate_core.editor.snapshots import Snapshots
 from tideate_core.engine import RunRequest
 from tideate_core.errors import InvalidInput, TideateError

@@ -64,12 +64,12 @@ if TYPE_CHECKING:
     )
     from tideate_core.engine.runner import WorkflowRunner as WorkflowRunner
     from tideate_core.engine.scheduler import TaskQueue as TaskQueue
+    from tideate_core.engine.selected_text import NO_TEXT as NO_TEXT, Subject as Subject, brief as brief
     from tideate_core.engine.state import StateManager as StateManager
     from tideate_core.engine.step_runner import TaskExecutor as TaskExecutor
     from tideate_core.engine.step_services import Services as Services
     from tideate_core.engine.steps.nested import child_id as child_id
     from tideate_core.engine.stored_definition import Changed as Changed
-    from tideate_core.engine.subject import NO_TEXT as NO_TEXT, Subject as Subject, brief as brief
     from tideate_core.engine.tools.permission import (
         FOR_PROJECT as FOR_PROJECT,
         FOR_RUN as FOR_RUN,
@@ -103,7 +103,7 @@ else:
             "step_services": "Services",
             "steps.nested": "child_id",
             "stored_definition": "Changed",
-            "subject": "NO_TEXT Subject brief",
+            "selected_text": "NO_TEXT Subject brief",
             "tools.permission": "FOR_PROJECT FOR_RUN described",
         },
     )

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         WorkspaceAccess as WorkspaceAccess,
     )
     from tideate_core.workflows.json_reader import read_json as read_json
-    from tideate_core.workflows.keys import key_file as key_file, workflow_key as workflow_key
     from tideate_core.workflows.limits import LIMITS as LIMITS
     from tideate_core.workflows.loading import parse_definition as parse_definition
     from tideate_core.workflows.mistakes import (
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
         Nearest as Nearest,
         Problem as Problem,
     )
+    from tideate_core.workflows.obfuscation_key import key_file as key_file, workflow_key as workflow_key
     from tideate_core.workflows.parsing import (
         ParsedWorkflow as ParsedWorkflow,
         WorkflowParser as WorkflowParser,
@@ -95,7 +95,7 @@ else:
                 "ModelAccess PersonAccess RunContext Selection StepContext StepHandler WorkspaceAccess"
             ),
             "json_reader": "read_json",
-            "keys": "key_file workflow_key",
+            "obfuscation_key": "key_file workflow_key",
             "limits": "LIMITS",
             "loading": "parse_definition",
             "mistakes": "FileMistake LineTable Located Nearest Problem",

@@ -67,7 +67,7 @@ class Registration:
         """
         # here, because few runs need it
         from tideate_core.machines.language import Obfuscator
-        from tideate_core.workflows.keys import workflow_key
+        from tideate_core.workflows.obfuscation_key import workflow_key
 
         definition = self.definition
         if not isinstance(definition, MachineWorkflow):

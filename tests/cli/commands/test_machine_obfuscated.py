@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.machines.language import Obfuscator, parse
-from tideate_core.workflows.keys import workflow_key
+from tideate_core.workflows.obfuscation_key import workflow_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 from tideate_core.agents import CHARACTERS_PER_TOKEN, clip
 from tideate_core.edits import fence_for
 from tideate_core.engine.mentions import before, material
-from tideate_core.engine.subject import NO_TEXT, Subject, brief
+from tideate_core.engine.selected_text import NO_TEXT, Subject, brief
 from tideate_core.machines.language import BOUNDARY
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from tideate_core.edits import fence_for, fenced_blocks
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.mentions import with_material
+from tideate_core.engine.selected_text import brief
 from tideate_core.engine.step_output import check_value
-from tideate_core.engine.subject import brief
 from tideate_core.errors import OutputMismatch
 from tideate_core.workflows import render_task
 

@@ -1,4 +1,4 @@
-"""Views of a project's stored runs for the editor's windows."""
+"""Answers to requests about stored runs: pages of the history, one run, its events."""
 
 from __future__ import annotations
 

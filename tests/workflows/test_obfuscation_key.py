@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RACER = """
 import sys
 from pathlib import Path
-from tideate_core.workflows.keys import workflow_key
+from tideate_core.workflows.obfuscation_key import workflow_key
 
 print("ready", flush=True)
 sys.stdin.readline()

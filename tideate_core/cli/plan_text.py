@@ -1,4 +1,4 @@
-"""Documents and plans of files as texts that a person edits."""
+"""Plans and documents as text that a person edits in `$EDITOR`, and back."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from tideate_core.app import (
     run_to_resume,
     short_id,
 )
-from tideate_core.editor import stored_runs as stored
+from tideate_core.editor import run_views
 from tideate_core.errors import RunIsOwned, RunNotFound, StoreError
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class StoredRuns:
     async def history(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a page of the runs, the newest first."""
         await self._projects.tell_moved(self._projects.root(params.get("folder")))
-        return await stored.history(self._root(params), params, self._here())
+        return await run_views.history(self._root(params), params, self._here())
 
     async def show(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a run with its steps: the newest if none is named."""
-        return await stored.show(self._root(params), params.get("execution_id"), self._here())
+        return await run_views.show(self._root(params), params.get("execution_id"), self._here())
 
     async def events(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return a run's events."""
-        return await stored.events(self._root(params), str(params["execution_id"]))
+        return await run_views.events(self._root(params), str(params["execution_id"]))
 
     async def to_resume(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the run that `resume_run` is to continue; one that another process paused goes on there.
@@ -158,7 +158,7 @@ class InterruptedRunNotices:
 
     async def _look(self, root: Path | None) -> None:
         try:
-            runs = await stored.interrupted(root)
+            runs = await run_views.interrupted(root)
         except StoreError as error:
             # whoever needs the store is told; who only opened a file is not
             log.warning("no look for interrupted runs: %s", error)

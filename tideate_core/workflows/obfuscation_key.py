@@ -1,4 +1,4 @@
-"""Key of a project's obfuscated state names: made at the first use, read only if nobody else can."""
+"""Obfuscation key of a project: made at its first use, refused if others can read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that a run is about, as the prompts need it."""
+"""Selected lines of a buffer, or all of them, as variables of prompts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_TEXT", "Subject", "brief"]
 
-BRIEF = 200
-"""Tokens."""
+BRIEF_TOKENS = 200
+"""Of an answer of a small model."""
 NO_TEXT: Mapping[str, Any] = MappingProxyType(
     {"path": "", "language": "", "text": "", "fence": "```", "first": None, "last": None}
 )
@@ -82,7 +82,7 @@ class Subject:
 
 def brief(step: ModelAccess, prompt: Prompt) -> Prompt:
     """Keep a small model from repeating itself once it has said what it can."""
-    return replace(prompt, max_tokens=BRIEF) if step.demonstration else prompt
+    return replace(prompt, max_tokens=BRIEF_TOKENS) if step.demonstration else prompt
 
 
 def _shown(path: str, cwd: str) -> str:
