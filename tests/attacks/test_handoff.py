@@ -166,6 +166,7 @@ class House:
         self.shell, self.server = Shell(home), server
         self.shell.use(server)
         self.model = Model(server)
+        server.answers("You analyse a piece of work", "Nothing to add.", pieces=1)
         self.model.says("executor", edits({"src/greet.py": GREET}))
         self.outside = home / "outside"
         self.outside.mkdir()

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 
 GREET = 'def greet(name):\n    return f"Hello, {name}"\n'
 TEST = "from greet import greet\n\n\ndef test_greet():\n    assert greet('Ada') == 'Hello, Ada'\n"
+ANALYSE, REVIEW = "You analyse a piece of work", "You review a change of a software project"
 STEPS = ["plan", "status", "edit", "commit", "manifest", "tests", "report"]
 
 
@@ -39,6 +40,7 @@ def model(answering: ModelServer) -> Model:
     """One that knows what to do."""
     model = Model(answering)
     model.says("executor", edits({"src/greet.py": GREET}))
+    answering.answers(ANALYSE, "Only `greet` is missing.", pieces=1)
     return model
 
 
@@ -66,7 +68,9 @@ def file(shell: Shell, name: str) -> Any:
     return found
 
 
-def test_from_a_plan_to_a_tested_commit_and_every_file_between(handed: Shell, tmp_path: Path) -> None:
+def test_from_a_plan_to_a_tested_commit_and_every_file_between(
+    handed: Shell, model: Model, tmp_path: Path
+) -> None:
     head = git(handed, "rev-parse", "HEAD")
     ended = handed.run("run", "handoff", "--yes", "--json")
     assert ended.returncode == 0, ended.stderr
@@ -90,7 +94,15 @@ def test_from_a_plan_to_a_tested_commit_and_every_file_between(handed: Shell, tm
     state = file(handed, "state")
     assert (state["workflowId"], state["status"], state["currentStepIndex"]) == (run, "completed", 3)
     assert {step["status"] for step in state["steps"]} == {"completed"}
-    assert file(handed, "run-summary")["success"] is True
+    assert all(step["startedAt"] <= step["completedAt"] for step in state["steps"])
+    assert state["steps"][0]["output"] == "Only `greet` is missing."
+    assert state["metadata"]["actualDuration"] > 0
+    summary = file(handed, "run-summary")
+    assert (summary["success"], summary["planId"]) == (True, "plan-1")
+    assert state["checkpoints"] == summary["checkpoints"] != []
+    (analysis,) = [name for name in state["artifacts"] if "/analysis_" in name]
+    assert (handed.project / ".tideate" / analysis).read_text() == "Only `greet` is missing.\n"
+    assert "Only `greet` is missing." in model.prompts("executor")[0]
 
     patch = handed.project / ".tideate" / manifest["patchset"]
     other = tmp_path / "other"
@@ -109,14 +121,76 @@ def test_a_command_that_runs_no_single_files_runs_all_tests(handed: Shell) -> No
     assert file(handed, "test-results")["files"] == []
 
 
-def test_the_readmes_plan_is_carried_out(handed: Shell) -> None:
+def test_the_readmes_plan_is_carried_out_where_none_of_its_files_exists(handed: Shell, model: Model) -> None:
+    git(handed, "rm", "-q", "-r", "src", "tests")
+    git(handed, "commit", "-q", "-m", "empty")
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     plan = readme.split("`.tideate/planner/output/plan_v1.json`:\n\n```json\n")[1].partition("```")[0]
     handed.write("mine.json", plan)
+    model.says("executor", edits({"src/greet.py": GREET}), edits({"tests/test_greet.py": TEST}))
     ended = handed.run("run", "handoff", "-i", "plan=mine.json", "--yes", "--json")
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
-    assert f"is on tideate/greeting-{result['execution_id'][:8]}" in result["response"]
+    branch = f"tideate/greeting-{result['execution_id'][:8]}"
+    commit = file(handed, "commit-info")["commitHash"][:8]
+    assert f"1 test passed; the commit {commit} is on {branch}" in result["response"]
+    assert git(handed, "show", f"{branch}:tests/test_greet.py") == TEST
+    assert "src/greet.py" in model.prompts("executor")[0]
+
+
+def planned(*steps: dict[str, Any]) -> str:
+    return json.dumps({"planId": "plan-2", "objective": "Greet everybody.", "steps": list(steps)})
+
+
+CODE = {"id": "a", "name": "write it", "type": "coding", "expectedOutputs": ["src/greet.py"]}
+LOOK = {"id": "r", "name": "look at it", "type": "review", "dependencies": ["a"]}
+GUIDE = {
+    "id": "d",
+    "name": "describe it",
+    "type": "documentation",
+    "dependencies": ["a"],
+    "expectedOutputs": ["docs/greet.md"],
+}
+
+
+def test_a_review_that_rejects_keeps_the_change_out(
+    handed: Shell, answering: ModelServer, model: Model
+) -> None:
+    handed.write(".tideate/planner/output/plan_v1.json", planned(LOOK, CODE))
+    answering.answers(REVIEW, {"verdict": "reject", "reasons": ["it greets nobody"]})
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert ended.returncode == 1
+    error = json.loads(ended.stdout)["error"]
+    assert error == "the plan's step 'r' (look at it): the change was rejected: it greets nobody"
+    assert "NotImplementedError" in (handed.project / "src/greet.py").read_text()
+    assert git(handed, "branch", "--format=%(refname:short)") == "main\n"
+    state = file(handed, "state")
+    assert {step["id"]: step["status"] for step in state["steps"]} == {"r": "failed", "a": "completed"}
+    assert "+    return f" in json.dumps(answering.requests[-1]), "it was shown the change"
+
+
+def test_documents_are_written_and_a_review_that_approves_is_kept(
+    handed: Shell, answering: ModelServer, model: Model
+) -> None:
+    handed.write(".tideate/planner/output/plan_v1.json", planned(CODE, GUIDE, LOOK))
+    answering.answers(REVIEW, {"verdict": "approve", "reasons": ["does what it should"]})
+    page = "# Greeting\n\nCall `greet`.\n"
+    model.says("executor", edits({"src/greet.py": GREET}), edits({"docs/greet.md": page}))
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert ended.returncode == 0, ended.stderr
+    branch = file(handed, "commit-info")["branch"]
+    assert git(handed, "show", f"{branch}:docs/greet.md") == page
+    assert [step["output"] for step in file(handed, "state")["steps"]][-1] == "does what it should"
+
+
+def test_a_file_that_was_to_be_written_and_is_not_there_fails_its_step(handed: Shell, model: Model) -> None:
+    handed.write(".tideate/planner/output/plan_v1.json", planned(CODE, {**GUIDE, "type": "testing"}))
+    model.says("executor", edits({"src/greet.py": GREET}), "NO CHANGE")
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert ended.returncode == 1
+    assert "the plan's step 'd' (describe it): " in json.loads(ended.stdout)["error"]
+    assert [step["status"] for step in file(handed, "state")["steps"]] == ["completed", "failed"]
+    assert "NotImplementedError" in (handed.project / "src/greet.py").read_text()
 
 
 def test_tests_that_fail_fail_the_run_and_the_commit_stays(handed: Shell, model: Model) -> None:

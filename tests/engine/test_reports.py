@@ -36,7 +36,7 @@ def recorder() -> Recorder:
 
 def summary(status: Any = "completed", *, total: int = 3, **rest: Any) -> WorkflowSummaryDTO:
     ending = Ending(status, ENDED, 1234, files=("a.py",), **rest)
-    return summary_of(ending, workflow="review", total_steps=total, recorder=recorder())
+    return summary_of(ending, plan="review", total_steps=total, recorder=recorder())
 
 
 def test_the_summary_has_the_keys_and_values_of_the_document(tmp_path: Path) -> None:

@@ -17,13 +17,13 @@ RECORDED: Final = Path(__file__).with_name("prompts_without_inputs.md")
 NAMES: Final = sorted(path.stem for path in BUILTIN_PROMPTS.glob("*.md"))
 REQUIRED: Final = (
     *("analysis", "answer_format", "findings", "guidance", "instructions", "objective", "order", "plan"),
-    *("state", "task", "why", "workflow"),
+    *("part", "state", "task", "why", "workflow"),
 )
 ABSENT: Final[dict[str, Any]] = {
     **{name: name.upper() for name in REQUIRED},
     **dict.fromkeys(("after", "before", "changelog", "diff", "earlier", "end", "feedback", "language"), ""),
-    **dict.fromkeys(("path", "said", "said_in", "schema", "text"), ""),
-    **dict.fromkeys(("documents", "files", "issues", "items", "left_out", "past", "ways"), ()),
+    **dict.fromkeys(("description", "path", "said", "said_in", "schema", "text"), ""),
+    **dict.fromkeys(("documents", "files", "issues", "items", "left_out", "past", "steps", "ways"), ()),
     **dict.fromkeys(("first", "last")),
     "fence": "```",
     "more": 0,

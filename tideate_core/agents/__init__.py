@@ -36,6 +36,12 @@ if TYPE_CHECKING:
         parse_plan_document as parse_plan_document,
         plan_as_markdown as plan_as_markdown,
     )
+    from tideate_core.agents.plan_steps import (
+        PartOfPlan as PartOfPlan,
+        Verdict as Verdict,
+        analyse as analyse,
+        review_change as review_change,
+    )
     from tideate_core.agents.planner import plan_task as plan_task
     from tideate_core.agents.project_files import list_for_model as list_for_model
     from tideate_core.agents.roles import (
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
         read_role as read_role,
     )
     from tideate_core.agents.stage import TaskBrief as TaskBrief
+    from tideate_core.agents.staged_files import StagedFiles as StagedFiles
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -59,9 +66,11 @@ else:
             "file_plan": "Plan PlannedFile make_plan parse_plan",
             "model_input": ("CHARACTERS_PER_TOKEN clip is_small named_files text_budget why_hidden"),
             "plan_document": "parse_plan_document plan_as_markdown",
+            "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",
             "project_files": "list_for_model",
             "roles": "BUILTIN_ROLES LARGEST_ROLE Role Roles read_role",
             "stage": "TaskBrief",
+            "staged_files": "StagedFiles",
         },
     )

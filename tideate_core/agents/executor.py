@@ -52,7 +52,13 @@ class _Part:
 
 
 async def execute_plan(
-    step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, *, beyond: bool = True
+    step: StepContext,
+    role: Role,
+    brief: TaskBrief,
+    plan: ExecutionPlan,
+    *,
+    beyond: bool = True,
+    staged: StagedFiles | None = None,
 ) -> Executed:
     """Ask for a plan's edits, at once where the model bears that, else step by step or file by file.
 
@@ -60,19 +66,20 @@ async def execute_plan(
 
     :param beyond: files may go away or be emptied though no step of the plan deletes or moves them; not where
         nobody reviews that: a test would be made to pass by taking it out.
+    :param staged: edits that were made before; the plan's are made on top of them, in place.
     :raises StepFailed: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
-        execution = _Execution(stage, plan, beyond=beyond)
+        execution = _Execution(stage, plan, staged or StagedFiles(), beyond=beyond)
         await execution.run()
         return execution.done()
 
 
 class _Execution:
-    def __init__(self, stage: Stage, plan: ExecutionPlan, *, beyond: bool) -> None:
+    def __init__(self, stage: Stage, plan: ExecutionPlan, staged: StagedFiles, *, beyond: bool) -> None:
         self._stage = stage
         self._plan = plan
-        self._staged = StagedFiles()
+        self._staged = staged
         self._errors: list[str] = []
         self._notes: list[str] = []
         self._records: frozenset[str] = frozenset()

@@ -34,6 +34,8 @@ class DriverSummary:
     """Corrections of its own work; None of a workflow that makes none."""
     snapshot: str | None = None
     """The id of the snapshot that it made before it wrote anything."""
+    plan_id: str | None = None
+    """The id of the plan that it carries out."""
 
 
 class DriverHooks:
@@ -66,8 +68,17 @@ class DriverHooks:
         """Return what the results of a run's completed steps say, by step."""
         return DriverSummary()
 
-    def conclude(self, run_id: str, results: Mapping[str, Any], ending: Ending, documents: Documents) -> None:
+    def conclude(
+        self,
+        run_id: str,
+        results: Mapping[str, Any],
+        ending: Ending,
+        documents: Documents,
+        checkpoints: Sequence[str],
+    ) -> None:
         """Leave documents of a run that has ended; blocking.
+
+        :param checkpoints: the run's, by id, the oldest first.
 
         :raises StoreError: they cannot be written.
         """

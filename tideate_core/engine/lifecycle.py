@@ -185,11 +185,15 @@ async def write_run_documents(
 
     definition = execution.definition
     total = len(definition.steps) if isinstance(definition, WorkflowDefinition) else 0
-    summary = summary_of(ending, workflow=definition.name, total_steps=total, recorder=recorder)
+    plan = hooks.summary(execution.results).plan_id or definition.name
+    summary = summary_of(ending, plan=plan, total_steps=total, recorder=recorder)
     try:
         await asyncio.to_thread(write_summary, documents, summary)
         if hooks is not NO_HOOKS:
-            await asyncio.to_thread(hooks.conclude, execution.id, execution.results, ending, documents)
+            checkpoints = list(recorder.checkpoints)
+            await asyncio.to_thread(
+                hooks.conclude, execution.id, execution.results, ending, documents, checkpoints
+            )
     except StoreError:
         log.exception("run %s has no summary", execution.id)
 

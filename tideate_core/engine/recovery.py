@@ -179,7 +179,8 @@ async def end_adopted(
         ending = replace(ending, files=tuple(rollback.left))
     await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
     if run.parent is None:
-        summary = summary_of(ending, workflow=run.name, total_steps=run.total_steps, recorder=recorder)
+        plan = hooks.summary(recorded.results).plan_id or run.name
+        summary = summary_of(ending, plan=plan, total_steps=run.total_steps, recorder=recorder)
         try:
             await asyncio.to_thread(write_summary, store.documents, summary)
         except StoreError:  # the run has ended all the same

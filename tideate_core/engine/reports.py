@@ -62,7 +62,7 @@ class WorkflowSummaryDTO(Report):
     workflow_id: str
     """The run's id."""
     plan_id: str
-    """The name of the workflow."""
+    """The plan's id in a handoff, else the name of the workflow."""
     status: SummaryStatus
     """`partial` of a cancelled run."""
     duration: int
@@ -88,15 +88,16 @@ def iso_time(at: int) -> str:
     return f"{whole}.{at % 1000:03}Z"
 
 
-def summary_of(ending: Ending, *, workflow: str, total_steps: int, recorder: Recorder) -> WorkflowSummaryDTO:
+def summary_of(ending: Ending, *, plan: str, total_steps: int, recorder: Recorder) -> WorkflowSummaryDTO:
     """Return the summary of a run that ended.
 
+    :param plan: the id of the plan that it carried out, else the name of its workflow.
     :param total_steps: 0 of a machine; then those that ended count.
     """
     ended = ending.completed_steps + ending.failed_steps
     return WorkflowSummaryDTO(
         workflow_id=recorder.execution_id,
-        plan_id=workflow,
+        plan_id=plan,
         status=_STATUS[ending.status],
         duration=ending.duration_ms,
         agents=list(recorder.agents),

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from tideate_core.builtin.handoff.files import FILES, read, write_json
-from tideate_core.builtin.handoff.models import ExecutionState, PlanFile
+from tideate_core.builtin.handoff.models import PlanFile, StepProgress
 from tideate_core.builtin.handoff.progress import last_state, now, state_of
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.project import Documents
@@ -49,8 +49,8 @@ def parsed(path: Path) -> PlanFile:
 def test_a_plan_is_read_and_what_is_not_ours_is_left_alone(tmp_path: Path) -> None:
     plan = parsed(written(tmp_path / "plan.json", PLAN))
     assert plan.title == "Greet everybody."
-    assert [one.name for one in plan.coding] == ["write it"]
-    assert plan.coding[0].expected_outputs == ["src/greet.py"]
+    assert [one.name for one in plan.writing] == ["write it", "test it"]
+    assert plan.writing[0].expected_outputs == ["src/greet.py"]
 
 
 def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
@@ -67,7 +67,10 @@ def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
     assert told[0] == f"{path}:1:1: planId: Field required"
     typed = next(number for number, line in enumerate(lines, 1) if "codeing" in line)
     assert told[1].startswith(f"{path}:{typed}:")
-    assert "steps.1.type: Input should be 'planning', 'coding', 'testing' or 'review'" in told[1]
+    assert (
+        "steps.1.type: Input should be 'planning', 'coding', 'testing', 'review' or 'documentation'"
+        in told[1]
+    )
     assert "steps.2.name: String should have at least 1 character" in told[2]
 
 
@@ -75,7 +78,7 @@ def test_all_mistakes_are_told_with_their_lines(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"steps": []}, "steps: List should have at least 1 item"),
-        ({"steps": PLAN["steps"][:1]}, "no step is of the type 'coding'"),
+        ({"steps": PLAN["steps"][:1]}, "no step is of the type 'coding', 'testing' or"),
         ({"steps": [PLAN["steps"][0], *PLAN["steps"]]}, "the step 'p' is listed twice"),
         ({"steps": PLAN["steps"][1:]}, "the step 'a' depends on 'p', which is not a step of this plan"),
         ({"planId": "a\nb"}, "planId: the name has U.000A, which is not shown"),
@@ -122,29 +125,68 @@ def test_the_schema_and_the_reader_agree(tmp_path: Path) -> None:
     assert list(validator.iter_errors({**PLAN, "steps": [{"id": "a"}]}))
 
 
+def done(**more: Any) -> StepProgress:
+    return StepProgress.model_validate({"status": "completed", "started_at": now(), **more})
+
+
 def test_the_state_says_how_far_the_steps_are(tmp_path: Path) -> None:
     plan = PlanFile.model_validate(PLAN)
-    began = now()
-    first = state_of("run", plan, began, done=("planning",))
-    assert [step.status for step in first.steps] == ["completed", "pending", "pending"]
+    first = state_of("run", plan, now(), {"p": done(output="First look."), "a": done(status="running")})
+    assert [step.status for step in first.steps] == ["completed", "running", "pending"]
     assert (first.status, first.current_step_index, first.completed_at) == ("running", 1, None)
-    failed = state_of("run", plan, began, done=("planning", "coding"), error="2 tests failed")
-    assert [step.status for step in failed.steps] == ["completed", "completed", "failed"]
-    assert (failed.status, failed.steps[2].error) == ("failed", "2 tests failed")
-    assert failed.metadata.model_dump() == {"total_steps": 3, "completed_steps": 2, "failed_steps": 1}
-    done = state_of("run", plan, began, done=("planning", "coding", "testing"), artifacts=["a.py"])
-    assert (done.status, done.current_step_index) == ("completed", 3)
-    path = tmp_path / "state.json"
-    write_json(Documents(tmp_path, ""), "state.json", done)
-    assert read(path, path.read_bytes(), ExecutionState) == done
-    assert json.loads(path.read_text())["metadata"]["completedSteps"] == 3
+    assert (first.metadata.total_steps, first.metadata.completed_steps) == (3, 1)
+    assert first.metadata.estimated_duration is None
+    assert first.steps[0].output == "First look."
+    write_json(Documents(tmp_path, ""), "state.json", first)
+    jsonschema.validate(json.loads((tmp_path / "state.json").read_text()), FILES["state"].schema())
 
 
-def test_a_run_that_read_no_plan_has_no_last_state_and_one_that_did_says_how_far_it_came() -> None:
-    assert last_state("r1", {}, "there is no plan") is None
-    planned = {"plan": PLAN, "started_at": "2026-01-01T00:00:00Z"}
-    state = last_state("r1", {"plan": planned}, "the model is gone")
+def test_the_guesses_of_the_plan_are_added_up_where_each_step_has_one() -> None:
+    steps = [{**step, "estimatedDuration": 60_000} for step in PLAN["steps"]]
+    plan = PlanFile.model_validate({**PLAN, "steps": steps})
+    assert state_of("run", plan, now(), {}).metadata.estimated_duration == 180_000
+
+
+def results(**steps: StepProgress) -> dict[str, Any]:
+    """Return the results of a run whose edits were written."""
+    kept = {identity: one.model_dump(mode="json") for identity, one in steps.items()}
+    edited = {"files": ["src/greet.py"], "patchset": "coder/build/p.diff", "analyses": [], "steps": kept}
+    return {"plan": {"plan": PLAN, "started_at": now()}, "edit": edited}
+
+
+def test_a_run_that_completed_has_completed_the_tests_too() -> None:
+    ran = results(p=done(), a=done(), t=done(status="running"))
+    state = last_state("run", ran, "", checkpoints=["c1"], duration=1200)
     assert state is not None
-    assert (state.status, state.current_step_index) == ("failed", 1)
+    assert [step.status for step in state.steps] == ["completed", "completed", "completed"]
+    assert (state.status, state.current_step_index, state.checkpoints) == ("completed", 3, ["c1"])
+    assert state.metadata.actual_duration == 1200
+    assert state.artifacts == ["src/greet.py", "coder/build/p.diff"]
+
+
+def test_tests_that_failed_fail_their_steps_and_no_other() -> None:
+    ran = results(p=done(), a=done(), t=done(status="running")) | {"tests": {"status": "failed"}}
+    state = last_state("run", ran, "2 tests failed")
+    assert state is not None
+    assert [(step.status, step.error) for step in state.steps] == [
+        ("completed", None),
+        ("completed", None),
+        ("failed", "2 tests failed"),
+    ]
+
+
+def test_a_run_that_broke_off_in_its_work_keeps_what_the_file_said_of_its_steps() -> None:
+    plan = PlanFile.model_validate(PLAN)
+    before = state_of("run", plan, now(), {"p": done(), "a": done(status="running")})
+    planned = {"plan": {"plan": PLAN, "started_at": now()}}
+    state = last_state("run", planned, "no answer", before=before.model_dump_json().encode())
+    assert state is not None
     assert [step.status for step in state.steps] == ["completed", "failed", "pending"]
-    assert state.steps[1].error == "the model is gone"
+    assert state.steps[1].error == "no answer"
+    other = last_state("another", planned, "no answer", before=before.model_dump_json().encode())
+    assert other is not None
+    assert [step.status for step in other.steps] == ["failed", "pending", "pending"]
+
+
+def test_a_run_that_read_no_plan_has_no_last_state() -> None:
+    assert last_state("r1", {}, "there is no plan") is None

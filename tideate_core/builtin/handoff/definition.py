@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.handoff import HANDOFF
-from tideate_core.engine import DriverHooks
+from tideate_core.engine import DriverHooks, DriverSummary
+from tideate_core.errors import UnusableFile
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tideate_core.project import Documents
     from tideate_core.store import Ending
@@ -61,11 +62,35 @@ class HandoffHooks(DriverHooks):
 
     name = HANDOFF
 
-    def conclude(self, run_id: str, results: Mapping[str, Any], ending: Ending, documents: Documents) -> None:
+    def summary(self, results: Mapping[str, Any]) -> DriverSummary:
+        planned = results.get("plan")
+        return DriverSummary(plan_id=planned["plan"]["planId"] if planned else None)
+
+    def conclude(
+        self,
+        run_id: str,
+        results: Mapping[str, Any],
+        ending: Ending,
+        documents: Documents,
+        checkpoints: Sequence[str],
+    ) -> None:
         # here, because few runs are handoffs
-        from tideate_core.builtin.handoff.files import FILES, write_json
+        from tideate_core.builtin.handoff.files import FILES, LARGEST, write_json
         from tideate_core.builtin.handoff.progress import last_state
 
+        name = FILES["state"].path
         why = "" if ending.status == "completed" else ending.error or f"it was {ending.reason or 'cancelled'}"
-        if (state := last_state(run_id, results, why)) is not None:
-            write_json(documents, FILES["state"].path, state)
+        try:
+            before = documents.read(name, LARGEST)
+        except (OSError, UnusableFile):
+            before = b""
+        state = last_state(
+            run_id,
+            results,
+            why,
+            before=before,
+            checkpoints=checkpoints,
+            duration=ending.duration_ms,
+        )
+        if state is not None:
+            write_json(documents, name, state)

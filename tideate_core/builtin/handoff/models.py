@@ -27,6 +27,7 @@ __all__ = [
     "PlannedStep",
     "StateCounts",
     "StepKind",
+    "StepProgress",
     "StepState",
     "TestManifest",
 ]
@@ -34,7 +35,8 @@ __all__ = [
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _SEEN: Final = frozenset("\n\t\u200c\u200d")
 """Of these what a text may have: the last two join letters and emoji."""
-StepKind = Literal["planning", "coding", "testing", "review"]
+StepKind = Literal["planning", "coding", "testing", "review", "documentation"]
+_WRITING: Final = ("coding", "testing", "documentation")
 Status = Literal["pending", "running", "completed", "failed"]
 FileName = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00-\x1f\x7f]+$")]
 MOST = 1_000
@@ -83,6 +85,8 @@ class PlannedStep(_Shape):
     """Ids of steps that come before."""
     expected_outputs: list[PlannedName] = Field(default_factory=list, max_length=MOST)
     """Files that it writes, relative to the root."""
+    estimated_duration: int | None = Field(default=None, ge=0)
+    """Milliseconds, as the planner guesses."""
 
 
 class PlanFile(_Shape):
@@ -117,22 +121,23 @@ class PlanFile(_Shape):
                     {"id": repr(step.id), "missing": repr(missing)},
                 )
         _refuse_circles(self.steps)
-        if not self.coding:
+        if not self.writing:
             raise PydanticCustomError(
-                "nothing_to_code", "no step is of the type 'coding': there is nothing to do"
+                "nothing_to_write",
+                "no step is of the type 'coding', 'testing' or 'documentation': there is nothing to do",
             )
         return self
 
     @property
-    def coding(self) -> list[PlannedStep]:
+    def writing(self) -> list[PlannedStep]:
         """The steps that change files."""
-        return [step for step in self.steps if step.type == "coding"]
+        return [step for step in self.steps if step.type in _WRITING]
 
     @property
     def title(self) -> str:
         """The objective in a line."""
         first = next((line.strip() for line in self.objective.splitlines() if line.strip()), "")
-        return first or ", ".join(step.name for step in self.coding)
+        return first or ", ".join(step.name for step in self.writing)
 
 
 def _refuse_circles(steps: list[PlannedStep]) -> None:
@@ -147,13 +152,19 @@ def _refuse_circles(steps: list[PlannedStep]) -> None:
         ) from None
 
 
-class StepState(PlannedStep):
-    """A step and how far it is."""
+class StepProgress(_Shape):
+    """Progress of a step."""
 
     status: Status = "pending"
     started_at: str | None = None
     completed_at: str | None = None
     error: str | None = None
+    output: Prose | None = None
+    """An analysis, a verdict, or what was written, in words."""
+
+
+class StepState(PlannedStep, StepProgress):
+    """A step and how far it is."""
 
 
 class StateCounts(_Shape):
@@ -162,6 +173,10 @@ class StateCounts(_Shape):
     total_steps: int = Field(ge=0)
     completed_steps: int = Field(ge=0)
     failed_steps: int = Field(ge=0)
+    estimated_duration: int | None = None
+    """Milliseconds; None unless each step of the plan says its own."""
+    actual_duration: int | None = None
+    """Milliseconds, once the run has ended."""
 
 
 class ExecutionState(_Shape):
@@ -179,6 +194,8 @@ class ExecutionState(_Shape):
     completed_at: str | None = None
     artifacts: list[FileName] = Field(default_factory=list)
     """Files that were changed, relative to the root, and the patch set."""
+    checkpoints: list[Word] = Field(default_factory=list)
+    """Ids of the run's checkpoints, the oldest first; known once it has ended."""
     metadata: StateCounts
 
 

@@ -1,21 +1,25 @@
-"""State of a handoff by its plan's steps."""
+"""State of a handoff: the plan's steps and how far each is."""
 
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from tideate_core.builtin.handoff.models import ExecutionState, PlanFile, StateCounts, StepState
+from pydantic import ValidationError
+
+from tideate_core.builtin.handoff.models import (
+    ExecutionState,
+    PlanFile,
+    StateCounts,
+    StepProgress,
+    StepState,
+)
 from tideate_core.engine import iso_time
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["artifacts_of", "last_state", "now", "state_of"]
-
-
-_DONE_AFTER: Final = {"plan": ("planning",), "edit": ("coding",), "report": ("testing", "review")}
-"""By the workflow's step the kinds of the plan's steps that are done with it."""
+__all__ = ["artifacts_of", "last_state", "now", "progress_in", "state_of"]
 
 
 def now() -> str:
@@ -27,59 +31,130 @@ def state_of(
     run: str,
     plan: PlanFile,
     started_at: str,
+    progress: Mapping[str, StepProgress],
     *,
-    done: Collection[str],
     artifacts: Sequence[str] = (),
-    error: str = "",
+    status: str = "running",
+    checkpoints: Sequence[str] = (),
+    duration: int | None = None,
 ) -> ExecutionState:
     """Return the state of a run.
 
-    :param done: the kinds of steps that are done.
-    :param error: why it failed, in the first step that is not done.
+    :param progress: of the steps that have begun, by id.
+    :param duration: milliseconds that it took, None while it runs.
     """
-    at = now()
-    steps: list[StepState] = []
-    failed = False
-    for one in plan.steps:
-        ended: dict[str, str] = {}
-        if one.type in done:
-            ended = {"status": "completed", "started_at": started_at, "completed_at": at}
-        elif error and not failed:
-            ended, failed = {"status": "failed", "completed_at": at, "error": error}, True
-        steps.append(StepState.model_validate({**one.model_dump(), **ended}))
+    blank = StepProgress()
+    steps = [
+        StepState.model_validate({**one.model_dump(), **progress.get(one.id, blank).model_dump()})
+        for one in plan.steps
+    ]
     completed = sum(step.status == "completed" for step in steps)
-    over = bool(error) or completed == len(steps)
-    return ExecutionState(
-        workflow_id=run,
-        plan_id=plan.plan_id,
-        steps=steps,
-        current_step_index=next(
-            (i for i, step in enumerate(steps) if step.status != "completed"), len(steps)
-        ),
-        status=("failed" if error else "completed") if over else "running",
-        started_at=started_at,
-        completed_at=at if over else None,
-        artifacts=list(artifacts),
-        metadata=StateCounts(total_steps=len(steps), completed_steps=completed, failed_steps=int(failed)),
+    guesses = [one.estimated_duration for one in plan.steps]
+    return ExecutionState.model_validate(
+        {
+            "workflow_id": run,
+            "plan_id": plan.plan_id,
+            "steps": steps,
+            "current_step_index": next(
+                (i for i, step in enumerate(steps) if step.status != "completed"), len(steps)
+            ),
+            "status": status,
+            "started_at": started_at,
+            "completed_at": None if status == "running" else now(),
+            "artifacts": list(artifacts),
+            "checkpoints": list(checkpoints),
+            "metadata": StateCounts(
+                total_steps=len(steps),
+                completed_steps=completed,
+                failed_steps=sum(step.status == "failed" for step in steps),
+                estimated_duration=None if None in guesses else sum(filter(None, guesses)),
+                actual_duration=duration,
+            ),
+        }
     )
 
 
 def artifacts_of(results: Mapping[str, Any]) -> list[str]:
     """Return what the run's steps left so far."""
     edited = results.get("edit")
-    return [*edited["files"], edited["patchset"]] if edited else []
+    return [*edited["files"], edited["patchset"], *edited.get("analyses", ())] if edited else []
 
 
-def last_state(run: str, results: Mapping[str, Any], error: str) -> ExecutionState | None:
+def progress_in(results: Mapping[str, Any]) -> dict[str, StepProgress]:
+    """Return the progress of the plan's steps that the run's results tell of."""
+    kept = results["edit"].get("steps", {}) if "edit" in results else {}
+    return {identity: StepProgress.model_validate(one) for identity, one in kept.items()}
+
+
+def last_state(
+    run: str,
+    results: Mapping[str, Any],
+    error: str,
+    *,
+    before: bytes = b"",
+    checkpoints: Sequence[str] = (),
+    duration: int | None = None,
+) -> ExecutionState | None:
     """Return the state at the end of a run, None of one that ended before it had read a plan.
 
     :param results: of the workflow's steps.
     :param error: why it did not complete, empty if it did.
+    :param before: the file as the run wrote it last, from which the steps of one that broke off in its work
+        are taken.
+    :param duration: milliseconds.
     """
     planned = results.get("plan")
     if planned is None:
         return None
     plan = PlanFile.model_validate(planned["plan"])
-    done = {kind for step, kinds in _DONE_AFTER.items() if step in results for kind in kinds}
-    artifacts = artifacts_of(results)
-    return state_of(run, plan, planned["started_at"], done=done, artifacts=artifacts, error=error)
+    progress = progress_in(results) or _progress_of(before, run)
+    ended = _failed(plan, progress, error, tested="tests" in results) if error else _completed(progress)
+    return state_of(
+        run,
+        plan,
+        planned["started_at"],
+        ended,
+        artifacts=artifacts_of(results),
+        status="failed" if error else "completed",
+        checkpoints=checkpoints,
+        duration=duration,
+    )
+
+
+def _progress_of(before: bytes, run: str) -> dict[str, StepProgress]:
+    try:
+        state = ExecutionState.model_validate_json(before)
+    except ValidationError:
+        return {}  # not there, or not ours
+    if state.workflow_id != run:
+        return {}
+    return {
+        one.id: StepProgress.model_validate(one.model_dump(include=set(StepProgress.model_fields)))
+        for one in state.steps
+        if one.status != "pending"
+    }
+
+
+def _completed(progress: Mapping[str, StepProgress]) -> dict[str, StepProgress]:
+    """Complete what still ran: the tests."""
+    at = now()
+    return {
+        identity: one.model_copy(update={"status": "completed", "completed_at": at})
+        if one.status == "running"
+        else one
+        for identity, one in progress.items()
+    }
+
+
+def _failed(
+    plan: PlanFile, progress: Mapping[str, StepProgress], error: str, *, tested: bool
+) -> dict[str, StepProgress]:
+    """Fail the steps whose tests failed, else the one that was at work, else the first that had not begun."""
+    running = [identity for identity, one in progress.items() if one.status == "running"]
+    waiting = [one.id for one in plan.steps if one.id not in progress]
+    failed = running if tested else running[-1:] or waiting[:1]
+    found = {identity: one for identity, one in progress.items() if identity not in running}
+    for identity in failed:
+        begun = progress.get(identity, StepProgress())
+        found[identity] = begun.model_copy(update={"status": "failed", "completed_at": now(), "error": error})
+    return found

@@ -1,27 +1,30 @@
-"""Steps of the handoff workflow: read the plan, make the edits, state what to test, judge the results."""
+"""Steps of the handoff workflow: read the plan, carry it out, say what to test, judge the results."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import shlex
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tideate_core.agents import Roles, TaskBrief, execute_plan
+from pydantic import BaseModel
+
 from tideate_core.builtin.handoff.files import FILES, LARGEST, read, write_file, write_json
 from tideate_core.builtin.handoff.models import PlanFile, TestManifest
-from tideate_core.builtin.handoff.progress import artifacts_of, now, state_of
+from tideate_core.builtin.handoff.progress import artifacts_of, now, progress_in, state_of
+from tideate_core.builtin.handoff.work import PlanWork
 from tideate_core.builtin.review import review_and_apply
 from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot, StepFailed
-from tideate_core.gates import ExecutionPlan, PlanStep
 from tideate_core.project import Documents, name_in_project, read_document
 from tideate_core.workflows import Confirm, shown_path
 from tideate_core.workspace import make_patch, new_name_problem, read_images
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
+    from tideate_core.builtin.handoff.models import StepProgress
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
@@ -32,6 +35,8 @@ LONGEST_SUBJECT: Final = 60
 """Characters of a commit's description."""
 LONGEST_BRANCH: Final = 40
 MOST_FAILURES: Final = 20
+
+_Shape = TypeVar("_Shape", bound=BaseModel)
 
 
 async def plan(step: StepContext) -> Confirm:
@@ -44,8 +49,8 @@ async def plan(step: StepContext) -> Confirm:
     name = given or f"{documents.folder}/{FILES['plan'].path}"
     wanted = await asyncio.to_thread(_read_plan, root, name)
     _refuse_foreign(step, wanted)
-    await _write_state(step, wanted, done=())
-    files = sorted({file for one in wanted.coding for file in one.expected_outputs})
+    await _write_state(step, wanted, {})
+    files = sorted({file for one in wanted.steps for file in one.expected_outputs})
     title = " ".join(wanted.title.split())
     value = {
         "plan": wanted.model_dump(mode="json", by_alias=True),
@@ -63,47 +68,43 @@ async def plan(step: StepContext) -> Confirm:
 
 
 async def edit(step: StepContext) -> dict[str, Any]:
-    """Have the edits made, reviewed and written; leave them as a patch set.
+    """Carry out the plan's steps in order; have the edits reviewed and written, leave them as a patch set.
 
     :raises InvalidInput: a file of the plan has changes that are not committed or not saved: they would be
         committed along.
+    :raises StepFailed: a step failed, or a review rejected the change; nothing was written.
     :raises Declined: nothing was accepted.
     """
     root, documents = _places(step)
     wanted = _plan_of(step)
-    names = [name for one in wanted.coding for name in one.expected_outputs]
-    await _refuse_dirty(step, names)
-    order = ExecutionPlan(
-        objective=wanted.objective or wanted.title,
-        steps=[
-            PlanStep(type="edit", description=f"{one.name}: {one.description}", files=one.expected_outputs)
-            for one in wanted.coding
-        ],
-        files=sorted(set(names)),
-        rollback_strategy=wanted.rollback_strategy,
-    )
-    done = await execute_plan(step, Roles(root).get("executor"), TaskBrief(wanted.title), order)
-    if done.result.errors:
-        raise StepFailed("; ".join(done.result.errors))
-    touched = _touched(done.changes)
+    await _refuse_dirty(step, [name for one in wanted.steps for name in one.expected_outputs])
+    work = PlanWork(step, wanted, partial(_write_state, step, wanted))
+    await work.run()
+    touched = _touched(work.changes)
     await _refuse_dirty(step, touched)
     before = await asyncio.to_thread(read_images, root, touched)
-    written = await review_and_apply(step, done.changes)
+    written = await review_and_apply(step, work.changes)
     if not written:
         raise StepFailed("the plan was carried out and changes no file")
     await step.workspace.save([change.move_to or change.path for change in written])
     touched = _touched(written)
     after = await asyncio.to_thread(read_images, root, touched)
     patch = await asyncio.to_thread(make_patch, {path: before[path] for path in touched}, after)
-    name = f"coder/build/patchset_{step.execution_id[:8]}.diff"
+    run = step.execution_id[:8]
+    name = f"coder/build/patchset_{run}.diff"
     await asyncio.to_thread(write_file, documents, name, patch)
-    return {"files": touched, "patchset": name}
+    analyses = {f"planner/output/analysis_{run}_{_slug(one)}.md": text for one, text in work.analyses.items()}
+    for path, text in analyses.items():
+        await asyncio.to_thread(write_file, documents, path, f"{text}\n".encode())
+    progress = {identity: one.model_dump(mode="json") for identity, one in work.progress.items()}
+    return {"files": touched, "patchset": name, "analyses": list(analyses), "steps": progress}
 
 
 async def manifest(step: StepContext) -> dict[str, Any]:
-    """Say what is to be tested.
+    """Say what is to be tested, in a file; return what the file says, which is what is tested.
 
     :raises StoreError: the manifest cannot be written.
+    :raises InvalidInput: it cannot be read.
     """
     root, documents = _places(step)
     wanted, commit, edited = _plan_of(step), step.results["commit"], step.results["edit"]
@@ -120,9 +121,11 @@ async def manifest(step: StepContext) -> dict[str, Any]:
         checks=[one.description or one.name for one in wanted.steps if one.type in ("testing", "review")],
         timestamp=now(),
     )
-    await asyncio.to_thread(write_json, documents, FILES["test-manifest"].path, asked)
-    await _write_state(step, wanted, done=("planning", "coding"))
-    return asked.model_dump(mode="json", by_alias=True)
+    name = FILES["test-manifest"].path
+    await asyncio.to_thread(write_json, documents, name, asked)
+    await _write_state(step, wanted, progress_in(step.results))
+    told = await asyncio.to_thread(_read_file, root, f"{documents.folder}/{name}", TestManifest)
+    return told.model_dump(mode="json", by_alias=True)
 
 
 async def report(step: StepContext) -> dict[str, Any]:
@@ -146,17 +149,27 @@ async def report(step: StepContext) -> dict[str, Any]:
 
 
 def _read_plan(root: Path, name: str) -> PlanFile:
+    try:
+        return _read_file(root, name, PlanFile)
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"there is no plan {shown_path(root / name)}; write it, or name another file as the input "
+            "`plan`. `tideate schema plan` prints its form"
+        ) from error
+
+
+def _read_file(root: Path, name: str, shape: type[_Shape]) -> _Shape:
+    """Read a file of the handoff.
+
+    :raises FileNotFoundError: it is not there.
+    :raises InvalidInput: it cannot be used.
+    """
     path = root / name
     try:
         content = read_document(root, name_in_project(root, path), LARGEST)
-    except FileNotFoundError as error:
-        raise InvalidInput(
-            f"there is no plan {shown_path(path)}; write it, or name another file as the input `plan`. "
-            "`tideate schema plan` prints its form"
-        ) from error
     except ConfigError as error:
         raise InvalidInput(str(error)) from error
-    return read(path, content, PlanFile)
+    return read(path, content, shape)
 
 
 def _refuse_foreign(step: StepContext, wanted: PlanFile) -> None:
@@ -193,12 +206,12 @@ def _plan_of(step: StepContext) -> PlanFile:
     return PlanFile.model_validate(step.results["plan"]["plan"])
 
 
-async def _write_state(step: StepContext, wanted: PlanFile, *, done: Collection[str]) -> None:
+async def _write_state(step: StepContext, wanted: PlanFile, progress: Mapping[str, StepProgress]) -> None:
     """Write how far it is; the end of the run writes it for the last time."""
     _, documents = _places(step)
     results = step.results
     started = results["plan"]["started_at"] if "plan" in results else now()
-    state = state_of(step.execution_id, wanted, started, done=done, artifacts=artifacts_of(results))
+    state = state_of(step.execution_id, wanted, started, progress, artifacts=artifacts_of(results))
     await asyncio.to_thread(write_json, documents, FILES["state"].path, state)
 
 
