@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 from tideate_core.builtin.task.changes import _read_back
 from tideate_core.builtin.task.definition import TaskHooks
 from tideate_core.builtin.task.gates import _text_of
-from tideate_core.builtin.task.verification import LONGEST_DIFF, _details
 
 if TYPE_CHECKING:
-    from tideate_core.snapshots import ChangesSince
     from tideate_core.workspace import Workspace
 
 
@@ -23,13 +20,6 @@ async def test_a_deletion_needs_no_text_to_be_read_back() -> None:
     shape = {"path": "old.py", "action": "delete", "digest": None}
     change = await _read_back(cast("Workspace", None), shape)
     assert (change.path, change.action, change.before, change.after) == ("old.py", "delete", None, None)
-
-
-def test_a_long_difference_is_cut_and_says_so() -> None:
-    diffs = [SimpleNamespace(status="modified", path=f"{n}.py", changes="x" * LONGEST_DIFF) for n in range(3)]
-    told = _details(cast("ChangesSince", SimpleNamespace(diffs=diffs)))
-    assert "More is not shown." in told
-    assert "2.py" not in told
 
 
 def test_a_task_that_wrote_nothing_starts_no_step_anew() -> None:

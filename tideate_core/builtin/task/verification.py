@@ -1,21 +1,18 @@
-"""Gate 5 of a task: run the project's checks, report their output, settle what changed meanwhile."""
+"""Gate 5 of a task: run the project's checks and report their output."""
 
 from __future__ import annotations
 
 import asyncio
 import shlex
 from collections import deque
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.builtin.task.environment import root_of
+from tideate_core.builtin.task.foreign_changes import ForeignChanges
 from tideate_core.builtin.task.gates import gate_enforcer, report_gate
-from tideate_core.engine import EventName, temporary_pin
-from tideate_core.errors import SnapshotNotFound
+from tideate_core.engine import EventName
 from tideate_core.gates import VerificationPipeline
 from tideate_core.machines import WorkflowEvent
-from tideate_core.snapshots import SnapshotLimits, SnapshotManager
-from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +21,10 @@ if TYPE_CHECKING:
     from tideate_core.builtin.task.record import TaskRecord
     from tideate_core.gates import CheckResult, VerificationReport
     from tideate_core.process import OutputLine
-    from tideate_core.snapshots import ChangesSince
     from tideate_core.toolchain import Check, Tool
     from tideate_core.workflows import StepContext
 
-__all__ = ["CheckEvents", "ForeignChanges", "bounded", "verify"]
+__all__ = ["CheckEvents", "bounded", "verify"]
 
 
 KEPT_OUTPUT: Final = 4_000
@@ -40,11 +36,6 @@ MOST_LINES: Final = 200
 """Of one event; a tool that prints more in that time is shown its last ones."""
 LONGEST_LINE: Final = 1_000
 MOST_FAILURES: Final = 200
-BEFORE: Final = "before_checks"
-"""The key under which the step remembers the snapshot."""
-MOST_NAMED: Final = 8
-LONGEST_DIFF: Final = 20_000
-"""Characters that are shown with the question."""
 
 
 async def verify(step: StepContext, record: TaskRecord, environment: TaskEnvironment) -> dict[str, Any]:
@@ -154,84 +145,3 @@ class CheckEvents:
         self._lines.clear()
         self._left_out = 0
         self._environment.report(self._step, EventName.CHECK_OUTPUT, {"check": check.value, "lines": lines})
-
-
-class ForeignChanges:
-    """Of one verification.
-
-    :param snapshot: of the files as they were before.
-    """
-
-    def __init__(
-        self, step: StepContext, environment: TaskEnvironment, manager: SnapshotManager, snapshot: str
-    ) -> None:
-        self._step = step
-        self._environment = environment
-        self._manager = manager
-        self._snapshot = snapshot
-
-    @classmethod
-    async def before(cls, step: StepContext, environment: TaskEnvironment) -> ForeignChanges:
-        """Note how the files are; after a crash, how they were before it.
-
-        :raises WorkspaceError: no snapshot can be made.
-        """
-        workspace = step.workspace
-        limits = SnapshotLimits.configured(environment.config.snapshots)
-        manager = SnapshotManager(
-            root_of(workspace), buffers=workspace.buffers, private=workspace.private, limits=limits
-        )
-        known = step.recall(BEFORE)
-        if known is not MISSING and any(one.id == known for one in await manager.list()):
-            return cls(step, environment, manager, str(known))
-        name = f"before the checks of task {step.execution_id[:8]}"
-        snapshot = await manager.create(name, pin=temporary_pin(step.execution_id))
-        await step.remember(BEFORE, snapshot)
-        return cls(step, environment, manager, snapshot)
-
-    async def settle(self) -> list[str]:
-        """Ask about what was changed since; returns the files that belong to the task now.
-
-        :raises WorkspaceError: what differs cannot be read or written down.
-        """
-        since = await self._manager.changes_since(self._snapshot)
-        adopted: list[str] = []
-        if since and await self._were_checks(since):
-            adopted = await self._step.workspace.record_outside_changes(
-                since, execution_id=self._step.execution_id
-            )
-            self._step.changed(adopted)
-        with suppress(SnapshotNotFound):  # the person was faster
-            await self._manager.delete(self._snapshot)
-        return adopted
-
-    async def _were_checks(self, since: ChangesSince) -> bool:
-        names = sorted({*since.files, *since.modes, *(f"{path}/" for path in (*since.made, *since.removed))})
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        listed = f"{', '.join(names[:MOST_NAMED])}{more}"
-        if self._environment.gated:
-            decision = await self._step.confirm(
-                "gate",
-                f"Changed while the checks ran: {listed}. Did a check do that? Then it belongs to the task, "
-                "and is rolled back with it; no: it is yours, and stays.",
-                details=_details(since),
-            )
-            if decision.accepted:
-                return True
-        self._step.notice(
-            f"changed while the checks ran, and not counted as the task's: {listed}", level="warn"
-        )
-        return False
-
-
-def _details(since: ChangesSince) -> str:
-    parts: list[str] = []
-    size = 0
-    for diff in since.diffs:
-        text = f"{diff.status} `{diff.path}`\n\n```diff\n{diff.changes.rstrip()}\n```\n"
-        size += len(text)
-        if size > LONGEST_DIFF:
-            parts.append("More is not shown.")
-            break
-        parts.append(text)
-    return "\n".join(parts)
