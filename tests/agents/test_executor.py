@@ -341,3 +341,11 @@ async def test_a_fence_in_a_file_is_quoted_by_a_longer_one(root: Path) -> None:
 async def test_what_a_provider_does_not_do_ends_the_stage(root: Path) -> None:
     with pytest.raises(RateLimited):
         await executed(StageStep(root, RateLimited("later")))
+
+
+async def test_a_changelog_that_is_not_there_is_written_like_every_file(root: Path) -> None:
+    wanted = {"src/a.py": DOUBLE, "CHANGELOG.md": "# Changelog"}
+    steps = plan(("edit", "x", ["src/a.py"]), ("create", "y", ["CHANGELOG.md"]))
+    step = StageStep(root, block(DOUBLE, "src/a.py") + block("# Changelog", "CHANGELOG.md"))
+    done = await executed(step, steps)
+    assert texts(done) == wanted

@@ -135,3 +135,21 @@ async def test_the_time_that_a_person_takes_is_not_the_roles(tmp_path: Path) -> 
 async def test_another_timeout_is_not_taken_for_the_roles(tmp_path: Path) -> None:
     with pytest.raises(TimeoutError, match="of something else"):
         await planned(StageStep(tmp_path, TimeoutError("of something else")))
+
+
+async def test_a_planner_is_told_which_changelog_is_kept_for_it(tmp_path: Path) -> None:
+    write_files(tmp_path, {"CHANGELOG.md": "# Changelog\n", "TODO.md": "- [ ] ship\n", "src/a.py": ""})
+    step = StageStep(tmp_path, ANSWER)
+    await planned(step)
+    asked = step.asked[0].user
+    assert "Kept by somebody else after the change, so leave them out: CHANGELOG.md, TODO.md\n" in asked
+    assert "nobody else keeps" not in asked
+
+
+async def test_a_planner_is_told_which_changelogs_nobody_keeps_for_it(tmp_path: Path) -> None:
+    write_files(tmp_path, {"CHANGES.rst": "1.0\n", "newsfragments/3.fix.md": "x\n", "src/a.py": ""})
+    step = StageStep(tmp_path, ANSWER)
+    await planned(step)
+    asked = step.asked[0].user
+    assert "Changelogs that nobody else keeps: CHANGES.rst, newsfragments/. Plan an entry" in asked
+    assert "Kept by somebody else" not in asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from tideate_core.agents.records import add_entry, tick_items
+from tideate_core.agents.records import add_entry, other_changelogs, tick_items
 from tideate_core.gates import SECTIONS, DocumentValidator
 
 HEAD = "# Changelog\n\n"
@@ -104,3 +104,15 @@ def test_only_the_boxes_that_are_meant_are_ticked() -> None:
 
 def test_carriage_returns_stay() -> None:
     assert tick_items("- [ ] a\r\n- [ ] b\r", {1}) == "- [x] a\r\n- [ ] b\r"
+
+
+def test_changelogs_in_other_forms_are_found() -> None:
+    files = ["CHANGES.rst", "docs/history.txt", "changelog.d/12.fix.md", "src/newsfragments/1.bugfix", "NEWS"]
+    other = ["CHANGELOG.md", "src/history.py", "docs/changes/page.md", "tests/news_test.py"]
+    assert other_changelogs([*files, *other]) == [
+        "CHANGES.rst",
+        "NEWS",
+        "changelog.d/",
+        "docs/history.txt",
+        "src/newsfragments/",
+    ]

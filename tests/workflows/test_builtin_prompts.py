@@ -23,7 +23,9 @@ ABSENT: Final[dict[str, Any]] = {
     **{name: name.upper() for name in REQUIRED},
     **dict.fromkeys(("after", "before", "changelog", "diff", "earlier", "end", "feedback", "language"), ""),
     **dict.fromkeys(("description", "path", "said", "said_in", "schema", "text"), ""),
-    **dict.fromkeys(("documents", "files", "issues", "items", "left_out", "past", "steps", "ways"), ()),
+    **dict.fromkeys(
+        ("documents", "files", "issues", "items", "kept", "left_out", "own", "past", "steps", "ways"), ()
+    ),
     **dict.fromkeys(("first", "last")),
     "fence": "```",
     "more": 0,

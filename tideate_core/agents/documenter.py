@@ -83,6 +83,8 @@ async def document_task(
         documents = [path for path in named if is_document(path) and path not in done]
         work = _Documentation(stage, plan, records, documents, _clipped(step, diff), files)
         work.errors += problems
+        if records.changelog is None and not problems:
+            work.notes.append("the project keeps no changelog in Markdown; no entry was written")
         if not problems and (records.changelog or records.open_items or documents):
             await work.run()
         return work.done()
@@ -116,7 +118,7 @@ class _Documentation:
         self._entry = ""
         self._items: list[str] = []
         self._written: list[str] = []
-        self._notes: list[str] = []
+        self.notes: list[str] = []
         self.errors: list[str] = []
 
     async def run(self) -> None:
@@ -138,7 +140,7 @@ class _Documentation:
             docs=self._written,
             errors=self.errors,
         )
-        return Documented(self._changes, result, self._notes)
+        return Documented(self._changes, result, self.notes)
 
     async def _ask(self) -> DocumentationAnswer:
         changelog = self._records.changelog
@@ -181,7 +183,7 @@ class _Documentation:
             return
         self._entry = entry
         if has_entry(read_markdown(changelog.text), None, entry, None):
-            self._notes.append(f"{changelog.path} has this entry already")
+            self.notes.append(f"{changelog.path} has this entry already")
             return
         self._change(changelog, add_entry(changelog.text, answer.section, entry))
 
@@ -194,7 +196,7 @@ class _Documentation:
             if item.line in chosen and (part := _open_part(item, items, chosen)):
                 chosen.discard(item.line)
                 words = f"{item.text!r} stays open: its part {part.text!r} is"
-                self._notes.append(f"{checklist.path}:{item.line}: {words}")
+                self.notes.append(f"{checklist.path}:{item.line}: {words}")
         if not chosen:
             return
         self._change(checklist, tick_items(checklist.text, chosen))
@@ -217,7 +219,7 @@ class _Documentation:
             source = await read_if_there(step.workspace, path)
             text = source.text if source else None
             if text and (why := await why_hidden(step, path, text)):
-                self._notes.append(f"{path} was left out: {why}")
+                self.notes.append(f"{path} was left out: {why}")
                 return
             budget = text_budget(step)
             if text and budget is not None and len(text) + len(self._diff) > 2 * budget:
@@ -238,7 +240,7 @@ class _Documentation:
             unnamed = isinstance(error, UnusableAnswer)
             self.errors.append(f"{path}: {error}" if unnamed else str(error))
             return
-        self._notes += [f"{path}: {note}" for note in written.notes]
+        self.notes += [f"{path}: {note}" for note in written.notes]
         after = "\n".join(written.lines)
         if source is not None:
             self._change(source, after)

@@ -9,6 +9,7 @@ from pydantic import Field
 from tideate_core.agents.answers import Answer, tidy_path, tidy_text
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.project_files import list_for_model
+from tideate_core.agents.records import other_changelogs, read_records
 from tideate_core.agents.stage import open_stage
 from tideate_core.edits import fence_for
 from tideate_core.gates import ExecutionPlan, PlanStep
@@ -73,11 +74,14 @@ async def plan_task(
     """
     async with open_stage(step, role, brief) as stage:
         listed = await list_for_model(step, brief.description)
+        records, _ = await read_records(step)
         before = plan_as_markdown(earlier).strip() if earlier is not None else ""
         prompt = stage.render(
             "task_plan",
             files=listed.lines,
             more=listed.more,
+            kept=sorted(records.paths),
+            own=other_changelogs(listed.files) if records.changelog is None else (),
             earlier=before,
             issues=[" ".join(issue.split()) for issue in issues],
             fence=fence_for(before),

@@ -13,17 +13,30 @@ from tideate_core.gates import CHANGELOGS, SECTIONS, is_unreleased
 from tideate_core.util.markdown import ListItem, read_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from tideate_core.util.markdown import Heading, Markdown
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Source
 
-__all__ = ["Records", "add_entry", "is_document", "is_record", "read_records", "tick_items"]
+__all__ = [
+    "Records",
+    "add_entry",
+    "is_document",
+    "is_record",
+    "other_changelogs",
+    "read_records",
+    "tick_items",
+]
 
 CHECKLISTS: Final = ("CHECKLIST.md", "TODO.md", "docs/CHECKLIST.md", "docs/TODO.md")
 """Usual places of a project's checklist."""
 _DOCUMENTS: Final = frozenset({".md", ".rst", ".txt", ".adoc"})
+_OTHER_CHANGELOG: Final = re.compile(
+    r"(docs?/)?(changelog|changes|history|news|releases)(\.\w+)?", re.IGNORECASE
+)
+_FRAGMENTS: Final = frozenset({"changelog.d", "changes.d", "news.d", "newsfragments"})
+"""Folders with a file for each change, as towncrier and others keep them."""
 _REFERENCE: Final = re.compile(r"[ \t]{0,3}\[[^\]]{1,300}\]:")
 _BOX: Final = re.compile(r"\[ \]")
 
@@ -43,8 +56,24 @@ class Records:
 
 
 def is_record(path: str, step: StepContext) -> bool:
-    """Tell whether the documenter keeps a file: what an executor writes there would be said twice."""
-    return path in CHANGELOGS or path in CHECKLISTS or path == _given_checklist(step)
+    """Tell whether the documenter keeps a file that is there: what an executor writes would be said twice."""
+    named = path in CHANGELOGS or path in CHECKLISTS or path == _given_checklist(step)
+    return named and step.workspace.resolve(path).exists()
+
+
+def other_changelogs(files: Iterable[str]) -> list[str]:
+    """Return the changelogs that the documenter does not keep: files in other forms, folders of fragments.
+
+    :param files: of the project.
+    """
+    found = set()
+    for path in files:
+        folder = next((part for part in path.split("/")[:-1] if part.lower() in _FRAGMENTS), None)
+        if folder is not None:
+            found.add(path[: path.index(f"{folder}/")] + f"{folder}/")
+        elif _OTHER_CHANGELOG.fullmatch(path) and path not in CHANGELOGS:
+            found.add(path)
+    return sorted(found)
 
 
 def is_document(path: str) -> bool:
