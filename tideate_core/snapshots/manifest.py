@@ -120,19 +120,8 @@ class Manifest:
 
     def snapshot(self) -> Snapshot:
         """Return all that is known of it."""
-        head = self.header
-        return Snapshot(
-            head.id,
-            head.name,
-            head.timestamp,
-            head.count,
-            head.size,
-            head.skipped,
-            head.pinned,
-            tuple(self.entries.values()),
-            dict(self.skipped),
-            self.ignored,
-        )
+        files = tuple(self.entries.values())
+        return replace(self.header.snapshot(), files=files, skipped=dict(self.skipped), ignored=self.ignored)
 
 
 def save(
@@ -283,17 +272,13 @@ def parts(path: Path) -> tuple[Header, bytes]:
     try:
         first, _, rest = path.read_bytes().partition(b"\n")
         header = _header(first, path)
-        _check(header, rest)
+        if digest(rest) != header.digest:
+            raise ValueError("a part of it is another one")
     except FileNotFoundError as error:
         raise SnapshotNotFound(f"snapshot {path.stem} was deleted meanwhile") from error
     except (OSError, ValueError) as error:
         raise _damaged(path, error) from error
     return header, rest
-
-
-def _check(header: Header, rest: bytes) -> None:
-    if digest(rest) != header.digest:
-        raise ValueError("a part of it is another one")
 
 
 def _header(line: bytes, path: Path) -> Header:

@@ -172,7 +172,7 @@ def _operation(root: Path, entry: Entry, now: Entry | None, after: FileImage) ->
         ) from error
     if not _is(before, now):
         raise EditConflict(f"{entry.path} changed just now, so nothing was restored; try again")
-    return FileOperation.of(entry.path, path, before, after)
+    return FileOperation(entry.path, path, before, after)
 
 
 def _is(found: FileImage, expected: Entry | None) -> bool:

@@ -30,6 +30,7 @@ from tideate_core.workspace.staging import (
     ModeOperation,
     WritePlan,
     current_image,
+    is_writable,
 )
 from tideate_core.workspace.transaction import Committer
 
@@ -43,7 +44,6 @@ MOVED_FILES: Final = 2_000
 MOVED_BYTES: Final = 64 << 20
 """Most that is moved with a directory: all of it is kept in the journal."""
 _NEW: Final = 0o755
-_WRITE_BITS: Final = 0o222
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class FileWriter:
         if before.state.holds_same_as(after.state):
             return "unchanged"
         plan = WritePlan(
-            files=[FileOperation.of(self._root.relative(found[0]), found[0], before, after, new_mode=new)]
+            files=[FileOperation(self._root.relative(found[0]), found[0], before, after, new_mode=new)]
         )
         await self._commit(plan, execution_id)
         return "created" if new else "replaced"
@@ -171,9 +171,9 @@ class FileWriter:
                 raise WorkspaceError(f"{name(path)} is a link or no regular file; a person has to move it")
             _refuse_read_only(path, found, name(path))
             there = goal(path)
-            plan.files.append(FileOperation.of(name(there), there, FileImage(ABSENT), found, moved_from=path))
+            plan.files.append(FileOperation(name(there), there, FileImage(ABSENT), found, moved_from=path))
         # what is there is written before what was is removed
-        plan.files += [FileOperation.of(name(path), path, found, FileImage(ABSENT)) for path, found in files]
+        plan.files += [FileOperation(name(path), path, found, FileImage(ABSENT)) for path, found in files]
         return plan
 
 
@@ -187,7 +187,7 @@ def _refuse_large(path: Path, name: str) -> None:
 
 
 def _refuse_read_only(path: Path, found: FileImage, name: str) -> None:
-    if not (found.state.mode & _WRITE_BITS and os.access(path, os.W_OK)):
+    if not is_writable(path, found):
         raise EditConflict(f"{name} is read-only; nothing was written")
 
 

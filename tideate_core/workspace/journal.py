@@ -15,7 +15,7 @@ import re
 import shutil
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import atomic_writer, fsync_directory
@@ -32,12 +32,14 @@ from tideate_core.workspace.journal_manifest import (
 from tideate_core.workspace.paths import journal_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from tideate_core.workspace.documents import Document
 
-__all__ = ["FamilyJournal", "Images", "Journal", "Record"]
+__all__ = ["FamilyJournal", "Images", "Journal", "Record", "entries_of"]
+
+_EntryT = TypeVar("_EntryT", bound=Entry)
 
 _MANIFEST = "manifest.json"
 _BEFORE = "before"
@@ -116,9 +118,7 @@ class Record:
 
     def moves_buffer(self, entry: FileEntry) -> bool:
         """Tell whether a moved file took its buffer along."""
-        return any(
-            isinstance(other, MoveEntry) and other.new == entry.path for other in self.manifest.entries
-        )
+        return any(move.new == entry.path for move in entries_of([self], MoveEntry))
 
     def _pre_image(self, entry: FileEntry | BufferEntry) -> bytes:
         return self._read(entry.offset, entry.length)
@@ -126,8 +126,8 @@ class Record:
     def _post_image(self, entry: FileEntry | BufferEntry, digest: str) -> bytes | None:
         if entry.kept is not None:
             return self._decompressed(entry.kept, entry, digest)
-        for other in self.manifest.entries:  # a moved file's is the pre-image where it was
-            if isinstance(other, FileEntry) and other.before.digest == digest:
+        for other in entries_of([self], FileEntry):  # a moved file's is the pre-image where it was
+            if other.before.digest == digest:
                 found = self._pre_image(other)
                 return found if holds(found, digest) else None
         return b"" if holds(b"", digest) else None
@@ -159,6 +159,11 @@ class Record:
         return WorkspaceError(
             f"{self.directory} is damaged: a pre-image is another one; nothing was restored"
         )
+
+
+def entries_of(records: Iterable[Record], kind: type[_EntryT]) -> list[_EntryT]:
+    """Return the entries of one kind, in the order of the applies."""
+    return [entry for record in records for entry in record.manifest.entries if isinstance(entry, kind)]
 
 
 class Journal:

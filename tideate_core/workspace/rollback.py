@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.workspace.documents import text_of
 from tideate_core.workspace.files import read_image
+from tideate_core.workspace.journal import entries_of
 from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
 from tideate_core.workspace.rollback_files import roll_back_files
 from tideate_core.workspace.rollback_notes import write_notes
-from tideate_core.workspace.rollback_planner import buffer_entries, plan_rollback
+from tideate_core.workspace.rollback_planner import plan_rollback
 from tideate_core.workspace.rollback_state import FileRollback
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Rollback:
         loaded: dict[BufferEntry | Path, BufferText] = {}
         if self._buffers is None:
             return loaded
-        for entry in buffer_entries(records):
+        for entry in entries_of(records, BufferEntry):
             if (buffer := await self._find(entry)) is not None:
                 loaded[entry] = buffer
         for path in self._files(records):
@@ -178,23 +179,18 @@ class Rollback:
 
     def _made(self, records: Sequence[Record]) -> list[str]:
         """Return the directories that were made and are there."""
-        entries = [entry for record in records for entry in record.manifest.entries]
         found: list[str] = []
-        for entry in entries:
+        for entry in entries_of(records, DirectoryEntry):
             with contextlib.suppress(OutsideRoot):
-                if isinstance(entry, DirectoryEntry) and self._root.entry(entry.path).is_dir():
+                if self._root.entry(entry.path).is_dir():
                     found.append(entry.path)
         return found
 
     def _files(self, records: Sequence[Record]) -> list[Path]:
         found: dict[Path, None] = {}
-        for record in records:
-            for entry in record.manifest.entries:
-                if isinstance(entry, FileEntry):
-                    try:
-                        found[self._root.entry(entry.path)] = None
-                    except OutsideRoot:
-                        continue  # it is not written, and that is said
+        for entry in entries_of(records, FileEntry):
+            with contextlib.suppress(OutsideRoot):  # it is not written, and that is said
+                found[self._root.entry(entry.path)] = None
         return list(found)
 
     async def _find(self, entry: BufferEntry) -> BufferText | None:
@@ -213,7 +209,7 @@ class Rollback:
     async def _tell(self, records: Sequence[Record], paths: Sequence[Path], left: Collection[str]) -> None:
         if self._buffers is None:
             return
-        for move in _moves(records):
+        for move in reversed(entries_of(records, MoveEntry)):
             if move.new not in left and move.old not in left:
                 await self._buffers.moved(self._root.entry(move.new), self._root.entry(move.old))
         if paths:
@@ -252,7 +248,7 @@ def _reasons(plan: RollbackPlan) -> str:
 
 def _refuse_changed_since(records: Sequence[Record], conflicts: Sequence[str], execution_id: str) -> None:
     # without a name and with another text, it may be another buffer: the step finds out where it edits
-    unnamed = {f"buffer {entry.number}" for entry in buffer_entries(records) if not entry.path}
+    unnamed = {f"buffer {entry.number}" for entry in entries_of(records, BufferEntry) if not entry.path}
     if left := [name for name in conflicts if name not in unnamed]:
         steps = ", ".join(sorted({record.manifest.step or "" for record in records}))
         raise RollbackConflict(
@@ -300,9 +296,3 @@ def _names(record: Record) -> set[str]:
         elif isinstance(entry, MoveEntry):
             names |= {entry.old, entry.new}
     return names - {""}
-
-
-def _moves(records: Sequence[Record]) -> list[MoveEntry]:
-    """Return what was moved, the last first."""
-    entries = [entry for record in records for entry in record.manifest.entries]
-    return [entry for entry in reversed(entries) if isinstance(entry, MoveEntry)]

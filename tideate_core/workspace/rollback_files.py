@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import EditConflict, OutsideRoot
 from tideate_core.project import open_directory
 from tideate_core.workspace.files import remove_directory, set_mode, write_image
+from tideate_core.workspace.journal import entries_of
 from tideate_core.workspace.journal_manifest import (
     DirectoryEntry,
     FileEntry,
@@ -63,13 +64,10 @@ def _is_removal(file: FileRollback) -> bool:
 
 def _moved(root: Root, records: Sequence[Record]) -> set[Path]:
     """Return both paths of every file that was moved."""
-    names: set[str] = set()
-    for record in records:
-        for entry in record.manifest.entries:
-            if isinstance(entry, MoveEntry):
-                names |= {entry.old, entry.new}
-            elif isinstance(entry, FileEntry) and entry.moved_from is not None:
-                names |= {entry.path, entry.moved_from}
+    names = {name for move in entries_of(records, MoveEntry) for name in (move.old, move.new)}
+    for entry in entries_of(records, FileEntry):
+        if entry.moved_from is not None:
+            names |= {entry.path, entry.moved_from}
     found: set[Path] = set()
     for name in names:
         with contextlib.suppress(OutsideRoot):
@@ -79,24 +77,20 @@ def _moved(root: Root, records: Sequence[Record]) -> set[Path]:
 
 def _modes(root: Root, records: Sequence[Record]) -> None:
     """Give permissions back where they are still the ones that were set."""
-    for record in reversed(records):
-        for entry in reversed(record.manifest.entries):
-            if isinstance(entry, ModeEntry):
-                with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
-                    path = root.entry(entry.path)
-                    if stat.S_IMODE(path.lstat().st_mode) in (entry.after, entry.before | entry.after):
-                        set_mode(path, entry.before)
+    for entry in reversed(entries_of(records, ModeEntry)):
+        with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
+            path = root.entry(entry.path)
+            if stat.S_IMODE(path.lstat().st_mode) in (entry.after, entry.before | entry.after):
+                set_mode(path, entry.before)
 
 
 def _remake(root: Root, records: Sequence[Record]) -> None:
     """Make directories again that were removed, outer ones first."""
-    for record in reversed(records):
-        for entry in reversed(record.manifest.entries):
-            if isinstance(entry, RemovedEntry):
-                with contextlib.suppress(OutsideRoot, FileExistsError):
-                    path = root.entry(entry.path)
-                    with open_directory(path, make=True) as directory:
-                        os.fchmod(directory, entry.mode)  # also of one that was made just before a kill
+    for entry in reversed(entries_of(records, RemovedEntry)):
+        with contextlib.suppress(OutsideRoot, FileExistsError):
+            path = root.entry(entry.path)
+            with open_directory(path, make=True) as directory:
+                os.fchmod(directory, entry.mode)  # also of one that was made just before a kill
 
 
 def _clean_up(root: Root, records: Sequence[Record]) -> None:

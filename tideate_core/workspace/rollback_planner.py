@@ -15,6 +15,7 @@ from tideate_core.errors import NotText, OutsideRoot
 from tideate_core.workspace.changes import merge_bytes, merge_text
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import ABSENT, FileImage, text_digest
+from tideate_core.workspace.journal import entries_of
 from tideate_core.workspace.journal_manifest import BufferEntry, FileEntry
 from tideate_core.workspace.rollback_notes import RollbackNotes, states_of, text_state
 from tideate_core.workspace.rollback_state import RollbackState
@@ -27,20 +28,13 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback_state import RollbackPlan
 
-__all__ = ["buffer_entries", "plan_rollback"]
+__all__ = ["plan_rollback"]
 
 _EDITED = "changed where the run wrote"
 _CHANGED = "changed since"
 _GONE = "deleted since"
 _MADE = "made by the run and changed since"
 _ANEW = "something else was made there since"
-
-
-def buffer_entries(records: Sequence[Record]) -> list[BufferEntry]:
-    """Return the buffers that a run changed, in the order of its applies."""
-    return [
-        entry for record in records for entry in record.manifest.entries if isinstance(entry, BufferEntry)
-    ]
 
 
 def plan_rollback(
@@ -119,9 +113,7 @@ class _Planner:
     def _moved_file(self, record: Record, entry: FileEntry, path: Path, origin: Path, now: FileImage) -> None:
         """Move a file that was changed since back to where it came from."""
         from_entry = next(
-            other
-            for other in record.manifest.entries
-            if isinstance(other, FileEntry) and other.path == entry.moved_from
+            other for other in entries_of([record], FileEntry) if other.path == entry.moved_from
         )
         before = record.file_before(from_entry)
         merged, why = self._merged(record, entry, entry.path, now.data, before)

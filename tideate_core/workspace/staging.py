@@ -31,6 +31,7 @@ __all__ = [
     "WritePlan",
     "buffer_operation",
     "current_image",
+    "is_writable",
 ]
 
 _WRITE_BITS = 0o222
@@ -44,7 +45,8 @@ class FileOperation:
     path: Path
     before: FileImage
     after: FileImage
-    temp: Path
+    temp: Path = field(init=False)
+    """Written first; a new name beside the path."""
     new_mode: bool = False
     """The file is new: it gets the mode that new files get."""
     moved_from: Path | None = None
@@ -52,20 +54,8 @@ class FileOperation:
     rebased: bool = False
     """A person had changed it elsewhere meanwhile."""
 
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        path: Path,
-        before: FileImage,
-        after: FileImage,
-        *,
-        new_mode: bool = False,
-        moved_from: Path | None = None,
-        rebased: bool = False,
-    ) -> FileOperation:
-        """Return one that writes first to a new name beside its path."""
-        return cls(name, path, before, after, temporary_beside(path), new_mode, moved_from, rebased)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "temp", temporary_beside(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +213,7 @@ class Stager:
             self._buffer(replace(change, before=""), buffer, found)
             return
         after = FileImage.of_file(Document().encode(change.after or ""), 0)
-        self._plan.files.append(FileOperation.of(change.path, path, found, after, new_mode=True))
+        self._plan.files.append(FileOperation(change.path, path, found, after, new_mode=True))
 
     def _modify(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None:
@@ -231,14 +221,14 @@ class Stager:
             return
         data, rebased = _edited(change, found)
         after = FileImage.of_file(data, found.state.mode)
-        self._plan.files.append(FileOperation.of(change.path, path, found, after, rebased=rebased))
+        self._plan.files.append(FileOperation(change.path, path, found, after, rebased=rebased))
 
     def _delete(self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None) -> None:
         if buffer is not None and buffer.modified:
             raise EditConflict(f"{change.path} has unsaved changes in the editor; nothing was written")
         if found.state.kind == "file" and change.before is not None:
             _refuse_changed(change, found)
-        self._plan.files.append(FileOperation.of(change.path, path, found, FileImage(ABSENT)))
+        self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
 
     async def _move(
         self, change: FileChange, path: Path, found: FileImage, buffer: BufferText | None
@@ -263,9 +253,9 @@ class Stager:
             data, rebased = _edited(change, found)
         after = FileImage.of_file(data, found.state.mode)
         self._plan.files.append(
-            FileOperation.of(new_name, target, there, after, moved_from=path, rebased=rebased)
+            FileOperation(new_name, target, there, after, moved_from=path, rebased=rebased)
         )
-        self._plan.files.append(FileOperation.of(change.path, path, found, FileImage(ABSENT)))
+        self._plan.files.append(FileOperation(change.path, path, found, FileImage(ABSENT)))
 
     def _buffer(self, change: FileChange, current: BufferText, disk: FileImage | None) -> None:
         if any(operation.edit.number == current.number for operation in self._plan.buffers):
@@ -286,12 +276,17 @@ def current_image(path: Path, name: str) -> FileImage:
         raise WorkspaceError(f"{name} cannot be read: {error.strerror}") from error
 
 
+def is_writable(path: Path, found: FileImage) -> bool:
+    """Tell whether a file may be written, by its permissions and for this process."""
+    return bool(found.state.mode & _WRITE_BITS) and os.access(path, os.W_OK)
+
+
 def _refuse_odd(name: str, path: Path, found: FileImage) -> None:
     if found.state.kind == "absent":
         raise EditConflict(f"{name} does not exist any more; nothing was written")
     if found.state.kind == "other":
         raise EditConflict(f"{name} is a directory or no regular file; nothing was written")
-    if found.state.kind == "file" and not (found.state.mode & _WRITE_BITS and os.access(path, os.W_OK)):
+    if found.state.kind == "file" and not is_writable(path, found):
         raise EditConflict(f"{name} is read-only; nothing was written. Make it writable first.")
 
 

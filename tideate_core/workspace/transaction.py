@@ -12,7 +12,7 @@ from tideate_core.util.atomic_files import fsync_directory
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import diff_lines, lines_of, rebase
 from tideate_core.workspace.files import remove_directory, set_mode, text_digest, write_image
-from tideate_core.workspace.journal import Images
+from tideate_core.workspace.journal import Images, entries_of
 from tideate_core.workspace.journal_manifest import (
     BufferEntry,
     DirectoryEntry,
@@ -234,9 +234,8 @@ class Committer:
         plan = await asyncio.to_thread(plan_rollback, self._root, [record], None, whole=untouched)
         await asyncio.to_thread(roll_back_files, self._root, [record], plan.files)
         moves = [
-            (self._root.entry(entry.new), self._root.entry(entry.old))
-            for entry in record.manifest.entries
-            if isinstance(entry, MoveEntry)
+            (self._root.entry(move.new), self._root.entry(move.old))
+            for move in entries_of([record], MoveEntry)
         ]
         await self._notify_editor(moves, [file.path for file in plan.files])
         return plan.conflicts

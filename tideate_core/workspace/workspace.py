@@ -260,7 +260,7 @@ class Workspace:
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        if not journal_directory(self._place(), execution_id).is_dir():
+        if not self.has_journal(execution_id):
             return []
         return await self._run_changes().rollback_unfinished_steps(execution_id, finished, only, on_left)
 
@@ -269,7 +269,7 @@ class Workspace:
 
         :raises WorkspaceError: the journal is damaged.
         """
-        if not steps or not journal_directory(self._place(), execution_id).is_dir():
+        if not steps or not self.has_journal(execution_id):
             return []
         return await self._run_changes().written_by(execution_id, steps)
 
