@@ -14,7 +14,7 @@ from tideate_core.config.schema import AdapterConfig, McpServerConfig, WorkflowC
 from tideate_core.errors import ConfigError
 from tideate_core.gates import CheckStatus, VerificationPipeline
 from tideate_core.project import Trust
-from tideate_core.toolchain import Check, CommandTrust
+from tideate_core.toolchain import Check, ProjectTrust
 from tideate_core.toolchain.detection import detect_clean_command
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ def test_what_removes_a_build_is_trusted_with_what_makes_it(root: Path) -> None:
     (root / "Makefile").write_text("build:\n\t@true\nclean:\n\t@true\n")
     clean = detect_clean_command(root)
     assert clean is not None
-    assert not CommandTrust(root).is_trusted(clean)
+    assert not ProjectTrust(root).is_trusted(clean)
     assert trust_all(root) == ["make build", "make clean"]
-    assert CommandTrust(root).is_trusted(clean)
+    assert ProjectTrust(root).is_trusted(clean)
 
 
 async def test_a_persons_own_command_runs_only_where_it_was_trusted(root: Path, home: Path) -> None:

@@ -101,7 +101,7 @@ def verify(**more: object) -> VerifyConfig:
 
 def trusting(root: Path, config: VerifyConfig) -> ProjectTrust:
     trust = ProjectTrust(root)
-    trust.trust(select_tools(root, config))
+    trust.trust(select_tools(root, config).values())
     return trust
 
 

@@ -1,26 +1,34 @@
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
+
+import pytest
 
 from tideate_core.process import make_environment, project_environment, run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
-
 OURS = {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "OPENAI_API_KEY": "k", "AWS_SECRET": "s", "MINE": "m"}
 
 
+@pytest.fixture
+def _ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "environ", OURS)
+
+
+@pytest.mark.usefixtures("_ours")
 def test_of_ours_only_what_is_known_or_named_is_passed_on() -> None:
-    made = make_environment({"A": "1"}, ["MINE"], given=OURS)
+    made = make_environment({"A": "1"}, ["MINE"])
     assert made.items() >= {"PATH": "/bin", "HOME": "/h", "LC_ALL": "C", "MINE": "m", "A": "1"}.items()
     assert not made.keys() & {"OPENAI_API_KEY", "AWS_SECRET"}
 
 
+@pytest.mark.usefixtures("_ours")
 def test_what_is_set_wins_over_what_is_ours_and_over_what_is_always_set() -> None:
-    made = make_environment({"HOME": "/other", "NO_COLOR": ""}, given=OURS)
+    made = make_environment({"HOME": "/other", "NO_COLOR": ""})
     assert (made["HOME"], made["NO_COLOR"]) == ("/other", "")
 
 

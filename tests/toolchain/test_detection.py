@@ -9,7 +9,7 @@ import pytest
 
 from tideate_core.process import run_program
 from tideate_core.project import Trust, project_state
-from tideate_core.toolchain import Check, CommandTrust, Tool
+from tideate_core.toolchain import Check, ProjectTrust, Tool
 from tideate_core.toolchain.detection import detect_clean_command, detect_tools
 
 if TYPE_CHECKING:
@@ -172,14 +172,14 @@ def tool(*argv: str, recipe: str = "") -> Tool:
 
 
 def test_a_command_is_trusted_as_it_is_and_where_it_is(tmp_path: Path) -> None:
-    trust = CommandTrust(tmp_path / "a")
+    trust = ProjectTrust(tmp_path / "a")
     assert not trust.is_trusted(tool("make", "test", recipe="x"))
     trust.trust([tool("make", "test", recipe="x"), tool("pytest")])
     assert trust.is_trusted(tool("make", "test", recipe="x"))
     assert trust.is_trusted(tool("pytest"))
     assert not trust.is_trusted(tool("make", "test", recipe="y"))
     assert not trust.is_trusted(tool("pytest", "-x"))
-    assert not CommandTrust(tmp_path / "b").is_trusted(tool("pytest"))
+    assert not ProjectTrust(tmp_path / "b").is_trusted(tool("pytest"))
     assert Trust(tmp_path / "a").revoke_allowed() == ["`make test` (tests)", "`pytest` (tests)"]
     assert not trust.is_trusted(tool("pytest"))
 

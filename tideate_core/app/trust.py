@@ -15,7 +15,6 @@ from tideate_core.config import load_config
 from tideate_core.errors import ConfigError
 from tideate_core.project import LARGEST_TRUSTED, Trust, files_to_trust, name_in_project, read_document
 from tideate_core.toolchain import (
-    CommandTrust,
     ProjectTrust,
     detect_clean_command,
     select_tools,
@@ -140,7 +139,7 @@ def apply_trust(plan: TrustPlan) -> None:
         if not item.effects:
             continue
         if item.tool is not None:
-            CommandTrust(plan.root).trust([item.tool])
+            ProjectTrust(plan.root).trust([item.tool])
             trust.keep(item.name, item.content)
         elif item.brought is not None:
             from tideate_core.mcp.servers import trust_programs

@@ -107,7 +107,7 @@ def _is_placeholder(text: str, language: str) -> bool:
         return True
     if re.match(rf"{_DOTS}(?:\s|\w+ \w+ )", text) and _stands_for_code(text):
         return True
-    if text[0].isalpha() and len(text.split()) > 2 and _matches_fully(_WHOLE, _words(text)):
+    if text[0].isalpha() and len(text.split()) > 2 and _WHOLE.fullmatch(_words(text)):
         return True
     return language not in PROSE and _has_inline_placeholder(text)
 
@@ -145,10 +145,7 @@ def _stands_for_code(comment: str) -> bool:
     )
     if lead and tail:
         return True
-    return _matches_fully(_WITH_DOTS if lead or tail else _WHOLE, words)
-
-
-def _matches_fully(pattern: re.Pattern[str], words: str) -> bool:
+    pattern = _WITH_DOTS if lead or tail else _WHOLE
     return pattern.fullmatch(words) is not None
 
 

@@ -118,7 +118,8 @@ def _join_by_file(edits: Sequence[FileEdit]) -> list[FileEdit]:
     found: dict[str, FileEdit] = {}
     parts: dict[str, list[Part]] = {}
     for given in edits:
-        edit = replace(given, path=checked_path(given.path), move_to=_checked_target(given.move_to))
+        target = None if given.move_to is None else checked_path(given.move_to)
+        edit = replace(given, path=checked_path(given.path), move_to=target)
         before = found.get(edit.path)
         if before is None:
             found[edit.path], parts[edit.path] = edit, list(edit.parts)
@@ -127,10 +128,6 @@ def _join_by_file(edits: Sequence[FileEdit]) -> list[FileEdit]:
         else:
             raise UnusableAnswer(f"it has two edits of {edit.path} that cannot go together; make one of them")
     return [replace(edit, parts=tuple(parts[path])) for path, edit in found.items()]
-
-
-def _checked_target(path: str | None) -> str | None:
-    return None if path is None else checked_path(path)
 
 
 def _change_of(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileChange, list[Location]]:

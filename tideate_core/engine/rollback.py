@@ -11,7 +11,7 @@ from tideate_core.engine.run_store import release_lease
 from tideate_core.errors import InvalidInput, RunNotFound, StoreError
 from tideate_core.store import Reader
 from tideate_core.util.uncancelled import run_uncancelled
-from tideate_core.workspace import FamilyJournal, Journal, Rollback, Root, plan_rollback
+from tideate_core.workspace import Journal, Rollback, Root, plan_rollback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,7 +115,7 @@ class RunRollback:
 
         :raises WorkspaceError: the journal is damaged, or something cannot be read.
         """
-        return plan_rollback(self._root, FamilyJournal(self._private, members).records(""), None)
+        return plan_rollback(self._root, Journal(self._private).records(*members), None)
 
     async def restore_files(self, members: Sequence[str]) -> RollbackResult:
         """Restore all that runs wrote, or nothing; returns what was restored.
@@ -123,8 +123,8 @@ class RunRollback:
         :raises RollbackConflict: something was changed since; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        rollback = Rollback(self._root, self._buffers, FamilyJournal(self._private, members))
-        return await run_uncancelled(rollback.rollback_all(members[0]))
+        rollback = Rollback(self._root, self._buffers, Journal(self._private))
+        return await run_uncancelled(rollback.rollback_all(members))
 
     async def roll_back(
         self, run_id: str, members: Sequence[str], store: Callable[[], AbstractAsyncContextManager[Store]]

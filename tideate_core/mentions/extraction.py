@@ -68,9 +68,7 @@ def extract(text: str, configured: Collection[str] = ()) -> list[str]:
 
     :param configured: names of `context.json`, with the `@`.
     """
-    code = _code_spans(text)
-    found = dict.fromkeys(mention for mention in _candidates(text, code, configured))
-    return list(found)
+    return list(dict.fromkeys(_candidates(text, _code_spans(text), configured)))
 
 
 def parse_reference(mention: str) -> Reference | None:

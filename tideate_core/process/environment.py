@@ -62,21 +62,14 @@ _ALWAYS: Final = {"NO_COLOR": "1", "TERM": "dumb", "GIT_TERMINAL_PROMPT": "0", "
 """Nobody is there to see colours or to answer; Python's output is wanted as it comes."""
 
 
-def make_environment(
-    extra: Mapping[str, str] | None = None,
-    inherit: Iterable[str] = (),
-    *,
-    given: Mapping[str, str] | None = None,
-) -> dict[str, str]:
+def make_environment(extra: Mapping[str, str] | None = None, inherit: Iterable[str] = ()) -> dict[str, str]:
     """Return the environment of a program: of ours only what is in `INHERITED` or named.
 
     :param extra: set to these values, whatever ours are.
     :param inherit: names of further variables of ours.
-    :param given: ours; None for `os.environ`.
     """
-    ours = os.environ if given is None else given
     named = INHERITED.union(inherit)
-    kept = {name: value for name, value in ours.items() if name in named or name.startswith("LC_")}
+    kept = {name: value for name, value in os.environ.items() if name in named or name.startswith("LC_")}
     return {**_ALWAYS, **kept, **(extra or {})}
 
 

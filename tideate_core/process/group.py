@@ -205,10 +205,11 @@ class ProcessGroup:
 def _spawn(
     program: str, argv: Sequence[str], guard: socket.socket | None, cwd: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    command, passed = list(argv), ()
+    command = list(argv)
+    passed: tuple[int, ...] = ()
     if guard is not None:
         command = [sys.executable, "-I", "-S", GUARD_PROGRAM, str(guard.fileno()), program, *argv]
-        passed = (guard.fileno(),)  # type: ignore[assignment]
+        passed = (guard.fileno(),)
     return subprocess.Popen(  # noqa: S603 a list and no shell
         command,
         executable=sys.executable if guard is not None else program,

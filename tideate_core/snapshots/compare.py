@@ -161,12 +161,9 @@ def _described(was: Entry, now: Entry) -> str:
     return ", ".join(words)
 
 
-def changes_since(
-    root: Path, found: Comparison, now: Tree, packs: Packs, diffs: list[FileDiff]
-) -> ChangesSince:
+def changes_since(root: Path, found: Comparison, now: Tree, packs: Packs) -> ChangesSince:
     """Read what differs.
 
-    :param diffs: of the same comparison.
     :raises OSError: something cannot be read.
     :raises WorkspaceError: a content of the snapshot is damaged.
     """
@@ -192,7 +189,7 @@ def changes_since(
         },
         sorted(entry.path for entry in seen if entry.kind == "directory"),
         {entry.path: entry.mode for entry in sorted(found.deleted) if entry.kind == "directory"},
-        [diff for diff in diffs if diff.path.rstrip("/") in paths],
+        [diff for diff in file_diffs(root, found, packs) if diff.path.rstrip("/") in paths],
     )
 
 

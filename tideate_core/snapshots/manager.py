@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from tideate_core.errors import OutsideRoot, RollbackConflict, SnapshotNotFound, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
@@ -28,11 +28,12 @@ from tideate_core.util.uncancelled import run_uncancelled
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
-    from tideate_core.snapshots.compare import FileDiff
+    from tideate_core.snapshots.compare import Comparison, FileDiff, Tree
     from tideate_core.snapshots.file_reader import Progress
-    from tideate_core.snapshots.manifest import Manifest, Snapshot
+    from tideate_core.snapshots.manifest import Snapshot
+    from tideate_core.snapshots.packs import Packs
     from tideate_core.snapshots.restore import RestoreResult
     from tideate_core.snapshots.restore_plan import RestorePlan
     from tideate_core.workspace import Buffers
@@ -44,6 +45,7 @@ __all__ = ["SnapshotManager"]
 _Names: TypeAlias = list[str]
 _Snapshots: TypeAlias = "list[Snapshot]"
 _Diffs: TypeAlias = "list[FileDiff]"
+_T = TypeVar("_T")
 
 PATIENCE: Final = 60.0
 """Seconds to wait for another process that makes or restores a snapshot."""
@@ -124,7 +126,8 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged.
         """
-        return (await asyncio.to_thread(self._load, snapshot_id)).snapshot()
+        manifest = await asyncio.to_thread(lambda: load(find(self._directory, snapshot_id)))
+        return manifest.snapshot()
 
     async def get_latest(self) -> Snapshot | None:
         """Return the newest snapshot, None if there is none.
@@ -193,15 +196,11 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged.
         """
-        await asyncio.to_thread(find, self._directory, snapshot_id)
-        async with self._locked() as lock:
-
-            def work(stop: threading.Event) -> _Diffs:
-                capture = Capture(self._place, lock, progress, self._cache)
-                target, tree = capture.read_changes(stop, snapshot_id, store=False)
-                return file_diffs(self._root, compare(target, tree), capture.packs if changes else None)
-
-            return await run_in_thread(work)
+        return await self._compare(
+            snapshot_id,
+            lambda found, _, packs: file_diffs(self._root, found, packs if changes else None),
+            progress,
+        )
 
     async def changes_since(self, snapshot_id: str) -> ChangesSince:
         """Return what differs from a snapshot now, with what stood there then and what does.
@@ -209,15 +208,23 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged, or something cannot be read.
         """
+        return await self._compare(
+            snapshot_id, lambda found, tree, packs: changes_since(self._root, found, tree, packs)
+        )
+
+    async def _compare(
+        self,
+        snapshot_id: str,
+        read: Callable[[Comparison, Tree, Packs], _T],
+        progress: Progress = _no_progress,
+    ) -> _T:
         await asyncio.to_thread(find, self._directory, snapshot_id)
         async with self._locked() as lock:
 
-            def work(stop: threading.Event) -> ChangesSince:
-                capture = Capture(self._place, lock, _no_progress, self._cache)
+            def work(stop: threading.Event) -> _T:
+                capture = Capture(self._place, lock, progress, self._cache)
                 target, tree = capture.read_changes(stop, snapshot_id, store=False)
-                found = compare(target, tree)
-                diffs = file_diffs(self._root, found, capture.packs)
-                return changes_since(self._root, found, tree, capture.packs, diffs)
+                return read(compare(target, tree), tree, capture.packs)
 
             return await run_in_thread(work)
 
@@ -290,9 +297,6 @@ class SnapshotManager:
     @property
     def _place(self) -> CaptureContext:
         return CaptureContext(self._root, self._directory, self._limits)
-
-    def _load(self, snapshot_id: str) -> Manifest:
-        return load(find(self._directory, snapshot_id))
 
     def _apply_retention(self, spare: str) -> None:
         try:

@@ -20,7 +20,7 @@ from tideate_core.errors import WorkspaceError
 from tideate_core.util.atomic_files import DRAFT_SUFFIX, commit_draft, create_draft
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, KeysView, Sequence, Set as AbstractSet
+    from collections.abc import Iterable, Iterator, KeysView, Set as AbstractSet
     from pathlib import Path
     from typing import BinaryIO
 
@@ -181,10 +181,6 @@ class PackWriter:
         self._frames: list[tuple[int, int, int]] = []
         self._blobs: list[BlobPlace] = []
         self._hashes: list[str] = []
-
-    @property
-    def hashes(self) -> Sequence[str]:
-        return self._hashes
 
     def add(self, frame: Frame) -> None:
         """Append a frame."""

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from tideate_core.toolchain.failures import parse_failures as parse_failures
     from tideate_core.toolchain.failures.failure import Failure as Failure
     from tideate_core.toolchain.selection import (
-        CommandTrust as CommandTrust,
         ProjectTrust as ProjectTrust,
         declared_checks as declared_checks,
         select_tools as select_tools,
@@ -48,8 +47,7 @@ else:
             "failures": "parse_failures",
             "failures.failure": "Failure",
             "selection": (
-                "CommandTrust ProjectTrust declared_checks select_tools untrusted_message "
-                "verification_environment"
+                "ProjectTrust declared_checks select_tools untrusted_message verification_environment"
             ),
             "testing.execution": "CompletedTests run_tests",
             "testing.listing": "find_test_files list_tests",

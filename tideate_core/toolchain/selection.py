@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tideate_core.config import VerifyConfig
 
 __all__ = [
-    "CommandTrust",
     "ProjectTrust",
     "declared_checks",
     "select_tools",
@@ -69,8 +68,8 @@ def tool_name(argv: list[str]) -> str:
     return name
 
 
-class CommandTrust:
-    """Trust of a person in commands of a project.
+class ProjectTrust:
+    """Permission of a person to run commands in a project.
 
     Trusted is a command as it is: its arguments, and what the project's own file makes of them (the script
     of package.json, the Makefile). Change either and it asks again. What such a command runs, the tests
@@ -78,6 +77,7 @@ class CommandTrust:
     """
 
     def __init__(self, root: Path) -> None:
+        self._root = root
         self._trust = Trust(root)
 
     def is_trusted(self, tool: Tool) -> bool:
@@ -87,42 +87,20 @@ class CommandTrust:
         """
         return self._trust.allows(tool.meaning)
 
-    def trust(self, tools: Iterable[Tool]) -> None:
+    def allows(self, tool: Tool) -> bool:
+        """Tell whether a command may run: it is trusted, or named by the configuration, which is.
+
+        :raises ConfigError: what is trusted cannot be read.
+        """
+        return self.is_trusted(tool) or self._is_declared(tool)
+
+    def trust(self, tools: Iterable[Tool | None]) -> None:
         """Trust these commands here.
 
         :raises ConfigError: what is trusted cannot be read or written.
         """
-        for tool in tools:
+        for tool in filter(None, tools):
             self._trust.allow(tool.meaning, f"`{shlex.join(tool.argv)}` ({tool.check})")
-
-
-class ProjectTrust:
-    """Permission of a person to run commands in a project.
-
-    A command may run if the person trusts this command here, or trusts the project's configuration as it is
-    now and that names the command.
-    """
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._trust = Trust(root)
-        self._commands = CommandTrust(root)
-
-    def allows(self, tool: Tool) -> bool:
-        """Tell whether a command may run.
-
-        :raises ConfigError: what is trusted cannot be read.
-        """
-        return self._commands.is_trusted(tool) or self._is_declared(tool)
-
-    def trust(self, tools: Mapping[Check, Tool | None]) -> list[Tool]:
-        """Trust these commands here; returns them.
-
-        :raises ConfigError: what is trusted cannot be read or written.
-        """
-        wanted = [tool for tool in tools.values() if tool is not None]
-        self._commands.trust(wanted)
-        return wanted
 
     def _is_declared(self, tool: Tool) -> bool:
         content, verify = _declared(self._root)

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
         make_patch as make_patch,
         read_images as read_images,
     )
-    from tideate_core.workspace.journal import FamilyJournal as FamilyJournal, Journal as Journal
+    from tideate_core.workspace.journal import Journal as Journal
     from tideate_core.workspace.journal_manifest import (
         FileEntry as FileEntry,
         JournalManifest as JournalManifest,
@@ -100,7 +100,7 @@ else:
             "file_writer": "FileWriter",
             "files": "ABSENT FileImage is_temporary read_image text_digest",
             "git": "EXCLUDE_PRIVATE SAFE_GIT git_environment make_patch read_images",
-            "journal": "FamilyJournal Journal",
+            "journal": "Journal",
             "journal_manifest": "FileEntry JournalManifest",
             "languages": "PROSE Fit fit_of_tag language_of same_family",
             "paths": "PROTECTED Root journal_directory new_name_problem refuse_in_repositories",

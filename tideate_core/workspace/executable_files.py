@@ -12,7 +12,7 @@ from tideate_core.workspace.executable_tables import EXECUTED_PARTS, EXECUTED_PA
 from tideate_core.workspace.paths import plain_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from tideate_core.workspace.changes import FileChange
     from tideate_core.workspace.executable_tables import ExecutedPart
@@ -67,7 +67,10 @@ def reason_by_path(path: str) -> str:
 
     :param path: relative to the project, links followed.
     """
-    return next(_reasons(path), "")
+    plain = plain_path(path)
+    if (reason := _NAMES.get(plain.rpartition("/")[2])) is not None:
+        return reason
+    return next((reason for expression, reason in _PATTERNS if expression.fullmatch(plain)), "")
 
 
 def reason_of_change(path: str, before: str | None, after: str | None) -> str:
@@ -83,15 +86,6 @@ def reason_of_change(path: str, before: str | None, after: str | None) -> str:
         return reason
     part = EXECUTED_PARTS.get(plain_path(path).rpartition("/")[2])
     return part.reason if part is not None and _part_changes(part, before, after) else ""
-
-
-def _reasons(path: str) -> Iterator[str]:
-    plain = plain_path(path)
-    if (reason := _NAMES.get(plain.rpartition("/")[2])) is not None:
-        yield reason
-    for expression, reason in _PATTERNS:
-        if expression.fullmatch(plain):
-            yield reason
 
 
 async def executable_changes(workspace: Workspace, changes: Sequence[FileChange]) -> list[ExecutableFile]:

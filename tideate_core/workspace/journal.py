@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.documents import Document
 
-__all__ = ["FamilyJournal", "Images", "Journal", "Record", "entries_of"]
+__all__ = ["Images", "Journal", "Record", "entries_of"]
 
 _EntryT = TypeVar("_EntryT", bound=Entry)
 
@@ -204,32 +204,19 @@ class Journal:
         if not any(record.directory.parent.iterdir()):
             record.directory.parent.rmdir()
 
-    def records(self, run: str) -> list[Record]:
-        """Return a run's applies, the oldest first; empty if it wrote nothing.
+    def records(self, *runs: str) -> list[Record]:
+        """Return the applies of one run or several, the oldest first; empty if nothing was written.
 
         :raises WorkspaceError: one cannot be read.
         """
+        # merged, not sorted: the order within a run stands, whatever the clock did meanwhile
+        return list(heapq.merge(*map(self._records_of, runs), key=_written_at))
+
+    def _records_of(self, run: str) -> list[Record]:
         directory = journal_directory(self._private, run)
         if not directory.is_dir():
             return []
         return [_load(path) for path in _applies(directory) if (path / _MANIFEST).exists()]
-
-
-class FamilyJournal(Journal):
-    """A run's applies together with those of the runs that are its steps, in the order they were written."""
-
-    def __init__(self, private: Path, runs: Sequence[str]) -> None:
-        super().__init__(private)
-        self._runs = runs
-
-    def records(self, run: str) -> list[Record]:
-        """Return the applies of all of them, the oldest first.
-
-        :raises WorkspaceError: one cannot be read.
-        """
-        of_each = [super(FamilyJournal, self).records(member) for member in self._runs]
-        # merged, not sorted: the order within a run stands, whatever the clock did meanwhile
-        return list(heapq.merge(*of_each, key=_written_at))
 
 
 def _written_at(record: Record) -> int:

@@ -54,12 +54,12 @@ class Rollback:
         self._buffers = buffers
         self._journal = journal
 
-    async def rollback_all(self, execution_id: str) -> RollbackResult:
-        """Restore everything that a run wrote, or nothing; return what was restored.
+    async def rollback_all(self, runs: Sequence[str]) -> RollbackResult:
+        """Restore everything that runs wrote, or nothing; return what was restored.
 
-        :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
+        :raises RollbackConflict: something was changed since where a run wrote; nothing was restored.
         """
-        records = await asyncio.to_thread(self._journal.records, execution_id)
+        records = await asyncio.to_thread(self._journal.records, *runs)
         plan = await self._plan(records)
         if plan.reasons:
             raise RollbackConflict(
@@ -75,12 +75,12 @@ class Rollback:
             kept += [name for name in made if name not in left]
         return RollbackResult(kept, plan.merged, [])
 
-    async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
-        """Restore everything that a run wrote but what was changed since where it wrote.
+    async def rollback_best_effort(self, runs: Sequence[str]) -> RollbackResult:
+        """Restore everything that runs wrote but what was changed since where they wrote.
 
         Done again, also after it was killed in the middle, it tells again what it restored.
         """
-        records = await asyncio.to_thread(self._journal.records, execution_id)
+        records = await asyncio.to_thread(self._journal.records, *runs)
         done: dict[str, bool] = {}
         for attempt in range(TRIES):
             plan = await self._plan(records)

@@ -85,7 +85,7 @@ class _Planner:
             state.note_earlier_rollback(path, merged=merged)
         elif not now.state.holds_same_as(entry.before):
             self._changed_file(record, entry, path, origin, now)
-        if number := state.number_at(path):
+        if number := state.number_of(path):
             self._loaded_file(record, entry, path, number)
         state.note_rollback(record, entry.path, path)
 
@@ -104,7 +104,7 @@ class _Planner:
         elif entry.before.kind != "file":
             leave(path, entry.path, _ANEW)
         else:
-            merged, why = self._merged(record, entry, entry.path, now.data, record.file_before(entry))
+            merged, why = self._merged(record, entry, now.data, record.file_before(entry))
             if merged is None:
                 leave(path, entry.path, why)
             else:
@@ -116,7 +116,7 @@ class _Planner:
             other for other in entries_of([record], FileEntry) if other.path == entry.moved_from
         )
         before = record.file_before(from_entry)
-        merged, why = self._merged(record, entry, entry.path, now.data, before)
+        merged, why = self._merged(record, entry, now.data, before)
         there = self.state.image_at(origin)
         if merged is None:
             self.state.leave(path, entry.path, why)
@@ -127,9 +127,9 @@ class _Planner:
             self.state.set_image(path, FileImage(ABSENT))
 
     def _merged(
-        self, record: Record, entry: FileEntry, name: str, now: bytes, before: bytes
+        self, record: Record, entry: FileEntry, now: bytes, before: bytes
     ) -> tuple[bytes | None, str]:
-        base = None if name in self._whole else record.file_after(entry)
+        base = None if entry.path in self._whole else record.file_after(entry)
         if base is None:
             return None, _CHANGED
         return merge_bytes(base, now, before), _EDITED

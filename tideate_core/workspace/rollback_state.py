@@ -121,14 +121,9 @@ class RollbackState:
                 raise WorkspaceError(f"{path} cannot be read: {error.strerror}") from error
         return self._now.get(path, self._found[path])
 
-    def number_of(self, entry: BufferEntry) -> int | None:
-        """Return the number that a changed buffer has now, None if it is not loaded."""
-        buffer = self._loaded.get(entry)
-        return None if buffer is None else buffer.number
-
-    def number_at(self, path: Path) -> int | None:
-        """Return the number of the buffer of a file that was written on disk, None if it is not loaded."""
-        buffer = self._loaded.get(path)
+    def number_of(self, key: BufferEntry | Path) -> int | None:
+        """Return the number of a changed buffer, or of a written file's; None if it is not loaded."""
+        buffer = self._loaded.get(key)
         return None if buffer is None else buffer.number
 
     def is_own(self, number: int) -> bool:

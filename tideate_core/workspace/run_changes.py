@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import EditConflict
 from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.files import temporary_beside
-from tideate_core.workspace.journal import FamilyJournal, Images, Journal
+from tideate_core.workspace.journal import Images, Journal
 from tideate_core.workspace.journal_manifest import DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
 from tideate_core.workspace.rollback import Rollback, written_by
 from tideate_core.workspace.staging import Stager
@@ -99,12 +99,11 @@ class RunChanges:
 
     async def rollback(self, execution_id: str) -> RollbackResult:
         rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        return await run_uncancelled(rollback.rollback_all(execution_id))
+        return await run_uncancelled(rollback.rollback_all([execution_id]))
 
     async def rollback_best_effort(self, execution_id: str, members: Sequence[str]) -> RollbackResult:
-        journal = FamilyJournal(self._private(), members or [execution_id])
-        rollback = Rollback(self._root, self._buffers, journal)
-        return await run_uncancelled(rollback.rollback_best_effort(execution_id))
+        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
+        return await run_uncancelled(rollback.rollback_best_effort(members or [execution_id]))
 
     async def rollback_unfinished_steps(
         self,

@@ -168,14 +168,9 @@ def _nearest_start(texts: list[str], keys: list[str]) -> int | None:
 
 def _shared_letters(texts: list[str], wanted: list[set[str]], start: int) -> int:
     """Count the letters in a row that lines share with those at a place; each may be off by one line."""
-    there = [
-        _trigrams(texts[at]) if 0 <= at < len(texts) else set() for at in _lines_around(start, len(wanted))
-    ]
+    around = range(start - 1, start + len(wanted) + 1)
+    there = [_trigrams(texts[at]) if 0 <= at < len(texts) else set() for at in around]
     return sum(max(len(one & line) for line in there[at : at + 3]) for at, one in enumerate(wanted))
-
-
-def _lines_around(start: int, count: int) -> range:
-    return range(start - 1, start + count + 1)
 
 
 def _most_alike_start(texts: list[str], keys: list[str]) -> list[int]:

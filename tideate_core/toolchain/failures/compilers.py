@@ -65,21 +65,18 @@ def labelled(output: ToolOutput) -> Iterator[Failure]:
 
 def dashed(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2 - error: text (rule)`` of pyright, and ``- error TS1: text`` of tsc."""
-    pending: Failure | None = None
+    found: list[Failure] = []
+    inside = False
     for line in output.lines:
         if match := _DASHED.match(line):
-            if pending is not None:
-                yield _with_rule(pending)
-            pending = make_failure(
-                match, match["message"], code=match["code"] or "", severity=severity_of(match["word"])
-            )
-        elif pending is not None and not pending.code and line.startswith("    "):
-            pending = replace(pending, message=f"{pending.message} {line.strip()}"[:600])
-        elif pending is not None:
-            yield _with_rule(pending)
-            pending = None
-    if pending is not None:
-        yield _with_rule(pending)
+            severity = severity_of(match["word"])
+            found.append(make_failure(match, match["message"], code=match["code"] or "", severity=severity))
+            inside = True
+        elif inside and not found[-1].code and line.startswith("    "):
+            found[-1] = replace(found[-1], message=f"{found[-1].message} {line.strip()}"[:600])
+        else:
+            inside = False
+    yield from map(_with_rule, found)
 
 
 def _with_rule(failure: Failure) -> Failure:

@@ -91,22 +91,18 @@ def _is_own(name: str, root: Path) -> bool:
 
 def pytest(output: ToolOutput) -> Iterator[Failure]:
     """Parse pytest's tracebacks of any style; of tests without one, the short summary."""
-    known: set[str] = set()
-    block: _Block | None = None
+    blocks: list[_Block] = []
+    inside = False
     for line in output.lines:
         if head := _HEAD.match(line):
-            if block is not None:
-                yield block.failure(output.root)
-            block = _Block(_test_name(head["name"]))
-            known.add(block.name)
-        elif line.startswith("===") and block is not None:
-            yield block.failure(output.root)
-            block = None
-        elif block is not None:
-            _add_line(block, line)
-    if block is not None:
-        yield block.failure(output.root)
-    yield from _of_summary(output, known)
+            blocks.append(_Block(_test_name(head["name"])))
+            inside = True
+        elif line.startswith("==="):
+            inside = False
+        elif inside:
+            _add_line(blocks[-1], line)
+    yield from (block.failure(output.root) for block in blocks)
+    yield from _of_summary(output, {block.name for block in blocks})
 
 
 def python_failure(text: str, root: Path) -> Failure:
@@ -151,23 +147,21 @@ def _of_summary(output: ToolOutput, known: set[str]) -> Iterator[Failure]:
 
 def unittest(output: ToolOutput) -> Iterator[Failure]:
     """Parse the reports of unittest on tests that failed."""
-    block: _Block | None = None
+    blocks: list[_Block] = []
+    inside = False
     for line in output.lines:
         if head := _UNITTEST_HEAD.match(line):
-            if block is not None:
-                yield block.failure(output.root)
-            block = _Block(head["name"])
+            blocks.append(_Block(head["name"]))
+            inside = True
         elif line.startswith(("===", "Ran ")):
-            if block is not None:
-                yield block.failure(output.root)
-            block = None
-        elif block is not None:
-            if place := _IN_FILE.match(line):
-                block.places.append(place)
-            elif block.places and not block.said and line[:1].strip() and _RAISED.match(line):
-                block.said.append(line)
-    if block is not None:
-        yield block.failure(output.root)
+            inside = False
+        elif inside and (place := _IN_FILE.match(line)):
+            blocks[-1].places.append(place)
+        elif (
+            inside and blocks[-1].places and not blocks[-1].said and line[:1].strip() and _RAISED.match(line)
+        ):
+            blocks[-1].said.append(line)
+    yield from (block.failure(output.root) for block in blocks)
 
 
 def tracebacks(output: ToolOutput) -> Iterator[Failure]:

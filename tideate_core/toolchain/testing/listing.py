@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
     for file in files:
         content = read_bounded(root / file, _LARGEST)
         lines = (content or b"").decode("utf-8", "replace").split("\n")
-        read = _READERS.get(file.rpartition(".")[2], _scripts)
+        read = _READERS.get(file.rpartition(".")[2], partial(_matching, _SCRIPT))
         for number, name in read(lines):
             found.append(ListedTest(file, number, name))
             if len(found) >= MOST_TESTS:
@@ -184,19 +185,7 @@ def _of_python(lines: list[str]) -> Iterator[tuple[int, str]]:
         above.append((depth, match["class"] or ""))
 
 
-def _scripts(lines: list[str]) -> Iterator[tuple[int, str]]:
-    yield from _matching(lines, _SCRIPT)
-
-
-def _of_go(lines: list[str]) -> Iterator[tuple[int, str]]:
-    yield from _matching(lines, _GO)
-
-
-def _of_cmake(lines: list[str]) -> Iterator[tuple[int, str]]:
-    yield from _matching(lines, _CMAKE)
-
-
-def _matching(lines: list[str], form: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+def _matching(form: re.Pattern[str], lines: list[str]) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(lines, 1):
         if match := form.match(line[:_LONGEST]):
             yield number, match["test"] or match["plain"]
@@ -213,8 +202,8 @@ def _of_rust(lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 _READERS: Final[Mapping[str, Callable[[list[str]], Iterator[tuple[int, str]]]]] = {
-    "cmake": _of_cmake,
-    "go": _of_go,
+    "cmake": partial(_matching, _CMAKE),
+    "go": partial(_matching, _GO),
     "py": _of_python,
     "rs": _of_rust,
 }

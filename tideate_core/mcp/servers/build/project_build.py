@@ -189,10 +189,10 @@ class ProjectBuild:
 
 
 def _clean_of(root: Path, build: ChosenCommand) -> ChosenCommand:
-    from tideate_core.toolchain import CommandTrust, detect_clean_command
+    from tideate_core.toolchain import ProjectTrust, detect_clean_command
 
     tool = detect_clean_command(root, build.environment)
-    trusted = tool is not None and CommandTrust(root).is_trusted(tool)
+    trusted = tool is not None and ProjectTrust(root).is_trusted(tool)
     return replace(build, tool=tool, off=False, configured=False, trusted=trusted)
 
 
