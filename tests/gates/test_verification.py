@@ -23,7 +23,7 @@ from tideate_core.gates import (
 )
 from tideate_core.process import run_program
 from tideate_core.toolchain import Check, Tool
-from tideate_core.toolchain.selection import ProjectTrust, select_tools, tool_name
+from tideate_core.toolchain.selection import ProjectTrust, select_tools
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -381,29 +381,3 @@ async def test_a_listener_that_raises_ends_the_verification_and_what_it_runs(roo
 
     with pytest.raises(KeyError, match="mine"):
         await pipeline(root, OFF, on_result=broken).run_all()
-
-
-@pytest.mark.parametrize(
-    ("argv", "name"),
-    [
-        (["ruff", "check"], "ruff"),
-        (["/usr/bin/mypy", "."], "mypy"),
-        ([".venv/bin/python3.12", "-m", "pytest", "-q"], "pytest"),
-        (["python", "script.py"], "python"),
-        (["uv", "run", "--frozen", "python", "-m", "mypy"], "mypy"),
-        (["npx", "eslint", "."], "eslint"),
-        (["poetry", "run"], "poetry"),
-    ],
-)
-def test_the_tool_behind_a_command_is_known(argv: list[str], name: str) -> None:
-    assert tool_name(argv) == name
-
-
-def test_what_is_configured_wins_over_what_is_detected(root: Path) -> None:
-    (root / "Makefile").write_text("test:\nlint:\n")
-    tools = select_tools(root, VerifyConfig(tests=["pytest"], lint="off"))
-    assert list(tools) == [Check.LINT, Check.TESTS]
-    assert tools[Check.LINT] is None
-    tests = tools[Check.TESTS]
-    assert tests is not None
-    assert tests.argv == ("pytest",)

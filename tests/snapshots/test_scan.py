@@ -47,69 +47,6 @@ async def test_tracked_files_in_an_ignored_directory_are_taken_in(repository: Pa
     assert "build/tracked" in paths(await taken(repository))
 
 
-async def test_what_git_ignores_is_asked_again_for_each_snapshot(repository: Path) -> None:
-    for name in ("data", "later"):
-        (repository / name).mkdir()
-        (repository / name / "file").write_text("x\n")
-    rules = (repository / ".gitignore").read_text()
-    (repository / ".gitignore").write_text(rules + "data/\n")
-    snapshots = SnapshotManager(repository)
-    one = await snapshots.get(await snapshots.create("one"))
-    (repository / ".gitignore").write_text(rules + "later/\nnew/\n")
-    (repository / "new").mkdir()
-    (repository / "new" / "file").write_text("x\n")
-    two = await snapshots.get(await snapshots.create("two"))
-    assert "later/file" in paths(one)
-    assert "data/file" not in paths(one)
-    assert paths(two) == paths(one) - {"later/file"} | {"data/file"}
-    assert set(two.ignored) - {".tideate"} == set(one.ignored) - {"data"} | {"later", "new"}
-
-
-async def test_without_git_known_names_are_ignored(root: Path) -> None:
-    (root / "node_modules").mkdir()
-    (root / "node_modules" / "pad.js").write_text("x\n")
-    found = await taken(root)
-    assert "node_modules/pad.js" not in paths(found)
-    assert "node_modules" in found.ignored
-    assert "src/one.py" in paths(found)
-
-
-async def test_a_project_that_is_ignored_by_a_repository_around_it_is_taken_in(tmp_path: Path) -> None:
-    git(tmp_path, "init", "--quiet")
-    (tmp_path / ".gitignore").write_text("*\n")
-    inner = tmp_path / "inner" / "project"
-    (inner / "src").mkdir(parents=True)
-    (inner / "src" / "a.py").write_text("a\n")
-    assert paths(await taken(inner)) == {"src/a.py"}
-
-
-async def test_files_of_a_nested_repository_are_taken_in_with_its_own_rules_and_its_git_is_not(
-    repository: Path,
-) -> None:
-    nested = repository / "nested"
-    (nested / "dist").mkdir(parents=True)
-    git(nested, "init", "--quiet")
-    (nested / ".gitignore").write_text("dist/\n")
-    (nested / "dist" / "made").write_text("m")
-    (nested / "kept.txt").write_text("k")
-    found = await taken(repository)
-    assert {"nested/kept.txt", "nested/.gitignore"} <= paths(found)
-    assert not any(".git/" in path or "dist/" in path for path in paths(found))
-
-
-async def test_a_hostile_configuration_of_git_starts_no_program(repository: Path, tmp_path: Path) -> None:
-    mark = tmp_path / "ran"
-    program = tmp_path / "program.sh"
-    program.write_text(f"#!/bin/sh\ntouch {mark}\n")
-    program.chmod(0o755)
-    for key in ("core.fsmonitor", "core.sshCommand", "core.pager", "core.editor", "filter.x.clean"):
-        git(repository, "config", key, str(program))
-    (repository / ".gitattributes").write_text("* filter=x\n")
-    git(repository, "config", "core.hooksPath", str(tmp_path))
-    assert "src/one.py" in paths(await taken(repository))
-    assert not mark.exists()
-
-
 async def test_links_are_never_followed(root: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret").write_text("s")
@@ -127,28 +64,6 @@ async def test_what_is_no_file_is_left_out_and_said(root: Path, monkeypatch: pyt
         found = await taken(root)
     assert set(found.skipped) == {"pipe", "sock"}
     assert "neither a file" in found.skipped["pipe"]
-
-
-async def test_a_file_over_the_limit_is_left_out_and_said(root: Path) -> None:
-    (root / "large.bin").write_bytes(b"x" * 3000)
-    found = await taken(root, SnapshotLimits(max_file=2000))
-    assert list(found.skipped) == ["large.bin"]
-    assert "over the limit" in found.skipped["large.bin"]
-    assert found.skipped_count == 1
-
-
-async def test_files_over_the_limit_of_all_are_left_out_and_said(root: Path) -> None:
-    for number in range(5):
-        (root / f"part{number}").write_bytes(bytes([number]) * 1000)
-    found = await taken(root, SnapshotLimits(max_total=2500))
-    assert found.size <= 2500
-    assert {path for path in found.skipped if path.startswith("part")} == {"part2", "part3", "part4"}
-
-
-async def test_more_paths_than_there_may_be_are_left_out_and_said(root: Path) -> None:
-    found = await taken(root, SnapshotLimits(max_files=4))
-    assert len(found.files) == 4
-    assert set(found.skipped) == {"logo.png", "run.sh", "src", "src/deep", "src/deep/dos.txt", "src/one.py"}
 
 
 async def test_what_was_left_out_is_neither_restored_nor_deleted_nor_told_to_differ(root: Path) -> None:

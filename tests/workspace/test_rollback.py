@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import pytest
 
 from tests.workspace.project import tree
 from tests.workspace.test_transaction import EVERYTHING, GOOD
-from tideate_core.errors import RollbackConflict, WorkspaceError
+from tideate_core.errors import RollbackConflict
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
@@ -132,49 +131,3 @@ async def test_other_runs_stay(root: Path, workspace: Workspace) -> None:
     await workspace.apply([GOOD], execution_id="two")
     await workspace.rollback("one")
     assert (root / "src" / "one.py").read_text() == "a = 1\nb = 20\nc = 3\n"
-
-
-def forged(**fields: object) -> Callable[[Path], object]:
-    """Return what changes fields of the first file's entry in a manifest."""
-
-    def forge(apply: Path) -> None:
-        path = apply / "manifest.json"
-        manifest = json.loads(path.read_text())
-        next(entry for entry in manifest["entries"] if entry["kind"] == "file").update(fields)
-        path.write_text(json.dumps(manifest))
-
-    return forge
-
-
-DAMAGE: dict[str, Callable[[Path], object]] = {
-    "an absolute temporary name": forged(temp="/etc/hostname"),
-    "a temporary name upwards": forged(temp="../.tideate-00.tmp"),
-    "a temporary name of the person's": forged(temp="notes.txt"),
-    "an absolute path": forged(path="/etc/hostname"),
-    "a path upwards": forged(path="src/../../other.py"),
-    "a path of git": forged(path=".GIT/hooks/pre-commit"),
-    "a move from elsewhere": forged(moved_from="../other.py"),
-    "another kind": forged(kind="command"),
-    "a field more": forged(run="true"),
-    "no digest": forged(before={"kind": "file", "digest": "", "mode": 0o644}),
-    "another digest": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o644}),
-    "a mode that is none": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o107777}),
-    "images outside of the file": forged(offset=10**9),
-    "a length below zero": forged(length=-1),
-    "no manifest syntax": lambda apply: (apply / "manifest.json").write_text("{"),
-    "cut off images": lambda apply: (apply / "before").write_bytes(b"x"),
-    "other images": lambda apply: (apply / "before").write_bytes(b"x" * 1000),
-    "no images": lambda apply: (apply / "before").unlink(),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
-async def test_a_damaged_journal_restores_nothing_and_says_where_it_is(
-    root: Path, private: Path, workspace: Workspace, damage: Callable[[Path], object]
-) -> None:
-    await workspace.apply(EVERYTHING, execution_id="run")
-    damage(private / "journal" / "run" / "0001")
-    before = tree(root)
-    with pytest.raises(WorkspaceError, match=r"journal/run/0001"):
-        await workspace.rollback("run")
-    assert tree(root) == before

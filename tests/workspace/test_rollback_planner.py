@@ -15,8 +15,8 @@ from hypothesis import given, settings, strategies as st
 from tests.workspace.project import TextFile, tree
 from tests.workspace.test_changes_merging import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD
-from tideate_core.errors import RollbackConflict, WorkspaceError
-from tideate_core.workspace import FileChange, RollbackResult, Workspace, files, rollback_files
+from tideate_core.errors import RollbackConflict
+from tideate_core.workspace import FileChange, RollbackResult, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -135,16 +135,6 @@ async def test_a_moved_file_stays_where_something_else_took_its_old_place(
     assert tree(root) == before
 
 
-async def test_links_modes_and_empty_directories_are_as_before(root: Path, workspace: Workspace) -> None:
-    (root / "alias").symlink_to("run.sh")
-    (root / "src" / "one.py").chmod(0o600)
-    before = tree(root)
-    changes = [*EVERYTHING, FileChange("alias", "delete", None, None)]
-    await workspace.apply(changes, execution_id="run")
-    await workspace.rollback_best_effort("run")
-    assert tree(root) == before
-
-
 async def test_a_link_that_took_a_files_place_is_left(root: Path, workspace: Workspace) -> None:
     await workspace.apply([GOOD], execution_id="run")
     (root / "src" / "one.py").unlink()
@@ -230,72 +220,6 @@ async def test_runs_within_steps_are_taken_back_along_in_the_order_they_wrote(
         await workspace.apply([edit(NAME, now, after)], execution_id=run.rstrip("2"))
     assert await workspace.rollback_best_effort("outer", ["inner", "outer"]) == RollbackResult([NAME], [], [])
     assert long.text == LONG + "\n"
-
-
-async def test_a_file_that_is_saved_in_the_last_moment_is_looked_at_again(
-    workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="run")
-    saved: list[bool] = []
-
-    def save_first(*args: object, **named: object) -> None:
-        if not saved:
-            change_by_hand(long)
-        saved.append(True)
-        files.write_image(*args, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(rollback_files, "write_image", save_first)
-    assert await workspace.rollback_best_effort("run") == RollbackResult([], [NAME], [])
-    assert (long.text, len(saved)) == (BY_HAND, 2)
-
-
-@pytest.mark.parametrize("broken", [NAME, "src/one.py"])
-async def test_a_file_that_cannot_be_written_is_said_and_the_next_try_goes_on(
-    root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch, broken: str
-) -> None:
-    one = TextFile(root / "src/one.py")
-    before = {NAME: BY_HAND, "src/one.py": one.text}
-    await workspace.apply([edit(NAME, LONG, WANTED), GOOD], execution_id="run")
-    change_by_hand(long)
-    stuck = (root / broken).read_bytes()
-
-    def full(path: Path, *args: object, **named: object) -> None:
-        if path == root / broken:
-            raise OSError(28, "No space left on device")
-        files.write_image(path, *args, **named)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(rollback_files, "write_image", full)
-        with pytest.raises(WorkspaceError, match="No space left"):
-            await workspace.rollback_best_effort("run")
-    assert (root / broken).read_bytes() == stuck
-    (other,) = before.keys() - {broken}
-    assert (root / other).read_text() == before[other], "one file that cannot be written kept another from it"
-    assert await workspace.rollback_best_effort("run") == RollbackResult(["src/one.py"], [NAME], [])
-    assert {NAME: long.text, "src/one.py": one.text} == before
-
-
-async def test_the_only_copy_of_a_moved_file_is_never_removed(
-    root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    moved = FileChange(NAME, "move", LONG, LONG, move_to="other/long.py")
-    await workspace.apply([moved, GOOD], execution_id="run")
-    there = TextFile(root / "other/long.py")
-    change_by_hand(there)
-
-    def full(path: Path, *args: object, **named: object) -> None:
-        if path == long.path:
-            raise OSError(28, "No space left on device")
-        files.write_image(path, *args, **named)  # type: ignore[arg-type]
-
-    with monkeypatch.context() as patch:
-        patch.setattr(rollback_files, "write_image", full)
-        with pytest.raises(WorkspaceError, match="No space left"):
-            await workspace.rollback_best_effort("run")
-    assert there.text == BY_HAND, "the person's lines are nowhere"
-    await workspace.rollback_best_effort("run")
-    assert long.text == BY_HAND
-    assert not there.path.exists()
 
 
 # -- two runs in one file -------------------------------------------------------------------------

@@ -1,0 +1,28 @@
+"""Projects that a test writes, and the commands that are detected in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tideate_core.toolchain.detection import detect_tools
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+NOTHING = {"PATH": ""}
+
+
+def make(root: Path, files: dict[str, str], *programs: str) -> Path:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    for name in programs:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("#!/bin/sh\necho $0 $@\n")
+        (root / name).chmod(0o755)
+    return root
+
+
+def commands(root: Path) -> dict[str, str]:
+    return {check.value: " ".join(tool.argv) for check, tool in detect_tools(root, NOTHING).items()}

@@ -1,0 +1,66 @@
+"""Tools of JavaScript and CMake projects, and of Makefiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.toolchain.detection.projects import NOTHING, commands, make
+from tideate_core.toolchain.detection import detect_clean_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_programs_of_node_modules_stand_in_for_scripts(tmp_path: Path) -> None:
+    files = {
+        "package.json": '{"devDependencies": {"vitest": "1"}}',
+        "tsconfig.json": "{}",
+        "eslint.config.js": "",
+    }
+    make(tmp_path, files, *(f"node_modules/.bin/{name}" for name in ("tsc", "eslint", "vitest", "jest")))
+    found = commands(tmp_path)
+    assert found["type_check"] == "node_modules/.bin/tsc --noEmit --pretty false"
+    assert found["lint"] == "node_modules/.bin/eslint ."
+    assert found["tests"] == "node_modules/.bin/vitest run"
+
+
+def test_the_makefile_is_for_what_nothing_else_does(tmp_path: Path) -> None:
+    make(tmp_path, {"Cargo.toml": "", "Makefile": "test:\nlint:\n"})
+    found = commands(tmp_path)
+    assert found["tests"].startswith("cargo")
+    assert found["lint"] == "make lint"
+
+
+CMAKE = {"CMakeLists.txt": "", "build/CMakeCache.txt": "", "build/CTestTestfile.cmake": ""}
+
+
+def test_a_cmake_project_is_known_once_it_is_configured(tmp_path: Path) -> None:
+    make(tmp_path, {"CMakeLists.txt": ""})
+    assert commands(tmp_path) == {}
+    assert detect_clean_command(tmp_path, NOTHING) is None
+    make(tmp_path, CMAKE)
+    assert commands(tmp_path) == {
+        "tests": "ctest --test-dir build --output-on-failure --no-tests=error",
+        "build": "cmake --build build",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"package.json": '{"scripts": {"clean": "rm -rf dist"}}', "Makefile": "clean:\n"}, "npm run clean"),
+        ({"package.json": "{}", "Makefile": "clean:\n"}, "make clean"),
+        ({"Cargo.toml": "", "Makefile": "clean:\n"}, "cargo clean --color never"),
+        (CMAKE, "cmake --build build --target clean"),
+        ({"Makefile": "cleaner:\nclean := x\n"}, ""),
+        ({"go.mod": ""}, ""),
+        ({}, ""),
+    ],
+)
+def test_what_a_build_made_is_removed_by_the_project_s_own_command(
+    tmp_path: Path, files: dict[str, str], command: str
+) -> None:
+    tool = detect_clean_command(make(tmp_path, files), NOTHING)
+    assert (" ".join(tool.argv) if tool else "") == command

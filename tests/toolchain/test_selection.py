@@ -1,0 +1,58 @@
+"""Commands of a project's checks: configured before detected, run where a person trusts them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.config import VerifyConfig
+from tideate_core.project import Trust
+from tideate_core.toolchain import Check, ProjectTrust, Tool
+from tideate_core.toolchain.selection import select_tools, tool_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def tool(*argv: str, recipe: str = "") -> Tool:
+    return Tool(Check.TESTS, argv[0], argv, "", recipe)
+
+
+def test_a_command_is_trusted_as_it_is_and_where_it_is(tmp_path: Path) -> None:
+    trust = ProjectTrust(tmp_path / "a")
+    assert not trust.is_trusted(tool("make", "test", recipe="x"))
+    trust.trust([tool("make", "test", recipe="x"), tool("pytest")])
+    assert trust.is_trusted(tool("make", "test", recipe="x"))
+    assert trust.is_trusted(tool("pytest"))
+    assert not trust.is_trusted(tool("make", "test", recipe="y"))
+    assert not trust.is_trusted(tool("pytest", "-x"))
+    assert not ProjectTrust(tmp_path / "b").is_trusted(tool("pytest"))
+    assert Trust(tmp_path / "a").revoke_allowed() == ["`make test` (tests)", "`pytest` (tests)"]
+    assert not trust.is_trusted(tool("pytest"))
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["ruff", "check"], "ruff"),
+        (["/usr/bin/mypy", "."], "mypy"),
+        ([".venv/bin/python3.12", "-m", "pytest", "-q"], "pytest"),
+        (["python", "script.py"], "python"),
+        (["uv", "run", "--frozen", "python", "-m", "mypy"], "mypy"),
+        (["npx", "eslint", "."], "eslint"),
+        (["poetry", "run"], "poetry"),
+    ],
+)
+def test_the_tool_behind_a_command_is_known(argv: list[str], name: str) -> None:
+    assert tool_name(argv) == name
+
+
+def test_what_is_configured_wins_over_what_is_detected(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("test:\nlint:\n")
+    tools = select_tools(tmp_path, VerifyConfig(tests=["pytest"], lint="off"))
+    assert list(tools) == [Check.LINT, Check.TESTS]
+    assert tools[Check.LINT] is None
+    tests = tools[Check.TESTS]
+    assert tests is not None
+    assert tests.argv == ("pytest",)

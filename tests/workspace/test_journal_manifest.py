@@ -1,0 +1,64 @@
+"""A manifest that somebody changed restores nothing, and leads nowhere out of the project."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.workspace.project import tree
+from tests.workspace.test_transaction import EVERYTHING
+from tideate_core.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tideate_core.workspace import Workspace
+
+
+def forged(**fields: object) -> Callable[[Path], object]:
+    """Return what changes fields of the first file's entry in a manifest."""
+
+    def forge(apply: Path) -> None:
+        path = apply / "manifest.json"
+        manifest = json.loads(path.read_text())
+        next(entry for entry in manifest["entries"] if entry["kind"] == "file").update(fields)
+        path.write_text(json.dumps(manifest))
+
+    return forge
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "an absolute temporary name": forged(temp="/etc/hostname"),
+    "a temporary name upwards": forged(temp="../.tideate-00.tmp"),
+    "a temporary name of the person's": forged(temp="notes.txt"),
+    "an absolute path": forged(path="/etc/hostname"),
+    "a path upwards": forged(path="src/../../other.py"),
+    "a path of git": forged(path=".GIT/hooks/pre-commit"),
+    "a move from elsewhere": forged(moved_from="../other.py"),
+    "another kind": forged(kind="command"),
+    "a field more": forged(run="true"),
+    "no digest": forged(before={"kind": "file", "digest": "", "mode": 0o644}),
+    "another digest": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o644}),
+    "a mode that is none": forged(before={"kind": "file", "digest": "0" * 40, "mode": 0o107777}),
+    "images outside of the file": forged(offset=10**9),
+    "a length below zero": forged(length=-1),
+    "no manifest syntax": lambda apply: (apply / "manifest.json").write_text("{"),
+    "cut off images": lambda apply: (apply / "before").write_bytes(b"x"),
+    "other images": lambda apply: (apply / "before").write_bytes(b"x" * 1000),
+    "no images": lambda apply: (apply / "before").unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE.keys())
+async def test_a_damaged_journal_restores_nothing_and_says_where_it_is(
+    root: Path, private: Path, workspace: Workspace, damage: Callable[[Path], object]
+) -> None:
+    await workspace.apply(EVERYTHING, execution_id="run")
+    damage(private / "journal" / "run" / "0001")
+    before = tree(root)
+    with pytest.raises(WorkspaceError, match=r"journal/run/0001"):
+        await workspace.rollback("run")
+    assert tree(root) == before
