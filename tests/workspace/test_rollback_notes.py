@@ -1,0 +1,66 @@
+"""Notes tell a later rollback which contents an earlier one left, and a damaged one tells nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.errors import WorkspaceError
+from tideate_core.workspace.files import ABSENT, FileImage
+from tideate_core.workspace.journal import Record
+from tideate_core.workspace.journal_manifest import JournalManifest
+from tideate_core.workspace.rollback_notes import (
+    RollbackNote,
+    RollbackNotes,
+    states_of,
+    text_state,
+    write_notes,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Record:
+    return Record(tmp_path / "0001", JournalManifest(entries=()))
+
+
+def test_a_text_is_recognised_in_a_buffer_and_in_a_file_of_any_style() -> None:
+    dos = FileImage.of_file(b"\xef\xbb\xbfone\r\ntwo\r\n", 0o644)
+    assert text_state("one\ntwo") in states_of(dos)
+    assert states_of(FileImage(ABSENT)) == ("absent ",)
+    assert len(states_of(FileImage.of_file(b"\0", 0o644))) == 1
+
+
+def test_a_note_is_found_by_any_of_its_states(record: Record) -> None:
+    write_notes([RollbackNote(record, "a.py", ("one", "two"), merged=True)])
+    notes = RollbackNotes()
+    assert notes.merged(record, "a.py", ["other", "two"]) is True
+    assert notes.merged(record, "a.py", ["other"]) is None
+    assert notes.merged(record, "b.py", ["one"]) is None
+
+
+def test_states_of_an_earlier_note_stay_and_the_last_merge_counts(record: Record) -> None:
+    write_notes([RollbackNote(record, "a.py", ("one",), merged=True)])
+    write_notes([RollbackNote(record, "a.py", ("two",), merged=False)])
+    notes = RollbackNotes()
+    assert notes.merged(record, "a.py", ["one"]) is False
+    assert notes.merged(record, "a.py", ["two"]) is False
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", json.dumps({"a.py": {"states": 3}}), json.dumps({"a.py": []})]
+)
+def test_a_damaged_note_says_nothing(record: Record, content: str) -> None:
+    record.directory.mkdir()
+    (record.directory / "undone.json").write_text(content)
+    assert RollbackNotes().merged(record, "a.py", ["one"]) is None
+
+
+def test_a_note_that_cannot_be_written_stops_the_rollback(record: Record) -> None:
+    record.directory.write_text("a file in its place")
+    with pytest.raises(WorkspaceError, match="nothing was restored"):
+        write_notes([RollbackNote(record, "a.py", ("one",), merged=False)])
