@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tideate_core.workspace.paths import Root
     from tideate_core.workspace.rollback_state import BufferSave, RollbackPlan
 
-__all__ = ["Rollback", "RollbackResult", "written_by"]
+__all__ = ["Rollback", "RollbackResult"]
 
 TRIES: Final = 5
 """Number of times that a run is planned again whose files change while they are restored."""
@@ -137,6 +137,12 @@ class Rollback:
             if not names_over:
                 await asyncio.to_thread(self._journal.drop, record)
         return plan.names
+
+    def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
+        """Return the files and buffers that steps, or items of theirs, wrote to, sorted; blocking."""
+        records = self._journal.records(execution_id)
+        of_them = [each for each in records if not _unfinished(each, steps, None) and each.manifest.step]
+        return sorted(frozenset[str]().union(*(_names(record) for record in of_them)))
 
     async def _plan(self, records: Sequence[Record], whole: Collection[str] = ()) -> RollbackPlan:
         loaded = await self._loaded(records)
@@ -264,12 +270,6 @@ def _unfinished(record: Record, finished: Collection[str], only: str | None) -> 
         return False
     whole = step[: step.rindex("[")] if step.endswith("]") and "[" in step else step
     return step not in finished and whole not in finished and only in (None, step, whole)
-
-
-def written_by(records: Sequence[Record], steps: Collection[str]) -> list[str]:
-    """Return the files and buffers that steps, or items of theirs, wrote to; sorted."""
-    of_them = [record for record in records if not _unfinished(record, steps, None) and record.manifest.step]
-    return sorted(frozenset[str]().union(*(_names(record) for record in of_them)))
 
 
 def _covered(all_records: Sequence[Record], unfinished: Sequence[Record]) -> list[set[str]]:

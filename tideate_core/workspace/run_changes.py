@@ -1,4 +1,4 @@
-"""Changes of runs applied, reverted, recorded and rolled back: the writing half of `Workspace`."""
+"""Changes of runs applied, reverted and recorded: the writing half of `Workspace`."""
 
 from __future__ import annotations
 
@@ -11,19 +11,17 @@ from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.files import temporary_beside
 from tideate_core.workspace.journal import Images, Journal
 from tideate_core.workspace.journal_manifest import DirectoryEntry, FileEntry, ModeEntry, RemovedEntry
-from tideate_core.workspace.rollback import Rollback, written_by
 from tideate_core.workspace.staging import Stager
 from tideate_core.workspace.transaction import MAX_REBASES, Committer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tideate_core.workspace.buffers import Buffers
     from tideate_core.workspace.changes import FileChange, OutsideChanges
     from tideate_core.workspace.journal_manifest import Entry
     from tideate_core.workspace.paths import Root
-    from tideate_core.workspace.rollback import RollbackResult
     from tideate_core.workspace.staging import WritePlan
     from tideate_core.workspace.transaction import CommittedPlan
 
@@ -44,7 +42,7 @@ class AppliedChanges:
 
 
 class RunChanges:
-    """Applies changes and rolls them back, journalled first; `Workspace` documents each method.
+    """Applies changes and reverts them, journalled first; `Workspace` documents each method.
 
     :param private: gives the directory in which the journal is kept, made if it is missing.
     :param step: of the run, that writes.
@@ -96,30 +94,6 @@ class RunChanges:
         if applied.committed is None:
             return
         await run_uncancelled(self._committer().revert(applied.committed))
-
-    async def rollback(self, execution_id: str) -> RollbackResult:
-        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        return await run_uncancelled(rollback.rollback_all([execution_id]))
-
-    async def rollback_best_effort(self, execution_id: str, members: Sequence[str]) -> RollbackResult:
-        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        return await run_uncancelled(rollback.rollback_best_effort(members or [execution_id]))
-
-    async def rollback_unfinished_steps(
-        self,
-        execution_id: str,
-        finished: Collection[str],
-        only: str | None,
-        on_left: Callable[[str], None] | None,
-    ) -> list[str]:
-        rollback = Rollback(self._root, self._buffers, Journal(self._private()))
-        return await run_uncancelled(
-            rollback.rollback_unfinished_steps(execution_id, finished, only, on_left)
-        )
-
-    async def written_by(self, execution_id: str, steps: Collection[str]) -> list[str]:
-        records = await asyncio.to_thread(Journal(self._private()).records, execution_id)
-        return written_by(records, steps)
 
     def _committer(self) -> Committer:
         return Committer(self._root, self._buffers, Journal(self._private()), self._step, merges=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
+from tideate_core.util.uncancelled import run_uncancelled
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import read_image_nofollow
 from tideate_core.workspace.listing import list_files
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workspace.buffers import Buffers, BufferText
     from tideate_core.workspace.changes import FileChange, OutsideChanges
-    from tideate_core.workspace.rollback import RollbackResult
+    from tideate_core.workspace.rollback import Rollback, RollbackResult
     from tideate_core.workspace.run_changes import AppliedChanges, RunChanges
 
     _Changes = list[FileChange]
@@ -228,7 +229,7 @@ class Workspace:
         :raises RollbackConflict: something was changed since where the run wrote; nothing was restored.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written.
         """
-        done = await self._run_changes().rollback(execution_id)
+        done = await run_uncancelled(self._rollback().rollback_all([execution_id]))
         return [*done.restored, *done.merged]
 
     async def rollback_best_effort(self, execution_id: str, members: Sequence[str] = ()) -> RollbackResult:
@@ -239,7 +240,7 @@ class Workspace:
         :param members: the runs whose changes are the run's; itself if there are none.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written; try again.
         """
-        return await self._run_changes().rollback_best_effort(execution_id, members)
+        return await run_uncancelled(self._rollback().rollback_best_effort(members or [execution_id]))
 
     async def rollback_unfinished_steps(
         self,
@@ -262,7 +263,8 @@ class Workspace:
         """
         if not self.has_journal(execution_id):
             return []
-        return await self._run_changes().rollback_unfinished_steps(execution_id, finished, only, on_left)
+        work = self._rollback().rollback_unfinished_steps(execution_id, finished, only, on_left)
+        return await run_uncancelled(work)
 
     async def written_by(self, execution_id: str, steps: Collection[str]) -> _Names:
         """Return the files that steps of a run wrote to, as far as the run can be rolled back.
@@ -271,7 +273,7 @@ class Workspace:
         """
         if not steps or not self.has_journal(execution_id):
             return []
-        return await self._run_changes().written_by(execution_id, steps)
+        return await asyncio.to_thread(self._rollback().written_by, execution_id, steps)
 
     async def find_again(self, path: str, number: int | None, text: str) -> tuple[int, int] | None:
         """Return the number and changedtick of a buffer that an editor may have loaded anew since.
@@ -300,6 +302,12 @@ class Workspace:
         from tideate_core.workspace.run_changes import RunChanges
 
         return RunChanges(self._root, self._buffers, self._make_place, self._step)
+
+    def _rollback(self) -> Rollback:
+        from tideate_core.workspace.journal import Journal
+        from tideate_core.workspace.rollback import Rollback
+
+        return Rollback(self._root, self._buffers, Journal(self._make_place()))
 
 
 def _read(path: Path, name: str, limit: int) -> bytes:

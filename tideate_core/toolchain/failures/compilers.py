@@ -136,20 +136,16 @@ def _of_rustc(entry: dict[str, Any]) -> Failure | None:
     for span in spans:
         if isinstance(span, dict) and span.get("is_primary"):
             name = code.get("code") if isinstance(code, dict) else ""
-            failure = make_failure(
+            return make_failure(
                 None,
                 str(entry.get("message")),
                 code=str(name or ""),
                 severity=severity_of(level),
                 file=str(span.get("file_name")),
+                line=span.get("line_start"),
+                column=span.get("column_start"),
             )
-            return replace(failure, line=_number(span, "line_start"), column=_number(span, "column_start"))
     return None
-
-
-def _number(span: dict[str, Any], key: str) -> int | None:
-    value = span.get(key)
-    return value if isinstance(value, int) else None
 
 
 def plain(output: ToolOutput) -> Iterator[Failure]:
@@ -167,10 +163,8 @@ def eslint(output: ToolOutput) -> Iterator[Failure]:
         if row := _ROW.match(line):
             message, gap, rule = row["rest"].rpartition("  ")
             text = message if gap else row["rest"]
-            failure = make_failure(
-                row, text, code=rule if gap else "", severity=severity_of(row["word"]), file=file
-            )
-            yield failure
+            severity = severity_of(row["word"])
+            yield make_failure(row, text, code=rule if gap else "", severity=severity, file=file)
         elif (match := _UNIX.match(line)) and line.endswith("]"):
             text, bracket, word = match["rest"][:-1].rpartition(" [")
             kind, _, rule = word.partition("/")
@@ -196,7 +190,12 @@ def eslint_json(output: ToolOutput) -> Iterator[Failure]:
 
 def _of_eslint(file: str, entry: Any) -> Failure:
     entry = entry if isinstance(entry, dict) else {}
-    severity = severity_of("warning" if entry.get("severity") == 1 else "error")
-    failure = make_failure(None, str(entry.get("message")), code=str(entry.get("ruleId") or ""), file=file)
-    line, column = (value if isinstance(value, int) else None for value in map(entry.get, ("line", "column")))
-    return replace(failure, line=line, column=column, severity=severity)
+    return make_failure(
+        None,
+        str(entry.get("message")),
+        code=str(entry.get("ruleId") or ""),
+        severity="warning" if entry.get("severity") == 1 else "error",
+        file=file,
+        line=entry.get("line"),
+        column=entry.get("column"),
+    )

@@ -124,21 +124,30 @@ def make_failure(
     code: str = "",
     severity: Severity = "error",
     file: str = "",
-    line: str = "",
+    line: object = None,
+    column: object = None,
     test: str = "",
 ) -> Failure:
-    """Make a failure of what an expression with `AT` matched, or of what is given."""
+    """Make a failure of what an expression with `AT` matched, or of what is given.
+
+    :param line: with `column`, of a tool's JSON: what is no number is left out.
+    """
     groups = place.groupdict() if place is not None else {}
-    number, column = groups.get("line") or line, groups.get("column")
     return Failure(
         file=(groups.get("file") or file).strip(),
-        line=int(number) if number else None,
-        column=int(column) if column else None,
+        line=_number(groups.get("line"), line),
+        column=_number(groups.get("column"), column),
         message=(f"{test}: {message}" if test else message).strip()[:_MESSAGE],
         code=code,
         severity=severity,
         test=test,
     )
+
+
+def _number(matched: str | None, given: object) -> int | None:
+    if matched:
+        return int(matched)
+    return given if isinstance(given, int) else None
 
 
 def severity_of(word: str) -> Severity:

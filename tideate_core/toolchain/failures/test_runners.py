@@ -240,7 +240,7 @@ def go_tests(output: ToolOutput) -> Iterator[Failure]:
 
 def _of_go(test: str, said: re.Match[str], folder: str) -> Failure:
     file = f"{folder}/{said['file']}" if folder else said["file"]
-    return make_failure(None, said["message"], file=file, line=said["line"], test=test)
+    return make_failure(None, said["message"], file=file, line=int(said["line"]), test=test)
 
 
 def go_module(root: Path) -> str:
