@@ -141,7 +141,6 @@ def _without_secrets(shown: bytes, looked: bytes, *, cut: bool) -> tuple[str, li
 
 
 def _split_by_file(diff: bytes) -> list[str]:
-    """Return the changes of each file."""
     # only a header can begin so, where nothing but \n ends a line: every line of a hunk has a sign before it
     return [part for part in re.split(r"(?m)^(?=diff --git )", diff.decode("utf-8", "replace")) if part]
 
@@ -151,7 +150,6 @@ def _header(part: str) -> str:
 
 
 def _without_signs(part: str) -> str:
-    """Return the lines of a file's changes without their signs."""
     return "\n".join(line[1:] for line in part.split("\n"))
 
 

@@ -214,7 +214,6 @@ class Capture:
         }
 
     def _read_tree(self, stop: threading.Event, *, store: bool) -> Tree:
-        """Read what may have changed."""
         place, found = self._place, self._scan
         before = {} if self._base is None else self._base.entries
         entries = found.over(before)

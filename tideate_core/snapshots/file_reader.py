@@ -38,9 +38,7 @@ class ReadCancelled(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Batch:
-    """Result of one batch."""
-
+class _ReadBatch:
     frame: Frame | None
     entries: list[Entry]
     failed: dict[str, str]
@@ -92,13 +90,13 @@ class Reader:
             progress(min(done, total), total)
         return found
 
-    def _batches_read(self, entries: Sequence[Entry]) -> Iterator[_Batch]:
+    def _batches_read(self, entries: Sequence[Entry]) -> Iterator[_ReadBatch]:
         batches = _batches(entries)
         if len(entries) <= 8:  # a thread is not worth it
             yield from map(self._read_batch, batches)
             return
         with ThreadPoolExecutor(THREADS, thread_name_prefix="snapshot") as pool:
-            waiting: deque[Future[_Batch]] = deque()
+            waiting: deque[Future[_ReadBatch]] = deque()
             try:
                 for batch in batches:
                     waiting.append(pool.submit(self._read_batch, batch))
@@ -109,7 +107,7 @@ class Reader:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _read_batch(self, batch: list[Entry]) -> _Batch:
+    def _read_batch(self, batch: list[Entry]) -> _ReadBatch:
         if self._stop.is_set():
             raise ReadCancelled
         fresh: list[tuple[str, bytes]] = []
@@ -129,7 +127,7 @@ class Reader:
             self.read_at[now.path] = stamp
             if self._claim(now.hash):
                 fresh.append((now.hash, data))
-        return _Batch(
+        return _ReadBatch(
             compressed(fresh) if fresh else None, entries, failed, sum(entry.size for entry in batch)
         )
 

@@ -347,7 +347,6 @@ class SnapshotManager:
 
 @contextmanager
 def _system_errors_translated() -> Iterator[None]:
-    """Raise errors of the system as `WorkspaceError`."""
     try:
         yield
     except OSError as error:

@@ -36,8 +36,6 @@ UNBOUNDED: Final = ("unevaluatedItems", "unevaluatedProperties")
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """Limits of one validation."""
-
     seconds: float
     """Of processor time."""
     is_lenient: bool = False

@@ -47,9 +47,7 @@ _NEW: Final = 0o755
 
 
 @dataclass(slots=True)
-class _Found:
-    """Contents of a directory that is moved."""
-
+class _DirectoryContents:
     files: list[tuple[Path, FileImage]]
     directories: list[tuple[Path, int]]
     """With their permissions; outer ones first."""
@@ -203,12 +201,12 @@ def _missing(directory: Path, root: Path | None) -> list[DirectoryOperation]:
     return missing[::-1]
 
 
-def _collect(top: Path, name: str) -> _Found:
+def _collect(top: Path, name: str) -> _DirectoryContents:
     """Read all that is in a directory.
 
     :raises WorkspaceError: it is more than is kept, or cannot be moved.
     """
-    found = _Found([], [])
+    found = _DirectoryContents([], [])
     size, todo = 0, [top]
     while todo:
         directory = todo.pop()

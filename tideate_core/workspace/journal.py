@@ -133,7 +133,6 @@ class Record:
         return b"" if holds(b"", digest) else None
 
     def _disk_image(self, entry: BufferEntry) -> bytes | None:
-        """Return what the file of a buffer held, None where it was not kept."""
         if entry.disk is None or entry.disk_kept is None:
             return None
         return self._decompressed(entry.disk_kept, entry, entry.disk.digest)

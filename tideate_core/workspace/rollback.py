@@ -66,12 +66,12 @@ class Rollback:
                 f"changed since the run wrote to them, so nothing was restored: {_reasons(plan)}"
             )
         # where a run made nothing but directories, these are what is told
-        made = [] if plan.names else await asyncio.to_thread(self._made, records)
+        made = [] if plan.names else await asyncio.to_thread(self._made_directories, records)
         if not await self._carry_out(records, plan):
             raise RollbackConflict("a buffer is just being changed, so nothing was restored; try again")
         kept = [name for name in plan.names if name not in plan.merged]
         if made:
-            left = await asyncio.to_thread(self._made, records)
+            left = await asyncio.to_thread(self._made_directories, records)
             kept += [name for name in made if name not in left]
         return RollbackResult(kept, plan.merged, [])
 
@@ -122,7 +122,7 @@ class Rollback:
         """
         all_records = await asyncio.to_thread(self._journal.records, execution_id)
         records = [record for record in all_records if _unfinished(record, finished, only)]
-        covered = _covered(all_records, records)
+        covered = _overwritten(all_records, records)
         over = frozenset[str]().union(*covered)
         plan = await self._plan(records, over)
         conflicts = plan.conflicts
@@ -163,12 +163,12 @@ class Rollback:
             await self._buffers.save([save.number for save in plan.saves])
             # what the editor wrote stands there now
             again = await self._plan(records, whole)
-            files = await asyncio.to_thread(_exactly, again, plan.saves)
+            files = await asyncio.to_thread(_exact_files, again, plan.saves)
         try:
             await asyncio.to_thread(roll_back_files, self._root, records, files)
         except (OSError, EditConflict) as error:
             raise WorkspaceError(f"not everything could be restored ({error}); try again") from error
-        await self._tell(records, [file.path for file in files], plan.left)
+        await self._notify_editor(records, [file.path for file in files], plan.left)
         return True
 
     async def _loaded(self, records: Sequence[Record]) -> dict[BufferEntry | Path, BufferText]:
@@ -176,14 +176,14 @@ class Rollback:
         if self._buffers is None:
             return loaded
         for entry in entries_of(records, BufferEntry):
-            if (buffer := await self._find(entry)) is not None:
+            if (buffer := await self._find_buffer(entry)) is not None:
                 loaded[entry] = buffer
-        for path in self._files(records):
+        for path in self._written_paths(records):
             if (buffer := await self._buffers.find(path)) is not None:
                 loaded[path] = buffer
         return loaded
 
-    def _made(self, records: Sequence[Record]) -> list[str]:
+    def _made_directories(self, records: Sequence[Record]) -> list[str]:
         """Return the directories that were made and are there."""
         found: list[str] = []
         for entry in entries_of(records, DirectoryEntry):
@@ -192,14 +192,14 @@ class Rollback:
                     found.append(entry.path)
         return found
 
-    def _files(self, records: Sequence[Record]) -> list[Path]:
+    def _written_paths(self, records: Sequence[Record]) -> list[Path]:
         found: dict[Path, None] = {}
         for entry in entries_of(records, FileEntry):
             with contextlib.suppress(OutsideRoot):  # it is not written, and that is said
                 found[self._root.entry(entry.path)] = None
         return list(found)
 
-    async def _find(self, entry: BufferEntry) -> BufferText | None:
+    async def _find_buffer(self, entry: BufferEntry) -> BufferText | None:
         if self._buffers is None:
             return None
         if not entry.path:
@@ -212,7 +212,9 @@ class Rollback:
                 return buffer
         return None
 
-    async def _tell(self, records: Sequence[Record], paths: Sequence[Path], left: Collection[str]) -> None:
+    async def _notify_editor(
+        self, records: Sequence[Record], paths: Sequence[Path], left: Collection[str]
+    ) -> None:
         if self._buffers is None:
             return
         for move in reversed(entries_of(records, MoveEntry)):
@@ -222,7 +224,7 @@ class Rollback:
             await self._buffers.changed_on_disk(paths)
 
 
-def _exactly(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:
+def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileRollback]:
     """Return the files to write, with those that the editor saved in its own manner, as they were before.
 
     :param again: what there is to do after the saving.
@@ -272,7 +274,7 @@ def _unfinished(record: Record, finished: Collection[str], only: str | None) -> 
     return step not in finished and whole not in finished and only in (None, step, whole)
 
 
-def _covered(all_records: Sequence[Record], unfinished: Sequence[Record]) -> list[set[str]]:
+def _overwritten(all_records: Sequence[Record], unfinished: Sequence[Record]) -> list[set[str]]:
     """Return for each unfinished record what others wrote again after it."""
     later: set[str] = set()
     covered: list[set[str]] = []

@@ -40,10 +40,10 @@ def roll_back_files(root: Root, records: Sequence[Record], files: Iterable[FileR
     :raises OSError: something cannot be restored; doing it again goes on with what is left.
     :raises EditConflict: a file was changed in the last moment.
     """
-    _modes(root, records)  # a directory may have to be written into again
-    _remake(root, records)
+    _restore_modes(root, records)  # a directory may have to be written into again
+    _remake_directories(root, records)
     failure: OSError | EditConflict | None = None
-    moved = _moved(root, records)
+    moved = _moved_paths(root, records)
     # a text stands at its old place before it goes from the new one
     for file in sorted(files, key=_is_removal):
         if failure is not None and (_is_removal(file) or file.path in moved):
@@ -54,16 +54,15 @@ def roll_back_files(root: Root, records: Sequence[Record], files: Iterable[FileR
             failure = failure or error
     if failure is not None:
         raise failure
-    _clean_up(root, records)
-    _modes(root, records)  # of files that were written just now
+    _remove_leftovers(root, records)
+    _restore_modes(root, records)  # of files that were written just now
 
 
 def _is_removal(file: FileRollback) -> bool:
     return file.wanted.state.kind == "absent"
 
 
-def _moved(root: Root, records: Sequence[Record]) -> set[Path]:
-    """Return both paths of every file that was moved."""
+def _moved_paths(root: Root, records: Sequence[Record]) -> set[Path]:
     names = {name for move in entries_of(records, MoveEntry) for name in (move.old, move.new)}
     for entry in entries_of(records, FileEntry):
         if entry.moved_from is not None:
@@ -75,7 +74,7 @@ def _moved(root: Root, records: Sequence[Record]) -> set[Path]:
     return found
 
 
-def _modes(root: Root, records: Sequence[Record]) -> None:
+def _restore_modes(root: Root, records: Sequence[Record]) -> None:
     """Give permissions back where they are still the ones that were set."""
     for entry in reversed(entries_of(records, ModeEntry)):
         with contextlib.suppress(OutsideRoot, FileNotFoundError, NotADirectoryError):
@@ -84,7 +83,7 @@ def _modes(root: Root, records: Sequence[Record]) -> None:
                 set_mode(path, entry.before)
 
 
-def _remake(root: Root, records: Sequence[Record]) -> None:
+def _remake_directories(root: Root, records: Sequence[Record]) -> None:
     """Make directories again that were removed, outer ones first."""
     for entry in reversed(entries_of(records, RemovedEntry)):
         with contextlib.suppress(OutsideRoot, FileExistsError):
@@ -93,7 +92,7 @@ def _remake(root: Root, records: Sequence[Record]) -> None:
                 os.fchmod(directory, entry.mode)  # also of one that was made just before a kill
 
 
-def _clean_up(root: Root, records: Sequence[Record]) -> None:
+def _remove_leftovers(root: Root, records: Sequence[Record]) -> None:
     """Remove what an interrupted apply left beside the files, and the directories it made, if empty."""
     for record in reversed(records):
         for entry in reversed(record.manifest.entries):

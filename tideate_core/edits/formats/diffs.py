@@ -31,9 +31,7 @@ _END_OF_FILE = "*** End of File"
 
 
 @dataclass(slots=True)
-class _Section:
-    """One file's part of a diff."""
-
+class _FileSection:
     old: str = ""
     new: str = ""
     moved: bool = False
@@ -102,8 +100,8 @@ def _refuse_open_end(lines: Sequence[str], *, in_fence: bool) -> None:
         )
 
 
-def _read_sections(lines: Sequence[str]) -> list[_Section]:
-    sections: list[_Section] = []
+def _read_sections(lines: Sequence[str]) -> list[_FileSection]:
+    sections: list[_FileSection] = []
     in_body, at = False, 0
     while at < len(lines):
         line = lines[at]
@@ -112,23 +110,23 @@ def _read_sections(lines: Sequence[str]) -> list[_Section]:
             in_body = False
         elif _is_pair(lines, at, in_body=in_body):
             if in_body or not sections:
-                sections.append(_Section())
+                sections.append(_FileSection())
             sections[-1].old, sections[-1].new = _paths(line[4:], lines[at + 1][4:])
             in_body, at = True, at + 1
         elif not sections or in_body or not _read_header(sections[-1], line):
-            sections = sections or [_Section()]
+            sections = sections or [_FileSection()]
             sections[-1].body.append(line)
             in_body = True
         at += 1
     return sections
 
 
-def _git_section(line: str) -> _Section:
+def _git_section(line: str) -> _FileSection:
     old, _, new = line[len(_GIT) :].partition(" b/")
-    return _Section(old.removeprefix("a/"), new)
+    return _FileSection(old.removeprefix("a/"), new)
 
 
-def _read_header(section: _Section, line: str) -> bool:
+def _read_header(section: _FileSection, line: str) -> bool:
     if line.startswith(("rename from ", "rename to ")):
         section.moved = True
         name = line.split(" ", 2)[2].strip()
@@ -144,7 +142,7 @@ def _read_header(section: _Section, line: str) -> bool:
     return line.startswith(_HEADER)
 
 
-def _refuse_mode(mode: str, section: _Section) -> None:
+def _refuse_mode(mode: str, section: _FileSection) -> None:
     if mode not in _TEXT_MODES:
         name = section.new or section.old
         raise UnusableAnswer(
@@ -160,7 +158,7 @@ def _paths(old: str, new: str) -> tuple[str, str]:
     return (one, other)
 
 
-def _edit_of_section(section: _Section) -> FileEdit:
+def _edit_of_section(section: _FileSection) -> FileEdit:
     if section.deleted or section.new == _NOWHERE:
         return FileEdit(section.old, "delete")
     if section.old == _NOWHERE:

@@ -30,8 +30,6 @@ _KEPT: Final = frozenset({"failure", "error", "skipped", "system-out"})
 
 @dataclass(slots=True)
 class _Case:
-    """One `<testcase>`."""
-
     attributes: dict[str, str]
     found: dict[str, str] = field(default_factory=dict)
     """Its elements by name, each with its text."""
