@@ -21,17 +21,20 @@ def journals(place: Path, count: int) -> list[float]:
     """Return milliseconds that each took; the first ones, which make directories, do not count."""
     journal, took = Journal(place), []
     images = [bytes([number]) * SIZE for number in range(5)]
-    entries = [
-        FileEntry(
-            path=f"src/module{number}.py",
-            before=FileImage.of_file(image, 0o644).state,
-            after=FileImage.of_file(image[:-1], 0o644).state,
-            temp=f".tideate-{number:016x}.tmp",
+    changes = [
+        (
+            FileEntry(
+                path=f"src/module{number}.py",
+                before=FileImage.of_file(image, 0o644).state,
+                after=FileImage.of_file(image[:-1], 0o644).state,
+                temp=f".tideate-{number:016x}.tmp",
+            ),
+            Images(image, image[:-1]),
         )
         for number, image in enumerate(images)
     ]
     for number in range(count + 2):
         begun = time.monotonic()
-        journal.record(f"run{number}", entries, [Images(image, image[:-1]) for image in images])
+        journal.record(f"run{number}", changes)
         took.append((time.monotonic() - begun) * 1000)
     return took[2:]

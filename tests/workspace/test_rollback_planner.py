@@ -16,7 +16,7 @@ from tests.workspace.project import TextFile, tree
 from tests.workspace.test_changes_merging import PERSONS, edited_by_hand
 from tests.workspace.test_transaction import EVERYTHING, GOOD
 from tideate_core.errors import RollbackConflict
-from tideate_core.workspace import FileChange, RollbackResult, Workspace
+from tideate_core.workspace import FileChange, Journal, Rollback, RollbackResult, Root, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -212,13 +212,14 @@ async def test_a_run_that_wrote_nothing_has_nothing_to_take_back(workspace: Work
     assert await workspace.rollback_best_effort("never") == RollbackResult([], [], [])
 
 
-async def test_runs_within_steps_are_taken_back_along_in_the_order_they_wrote(
-    workspace: Workspace, long: TextFile
+async def test_runs_within_steps_are_rolled_back_along_in_the_order_they_wrote(
+    root: Path, private: Path, workspace: Workspace, long: TextFile
 ) -> None:
     for run, after in {"outer": WANTED, "inner": WANTED.upper(), "outer2": "LINE 1\nlast"}.items():
         now = (await workspace.read(NAME)).text
         await workspace.apply([edit(NAME, now, after)], execution_id=run.rstrip("2"))
-    assert await workspace.rollback_best_effort("outer", ["inner", "outer"]) == RollbackResult([NAME], [], [])
+    rollback = Rollback(Root(root), None, Journal(private))
+    assert await rollback.rollback_all(["inner", "outer"]) == RollbackResult([NAME], [], [])
     assert long.text == LONG + "\n"
 
 

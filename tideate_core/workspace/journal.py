@@ -32,7 +32,7 @@ from tideate_core.workspace.journal_manifest import (
 from tideate_core.workspace.paths import journal_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tideate_core.workspace.documents import Document
@@ -171,16 +171,13 @@ class Journal:
     def __init__(self, private: Path) -> None:
         self._private = private
 
-    def record(
-        self, run: str, entries: Sequence[Entry], images: Sequence[Images], step: str | None = None
-    ) -> Record:
+    def record(self, run: str, changes: Iterable[tuple[Entry, Images]], step: str | None = None) -> Record:
         """Write an apply down; when this returns it is on disk.
 
-        :param images: of each entry.
         :raises WorkspaceError: it cannot be written.
         """
         place = journal_directory(self._private, run)
-        placed, data = _placed(entries, images)
+        placed, data = _placed(changes)
         manifest = JournalManifest(step=step, entries=placed)
         try:
             directory = _new_directory(place)
@@ -243,11 +240,11 @@ def _new_directory(of_run: Path) -> Path:
         return of_run / f"{number:04}"
 
 
-def _placed(entries: Sequence[Entry], images: Sequence[Images]) -> tuple[tuple[Entry, ...], bytes]:
+def _placed(changes: Iterable[tuple[Entry, Images]]) -> tuple[tuple[Entry, ...], bytes]:
     """Return the entries with the places of their images, and the images one after another."""
     placed: list[Entry] = []
     data = bytearray()
-    for entry, image in zip(entries, images, strict=True):
+    for entry, image in changes:
         where: dict[str, Any] = {}
         if image.before:
             where |= {"offset": len(data), "length": len(image.before)}

@@ -75,12 +75,12 @@ class Rollback:
             kept += [name for name in made if name not in left]
         return RollbackResult(kept, plan.merged, [])
 
-    async def rollback_best_effort(self, runs: Sequence[str]) -> RollbackResult:
-        """Restore everything that runs wrote but what was changed since where they wrote.
+    async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
+        """Restore everything that a run wrote but what was changed since where it wrote.
 
         Done again, also after it was killed in the middle, it tells again what it restored.
         """
-        records = await asyncio.to_thread(self._journal.records, *runs)
+        records = await asyncio.to_thread(self._journal.records, execution_id)
         done: dict[str, bool] = {}
         for attempt in range(TRIES):
             plan = await self._plan(records)

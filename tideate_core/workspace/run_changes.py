@@ -129,5 +129,5 @@ def _record(root: Root, journal: Journal, changes: OutsideChanges, run: str, ste
         for path, (then, now) in changes.modes.items()
     ]
     if entries:
-        journal.record(run, [entry for entry, _ in entries], [image for _, image in entries], step)
+        journal.record(run, entries, step)
     return paths

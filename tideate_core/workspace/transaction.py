@@ -163,9 +163,7 @@ class Committer:
             ),
             *((MoveEntry(old=relative(old), new=relative(new)), none) for old, new in plan.moves),
         ]
-        return self._journal.record(
-            run, [entry for entry, _ in entries], [image for _, image in entries], self._step
-        )
+        return self._journal.record(run, entries, self._step)
 
     def _file_entry(self, file: FileOperation) -> FileEntry:
         return FileEntry(

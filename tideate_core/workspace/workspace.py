@@ -232,15 +232,14 @@ class Workspace:
         done = await run_uncancelled(self._rollback().rollback_all([execution_id]))
         return [*done.restored, *done.merged]
 
-    async def rollback_best_effort(self, execution_id: str, members: Sequence[str] = ()) -> RollbackResult:
+    async def rollback_best_effort(self, execution_id: str) -> RollbackResult:
         """Roll back what a run wrote as far as nobody changed it since where the run wrote.
 
         Done again, also after the process was killed in here, it comes to the same end and tells the same.
 
-        :param members: the runs whose changes are the run's; itself if there are none.
         :raises WorkspaceError: the journal is damaged, or a file cannot be written; try again.
         """
-        return await run_uncancelled(self._rollback().rollback_best_effort(members or [execution_id]))
+        return await run_uncancelled(self._rollback().rollback_best_effort(execution_id))
 
     async def rollback_unfinished_steps(
         self,

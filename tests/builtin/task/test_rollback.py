@@ -104,11 +104,11 @@ async def test_that_it_is_taken_back_is_written_down_before_the_first_file(
     seen: list[Any] = []
     take_back = Workspace.rollback_best_effort
 
-    async def looked_at(self: Workspace, execution_id: str, members: tuple[str, ...] = ()) -> RollbackResult:
+    async def looked_at(self: Workspace, execution_id: str) -> RollbackResult:
         store = Store.open(desk.site.private)
         seen.append(store.reader().memos(execution_id)[""]["taking_back"])
         store.close()
-        return await take_back(self, execution_id, members)
+        return await take_back(self, execution_id)
 
     monkeypatch.setattr(Workspace, "rollback_best_effort", looked_at)
     result = await desk.run()

@@ -23,7 +23,7 @@ def test_only_a_regular_file_of_a_bounded_size_is_read(tmp_path: Path) -> None:
 
 
 FILES = {
-    "tests/test_a.py": "class TestA:\n  def test_one(self): ...\n  def help(self): ...\ndef test_two(): ...\n",
+    "tests/test_a.py": "class TestA:\n  def test_one(self): ...\n  def help(self): 1\ndef test_two(): ...\n",
     "a_test.go": "func TestFine(t *testing.T) {}\nfunc helper() {}\n",
     "web/a.test.ts": "describe('x', () => {\n  it.only('works', () => {})\n  test(`as well`, f)\n})\n",
     "src/lib.rs": "#[tokio::test]\nasync fn waits() {}\nfn other() {}\n",
