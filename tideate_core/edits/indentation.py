@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
+    "filled_texts",
     "first_indent",
     "in_style_of",
     "indent_of",
@@ -53,6 +54,11 @@ def strip_edges(lines: Sequence[str]) -> tuple[int, int]:
     """Return start and end (half open) of the lines without the blank ones at both edges."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     return (filled[0], filled[-1] + 1) if filled else (0, 0)
+
+
+def filled_texts(lines: Iterable[str]) -> list[str]:
+    """Return the lines that are not blank, without blanks at their edges."""
+    return [line.strip() for line in lines if line.strip()]
 
 
 def unit_of(lines: Iterable[str]) -> int:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from tideate_core.edits.fences import is_fence
 from tideate_core.edits.indentation import width_of
+from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import PROSE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["find_placeholder"]
+__all__ = ["find_placeholder", "refuse_placeholder"]
 
 _DOTS = r"(?:\.{3,}|…)"
 _NOUN = (
@@ -97,6 +98,21 @@ def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -
         if not _is_of_the_language(code, number, known, language):
             return number
     return None
+
+
+def refuse_placeholder(
+    code: Sequence[str], known: Sequence[str], language: str, named: str = "its line"
+) -> None:
+    """Refuse code with a line that stands for lines left out; see `find_placeholder`.
+
+    :param named: words before the line in the message.
+    :raises UnusableAnswer: there is such a line.
+    """
+    left_out = find_placeholder(code, known, language)
+    if left_out is not None:
+        raise UnusableAnswer(
+            f"{named} {code[left_out].strip()!r} stands for lines that you left out; write all of them"
+        )
 
 
 def _is_placeholder(text: str, language: str) -> bool:

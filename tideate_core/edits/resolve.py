@@ -11,7 +11,7 @@ from tideate_core.edits.formats.code import extract_code
 from tideate_core.edits.formats.detection import read_edits, read_files
 from tideate_core.edits.formats.file_edits import checked_path, is_same_file, path_in
 from tideate_core.edits.matching.replacement import Location, Replacement, apply_parts, fit_whole
-from tideate_core.edits.placeholders import find_placeholder
+from tideate_core.edits.placeholders import refuse_placeholder
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import FileChange, language_of, new_name_problem
 
@@ -109,7 +109,7 @@ def _new_text(edits: Sequence[FileEdit], language: str) -> list[str]:
     text: list[str] = []
     for edit in edits:
         text += edit.text or apply_parts([""], edit.parts, language=language).lines
-    _refuse_left_out(text, language)
+    refuse_placeholder(text, (), language)
     return text
 
 
@@ -142,7 +142,7 @@ def _change_of(edit: FileEdit, read: Callable[[str], str | None]) -> tuple[FileC
             raise UnusableAnswer("it exists already; change it in place of adding it")
         _refuse_wrong_name(edit.path)
         text = list(edit.text or ())
-        _refuse_left_out(text, language)
+        refuse_placeholder(text, (), language)
         return FileChange(edit.path, "create", None, "\n".join(text)), []
     if before is None:
         raise UnusableAnswer("there is no such file; name one that exists, or add it as a new one")
@@ -166,16 +166,8 @@ def _only_adds(part: Part) -> bool:
 def _rewrite(edit: FileEdit, old: list[str], language: str) -> Replacement:
     if edit.text is None:
         return apply_parts(old, edit.parts, language=language)
-    _refuse_left_out(edit.text, language, old)
+    refuse_placeholder(edit.text, old, language)
     return fit_whole(edit.text, old, language)
-
-
-def _refuse_left_out(text: Sequence[str], language: str, known: Sequence[str] = ()) -> None:
-    left_out = find_placeholder(text, known, language)
-    if left_out is not None:
-        raise UnusableAnswer(
-            f"its line {text[left_out].strip()!r} stands for lines that you left out; write all of them"
-        )
 
 
 def _refuse_clashes(changes: Sequence[FileChange]) -> None:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tideate_core.edits.fences import enclosing_block, fenced_blocks, is_fence
-from tideate_core.edits.indentation import strip_edges
+from tideate_core.edits.indentation import filled_texts, strip_edges
 from tideate_core.edits.placeholders import find_placeholder
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import PROSE, Fit, fit_of_tag, same_family
@@ -190,11 +190,11 @@ def _choose_block(blocks: Sequence[Block], language: str, old: Sequence[str]) ->
     if not candidates:
         raise UnusableAnswer("the code block is empty; write the complete new text")
     if len(candidates) > 1 and old:
-        whole = _filled_lines(old)
-        candidates = [block for block in candidates if _filled_lines(block.lines) != whole] or candidates
+        whole = filled_texts(old)
+        candidates = [block for block in candidates if filled_texts(block.lines) != whole] or candidates
     if len(candidates) == 1:
         return candidates[0]
-    if len({_filled_lines(block.lines)[0] for block in candidates}) == 1:
+    if len({filled_texts(block.lines)[0] for block in candidates}) == 1:
         return candidates[-1]
     longest = max(candidates, key=_size)
     rest = [block for block in candidates if block is not longest]
@@ -228,24 +228,20 @@ def _blocks_of_language(blocks: Iterable[Block], language: str) -> list[Block]:
 
 
 def _distinct_blocks(blocks: Iterable[Block]) -> list[Block]:
-    return list({tuple(_filled_lines(block.lines)): block for block in blocks}.values())
+    return list({tuple(filled_texts(block.lines)): block for block in blocks}.values())
 
 
 def _holds_more(others: Iterable[Block], longest: Block, old: Sequence[str]) -> bool:
     """Tell whether the other blocks have lines of the old text that the longest lacks: the code was split."""
-    missing = set(_filled_lines(old)) - set(_filled_lines(longest.lines))
+    missing = set(filled_texts(old)) - set(filled_texts(longest.lines))
     return any(
-        not missing.isdisjoint(line for line in _filled_lines(block.lines) if len(line) > 3)
+        not missing.isdisjoint(line for line in filled_texts(block.lines) if len(line) > 3)
         for block in others
     )
 
 
-def _filled_lines(lines: Iterable[str]) -> list[str]:
-    return [line.strip() for line in lines if line.strip()]
-
-
 def _size(block: Block) -> int:
-    return len(_filled_lines(block.lines))
+    return len(filled_texts(block.lines))
 
 
 def _is_chatty(line: str) -> bool:

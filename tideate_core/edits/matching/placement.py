@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tideate_core.edits.indentation import (
+    filled_texts,
     first_indent,
     in_style_of,
     indent_of,
@@ -154,15 +155,15 @@ def trim_neighbours(code: Sequence[str], lines: Sequence[str], start: int, end: 
 def _count_repeated_at_start(code: list[str], before: list[str], old: list[str], once: set[str]) -> int:
     """Return how many lines at the code's start are the last ones before the range."""
     for count in _overlaps(code, before):
-        repeated = _filled_texts(code[:count])
+        repeated = filled_texts(code[:count])
         if sum(text in once for text in repeated) >= _ENOUGH:
             return count
         tells = _is_telling(repeated)
-        kept = bool(old) and _filled_texts(code[count : count + 1]) == _filled_texts(old[:1])
+        kept = bool(old) and filled_texts(code[count : count + 1]) == filled_texts(old[:1])
         there = [*before[-count:], *old[:kept]]
         # the first line may have lost its indentation
         uniform = len(_offsets(code[1 : count + kept], there[1:])) <= 1
-        if repeated == _filled_texts(old[:count]) or not uniform:
+        if repeated == filled_texts(old[:count]) or not uniform:
             continue
         if (tells and count >= _ENOUGH) or (kept and (tells or not _OPENS.search(before[-1]))):
             return count
@@ -181,17 +182,17 @@ def _count_repeated_at_end(
     :param both: lines before the range were repeated, so that those after it are expected.
     """
     for count in _overlaps(code[::-1], after[::-1]):
-        repeated = _filled_texts(code[-count:])
+        repeated = filled_texts(code[-count:])
         if sum(text in once for text in repeated) >= _ENOUGH:
             return count
         moved = _offsets(code[-count:], after[:count])
         if len(moved) > 1 or not moved <= (offsets or moved):
             continue
-        if repeated == _filled_texts(old[-count:]) and _offsets(code[-count:], old[-count:]) <= (
+        if repeated == filled_texts(old[-count:]) and _offsets(code[-count:], old[-count:]) <= (
             offsets or moved
         ):
             continue
-        kept = bool(old) and _filled_texts(code[-count - 1 : -count]) == _filled_texts(old[-1:])
+        kept = bool(old) and filled_texts(code[-count - 1 : -count]) == filled_texts(old[-1:])
         if kept or both or (count >= _ENOUGH and _is_telling(repeated)):
             return count
     return 0
@@ -199,7 +200,7 @@ def _count_repeated_at_end(
 
 def _overlaps(code: list[str], near: list[str]) -> Iterator[int]:
     """Yield, longest first, how many of the code's first lines are the last ones of `near`."""
-    texts, context = _filled_texts(code), _filled_texts(near)
+    texts, context = filled_texts(code), filled_texts(near)
     for count in range(min(len(texts), len(context)), 0, -1):
         if context[-count] == texts[0] and context[-count:] == texts[:count]:
             yield count
@@ -220,7 +221,7 @@ def _refuse_changed_neighbours(
 
     One such line is proof where the code repeated lines on a side already, or if it opens the block.
     """
-    texts = _filled_texts(code)
+    texts = filled_texts(code)
     for near in (before[-_ENOUGH:], after[:_ENOUGH]):
         strange = [line.strip() for line in near if line.strip() in once and line.strip() in texts]
         opens = bool(before) and before[-1].strip() in strange and _OPENS.search(before[-1]) is not None
@@ -245,7 +246,3 @@ def _index_of(code: Sequence[str], filled: int) -> int:
 
 def _filled_lines(lines: Sequence[str]) -> list[str]:
     return [line for line in lines if line.strip()]
-
-
-def _filled_texts(lines: Sequence[str]) -> list[str]:
-    return [line.strip() for line in lines if line.strip()]

@@ -17,7 +17,7 @@ from tideate_core.edits.matching.preservation import (
     plain,
     without_trailing_blanks,
 )
-from tideate_core.edits.placeholders import find_placeholder
+from tideate_core.edits.placeholders import refuse_placeholder
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import matching_blocks
 
@@ -75,7 +75,7 @@ def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = 
     if any(match.stray_blanks for match in found):
         found = [_locate(lines, part, language, stray_blanks=True) for part in parts]
     for part, match in zip(parts, found, strict=True):
-        _refuse_left_out(match.new, lines, part, language)
+        refuse_placeholder(match.new, lines, language, f"{part.name}: its line")
     changes = [_trim_context(match, lines) for match in found]
     _refuse_overlaps(parts, found, changes)
     result: list[str] = []
@@ -100,15 +100,6 @@ def _refuse_too_many(lines: Sequence[str], parts: Sequence[Part]) -> None:
         )
     if deep := next((part for part in parts if len(part.anchors) > _MOST_ANCHORS), None):
         raise UnusableAnswer(f"{deep.name} has {len(deep.anchors)} headings; name {_MOST_ANCHORS} at most")
-
-
-def _refuse_left_out(new: Sequence[str], known: Sequence[str], part: Part, language: str) -> None:
-    left_out = find_placeholder(new, known, language)
-    if left_out is not None:
-        raise UnusableAnswer(
-            f"{part.name} has the line {new[left_out].strip()!r}, which stands for lines that "
-            "you left out; write all of them"
-        )
 
 
 def _locate(lines: Sequence[str], part: Part, language: str, *, stray_blanks: bool = False) -> Match:
