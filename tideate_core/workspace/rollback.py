@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import EditConflict, OutsideRoot, RollbackConflict, WorkspaceError
 from tideate_core.workspace.documents import text_of
-from tideate_core.workspace.files import read_image
+from tideate_core.workspace.files import read_image, temporary_beside
 from tideate_core.workspace.journal import entries_of
 from tideate_core.workspace.journal_manifest import BufferEntry, DirectoryEntry, FileEntry, MoveEntry
 from tideate_core.workspace.rollback_files import roll_back_files
@@ -238,7 +237,7 @@ def _exact_files(again: RollbackPlan, saves: Sequence[BufferSave]) -> list[FileR
             continue
         if save.path not in unsaved and not _only_style_differs(now, save):
             continue
-        temp = save.path.with_name(f".tideate-{os.getpid()}.tmp") if file is None else file.temp
+        temp = temporary_beside(save.path) if file is None else file.temp
         expected = now.state if file is None else file.expected
         given[save.path] = FileRollback(save.path, save.wanted, expected, temp)
     return list(given.values())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.workspace.buffers import BufferEdit
 from tideate_core.workspace.changes import diff_lines, lines_of
-from tideate_core.workspace.files import FileImage, read_image_nofollow
+from tideate_core.workspace.files import FileImage, read_image_nofollow, temporary_beside
 from tideate_core.workspace.rollback_notes import RollbackNote, states_of, text_state
 
 if TYPE_CHECKING:
@@ -184,7 +183,7 @@ class RollbackState:
             if not self._changes(path):
                 continue
             if path not in kept and path not in saved:
-                temp = path.with_name(self.temps.get(path, f".tideate-{os.getpid()}.tmp"))
+                temp = path.with_name(self.temps[path]) if path in self.temps else temporary_beside(path)
                 plan.files.append(FileRollback(path, wanted, expected, temp))
             self._add_name(plan, path, kept)
         left = [*plan.reasons, *plan.left]
