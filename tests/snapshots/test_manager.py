@@ -185,7 +185,7 @@ async def test_of_those_that_one_run_pinned_for_a_moment_only_its_own_are_droppe
     assert [one.id for one in await snapshots.list()] == [kept, shared]
 
 
-async def test_a_pinned_snapshot_is_not_tidied_away_until_it_is_released(root: Path) -> None:
+async def test_a_pinned_snapshot_is_not_evicted_until_it_is_released(root: Path) -> None:
     snapshots = SnapshotManager(root, limits=SnapshotLimits(keep=2))
     pinned = await snapshots.create("of a task", pin="run1")
     others = [await snapshots.create(str(number)) for number in range(4)]

@@ -1,4 +1,4 @@
-"""A restore writes what differs and nothing else, all of it or nothing, and can be undone."""
+"""A restore writes what differs and nothing else, all of it or nothing, and can be rolled back."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ async def test_the_editor_is_told_which_files_changed(root: Path) -> None:
     assert editor.disk_checks == [root / "src" / "one.py"]
 
 
-async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_put_back(
+async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_rolled_back(
     root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await snapshots.create("one")
@@ -248,7 +248,7 @@ async def test_a_file_that_changes_in_the_last_moment_keeps_its_text_and_all_is_
     assert looked_at(root) == before | {b"src/one.py": ("file", 0o644, b"typed in the last moment\n")}
 
 
-async def test_a_restore_that_cannot_be_written_is_put_back_whole(
+async def test_a_restore_that_cannot_be_written_is_rolled_back_whole(
     root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await snapshots.create("one")
@@ -345,7 +345,7 @@ async def test_the_journal_of_an_interrupted_restore_is_apart_from_those_of_runs
     assert await SnapshotManager(root).recover() is None
 
 
-async def test_putting_back_that_is_interrupted_itself_goes_on_where_it_stopped(
+async def test_a_rollback_that_is_interrupted_itself_goes_on_where_it_stopped(
     root: Path, snapshots: SnapshotManager, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await snapshots.create("one")

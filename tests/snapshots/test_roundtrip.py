@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 @given(TREES, TREES)
 @settings(max_examples=60)
-def test_a_project_that_became_any_other_is_restored_and_that_is_undone(
+def test_a_project_that_became_any_other_is_restored_and_that_is_reverted(
     then: dict[bytes, Node], later: dict[bytes, Node]
 ) -> None:
     with tempfile.TemporaryDirectory() as place:

@@ -19,7 +19,7 @@ MERGED = {
         "zero\none\ntwo\nthree\nfour\nfive\nsix\nseven",
     ),
     "a line deleted elsewhere": ("one\ntwo\n3\nfour\nsix", "one\ntwo\nthree\nfour\nsix"),
-    "the same undone by hand, and more": (
+    "the same reverted by hand, and more": (
         "one\ntwo\nthree\nfour\nfive\nSIX",
         "one\ntwo\nthree\nfour\nfive\nSIX",
     ),

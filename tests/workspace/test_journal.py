@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 
-async def test_an_apply_killed_at_any_moment_is_taken_back(root: Path, private: Path, killed: Killed) -> None:
+async def test_an_apply_killed_at_any_moment_is_rolled_back(
+    root: Path, private: Path, killed: Killed
+) -> None:
     before = tree(root)
     half_done = 0
     for _ in killed.ever_later("apply", step=3):

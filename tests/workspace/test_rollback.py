@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-async def test_a_whole_run_is_taken_back_byte_for_byte_by_another_process(
+async def test_a_whole_run_is_rolled_back_byte_for_byte_by_another_process(
     root: Path, private: Path, workspace: Workspace
 ) -> None:
     (root / "alias").symlink_to("run.sh")
@@ -110,7 +110,7 @@ async def test_a_users_edit_between_two_applies_is_not_lost(root: Path, workspac
     assert (root / "src" / "one.py").read_text() == "theirs\n"
 
 
-async def test_what_the_user_put_back_or_added_elsewhere_is_left(root: Path, workspace: Workspace) -> None:
+async def test_what_the_user_restored_or_added_elsewhere_is_left(root: Path, workspace: Workspace) -> None:
     await workspace.apply(EVERYTHING, execution_id="run")
     (root / "src" / "one.py").write_text("a = 1\nb = 2\nc = 3\n")
     (root / "deep" / "er" / "mine.py").write_text("mine")

@@ -82,7 +82,7 @@ async def test_what_was_changed_where_the_run_wrote_is_left_and_said(
     assert await workspace.rollback_best_effort("run") == done
 
 
-async def test_a_file_is_taken_back_through_all_applies_or_left_whole(
+async def test_a_file_is_rolled_back_through_all_applies_or_left_whole(
     root: Path, workspace: Workspace, long: TextFile
 ) -> None:
     """Half of a run's changes would be a text that never was."""
@@ -208,7 +208,7 @@ async def test_without_what_was_written_nothing_is_merged_and_the_rest_is_restor
     assert "b = 2" in (root / "src/one.py").read_text()
 
 
-async def test_a_run_that_wrote_nothing_has_nothing_to_take_back(workspace: Workspace) -> None:
+async def test_a_run_that_wrote_nothing_has_nothing_to_roll_back(workspace: Workspace) -> None:
     assert await workspace.rollback_best_effort("never") == RollbackResult([], [], [])
 
 
@@ -227,7 +227,7 @@ async def test_runs_within_steps_are_rolled_back_along_in_the_order_they_wrote(
 
 
 @pytest.mark.parametrize("names", [("first", "second"), ("second", "first")])
-async def test_one_of_two_runs_that_write_a_file_at_once_is_taken_back_without_the_other(
+async def test_one_of_two_runs_that_write_a_file_at_once_is_rolled_back_without_the_other(
     workspace: Workspace, long: TextFile, names: tuple[str, str]
 ) -> None:
     after = {"first": LONG.replace("line 5", "five"), "second": LONG.replace("line 15", "fifteen")}
@@ -242,7 +242,7 @@ async def test_one_of_two_runs_that_write_a_file_at_once_is_taken_back_without_t
     assert await workspace.rollback(names[0]) == []
 
 
-async def test_a_run_that_another_wrote_over_is_left_until_that_is_taken_back(
+async def test_a_run_that_another_wrote_over_is_left_until_that_is_rolled_back(
     workspace: Workspace, long: TextFile
 ) -> None:
     await workspace.apply([edit(NAME, LONG, WANTED)], execution_id="first")
@@ -268,12 +268,12 @@ def test_no_line_of_a_person_is_lost_and_doing_it_again_changes_nothing(
 ) -> None:
     place = Path(tempfile.mkdtemp())
     try:
-        asyncio.run(_take_back_of(place, texts, places, newline, ends))
+        asyncio.run(_rollback_of(place, texts, places, newline, ends))
     finally:
         shutil.rmtree(place)
 
 
-async def _take_back_of(
+async def _rollback_of(
     place: Path, texts: list[list[str]], places: list[tuple[int, int]], newline: str, ends: bool
 ) -> None:
     (place / "root").mkdir()

@@ -44,7 +44,7 @@ async def test_an_apply_killed_at_any_moment_is_whole_once_its_step_ran_again(
 
 
 @pytest.mark.slow
-async def test_putting_back_killed_at_any_moment_goes_on_where_it_stopped(
+async def test_a_rollback_killed_at_any_moment_goes_on_where_it_stopped(
     root: Path, workspace: Workspace, killed: Killed
 ) -> None:
     before = tree(root)
@@ -65,7 +65,7 @@ async def test_what_finished_steps_and_others_wrote_stays(root: Path, workspace:
     assert (root / "new.txt").exists()
 
 
-async def test_items_of_a_step_are_put_back_each_for_itself(root: Path, workspace: Workspace) -> None:
+async def test_items_of_a_step_are_rolled_back_each_for_itself(root: Path, workspace: Workspace) -> None:
     for step in ("each[0]", "each[1]", "whole[0]", "other"):
         change_of = FileChange(f"{step}.txt", "create", None, step)
         await workspace.of_step(step).apply([change_of], execution_id="run")
@@ -98,7 +98,7 @@ async def test_without_anything_unfinished_nothing_happens(root: Path, workspace
     assert tree(root) == before
 
 
-async def test_what_was_put_back_is_no_part_of_the_run_any_more(root: Path, workspace: Workspace) -> None:
+async def test_what_was_rolled_back_is_no_part_of_the_run_any_more(root: Path, workspace: Workspace) -> None:
     """Or a later rollback would take what the person did in between for a conflict."""
     await workspace.of_step("write").apply([change("a = 1\nb = 2\nc = 3", "a = 2")], execution_id="run")
     await workspace.rollback_unfinished_steps("run", [])
@@ -120,7 +120,7 @@ async def test_what_the_person_changed_since_is_not_touched_and_told(
     assert (root / "new.txt").exists()
 
 
-async def test_a_buffer_of_an_editor_that_lives_is_put_back(
+async def test_a_buffer_of_an_editor_that_lives_is_rolled_back(
     root: Path, edited: Workspace, editor: Editor
 ) -> None:
     number = editor.load(root / ONE, "a = 1")

@@ -63,7 +63,7 @@ async def test_what_was_saved_in_the_last_moment_stays_too(
     assert sum(name.endswith("manifest.json") for name in tree(private)) == 1
 
 
-async def test_a_file_that_never_rests_is_given_up_and_all_is_put_back(
+async def test_a_file_that_never_rests_is_given_up_and_all_is_reverted(
     root: Path, workspace: Workspace, long: TextFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = transaction._write_files

@@ -205,7 +205,7 @@ async def test_any_failing_system_call_leaves_all_or_nothing(
     assert failing > 1
 
 
-async def test_a_cancelled_write_is_put_back_before_the_cancellation_goes_on(
+async def test_a_cancelled_write_is_reverted_before_the_cancellation_goes_on(
     root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = tree(root)
@@ -225,7 +225,7 @@ async def test_a_cancelled_write_is_put_back_before_the_cancellation_goes_on(
     assert await workspace.rollback("run") == []
 
 
-async def test_revert_undoes_exactly_one_apply(root: Path, workspace: Workspace) -> None:
+async def test_exactly_one_apply_is_reverted(root: Path, workspace: Workspace) -> None:
     await workspace.apply([EVERYTHING[1]], execution_id="run")
     between = tree(root)
     applied = await workspace.apply([GOOD, EVERYTHING[2], EVERYTHING[3]], execution_id="run")
@@ -233,7 +233,7 @@ async def test_revert_undoes_exactly_one_apply(root: Path, workspace: Workspace)
     assert tree(root) == between
 
 
-async def test_revert_leaves_what_was_changed_since_and_undoes_the_rest(
+async def test_revert_leaves_what_was_changed_since_and_reverts_the_rest(
     root: Path, workspace: Workspace
 ) -> None:
     applied = await workspace.apply(EVERYTHING, execution_id="run")

@@ -65,7 +65,7 @@ class Snapshot:
     skipped_count: int = 0
     """Paths that were left out."""
     pinned: tuple[str, ...] = ()
-    """Who still needs it, so that it is not tidied away: ids of runs."""
+    """Who still needs it, so that it is not evicted: ids of runs."""
     files: tuple[Entry, ...] = ()
     """Also links and directories; only where one snapshot was asked for."""
     skipped: dict[str, str] = field(default_factory=dict)
