@@ -11,7 +11,7 @@ from tests.snapshots.trees import tick
 from tideate_core.project import project_state
 from tideate_core.snapshots import file_reader, scan
 from tideate_core.snapshots.capture import Capture
-from tideate_core.snapshots.manifest import find, load, save
+from tideate_core.snapshots.manifest import find_manifest, load_manifest, save_manifest
 from tideate_core.workspace import SnapshotManager
 
 
@@ -19,13 +19,13 @@ from tideate_core.workspace import SnapshotManager
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were opened to be read."""
     names: list[str] = []
-    steady = file_reader._steady
+    steady = file_reader._read_steadily
 
     def counted(path: str, *values: Any) -> Any:
         names.append(Path(path).name)
         return steady(path, *values)
 
-    monkeypatch.setattr(file_reader, "_steady", counted)
+    monkeypatch.setattr(file_reader, "_read_steadily", counted)
     return names
 
 
@@ -72,9 +72,9 @@ async def test_a_last_snapshot_that_makes_no_sense_holds_up_nothing(
     last = await snapshots.get_latest()
     assert last is not None
     place = project_state(root) / "snapshots"
-    manifest = load(find(place, last.id))
+    manifest = load_manifest(find_manifest(place, last.id))
     odd = {path: entry._replace(size="much") for path, entry in manifest.entries.items()}  # type: ignore[arg-type]
-    header = save(place, manifest.header, odd, {}, manifest.ignored).header
+    header = save_manifest(place, manifest.header, odd, {}, manifest.ignored).header
     listing = place / "listing"
     listing.write_bytes(listing.read_bytes().replace(manifest.header.digest.encode(), header.digest.encode()))
     (root / "logo.png").unlink()

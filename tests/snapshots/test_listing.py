@@ -18,13 +18,13 @@ from tideate_core.workspace import SnapshotManager
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that were opened to be read."""
     names: list[str] = []
-    steady = file_reader._steady
+    steady = file_reader._read_steadily
 
     def counted(path: str, *values: Any) -> Any:
         names.append(Path(path).name)
         return steady(path, *values)
 
-    monkeypatch.setattr(file_reader, "_steady", counted)
+    monkeypatch.setattr(file_reader, "_read_steadily", counted)
     return names
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tideate_core.errors import WorkspaceError
-from tideate_core.snapshots.packs import Packs, PackWriter, compressed, digest
+from tideate_core.snapshots.packs import Packs, PackWriter, compress_contents, digest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ CONTENTS = [b"", b"one", os.urandom(5000), b"\0" * 100_000]
 def packed(directory: Path, *frames: list[tuple[str, bytes]]) -> Path:
     writer = PackWriter(directory)
     for frame in frames:
-        writer.add(compressed(frame))
+        writer.add(compress_contents(frame))
     assert writer.close()
     (path,) = directory.iterdir()
     return path
@@ -43,7 +43,7 @@ def test_a_pack_without_contents_is_not_written(tmp_path: Path) -> None:
 
 def test_an_aborted_pack_leaves_nothing(tmp_path: Path) -> None:
     writer = PackWriter(tmp_path)
-    writer.add(compressed(hashed(CONTENTS)))
+    writer.add(compress_contents(hashed(CONTENTS)))
     writer.abort()
     assert list(tmp_path.iterdir()) == []
 

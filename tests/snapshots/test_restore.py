@@ -312,16 +312,16 @@ async def test_what_a_lost_pack_had_is_stored_again_by_the_next_snapshot(
 async def test_a_manifest_that_somebody_made_up_writes_nowhere_else(
     root: Path, snapshots: SnapshotManager, path: str
 ) -> None:
-    from tideate_core.snapshots.manifest import load, save
+    from tideate_core.snapshots.manifest import load_manifest, save_manifest
 
     made = await snapshots.create("one")
     place = project_state(root) / "snapshots"
-    manifest = load(place / f"{made}.json")
+    manifest = load_manifest(place / f"{made}.json")
     entries = {
         name: entry._replace(path=path) if name == "run.sh" else entry
         for name, entry in manifest.entries.items()
     }
-    save(place, manifest.header, entries, {}, [])
+    save_manifest(place, manifest.header, entries, {}, [])
     before = looked_at(root.parent, leave_out=(".tideate",))
     with pytest.raises(OutsideRoot):
         await snapshots.restore(made)

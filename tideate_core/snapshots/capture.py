@@ -13,10 +13,17 @@ from tideate_core.snapshots import listing
 from tideate_core.snapshots.compare import Tree
 from tideate_core.snapshots.file_reader import Reader
 from tideate_core.snapshots.gitignore import IgnoreQuery
-from tideate_core.snapshots.listing import Listing, settled
-from tideate_core.snapshots.manifest import Header, find, headers, parts, save, write
+from tideate_core.snapshots.listing import Listing, with_unsure_stamps
+from tideate_core.snapshots.manifest import (
+    Header,
+    find_manifest,
+    read_headers,
+    read_parts,
+    save_manifest,
+    write_manifest,
+)
 from tideate_core.snapshots.packs import Packs, PackWriter
-from tideate_core.snapshots.scan import Scan, capped, scan
+from tideate_core.snapshots.scan import Scan, remove_over_limits, scan
 
 if TYPE_CHECKING:
     import threading
@@ -106,8 +113,8 @@ class Capture:
         """
         with IgnoreQuery(self._place.root) as query:
             # what takes its time is done here, while git works
-            path = find(self._place.directory, target)
-            then = self._cache.manifest(path, *parts(path))
+            path = find_manifest(self._place.directory, target)
+            then = self._cache.manifest(path, *read_parts(path))
             self._load_listing()
             self._load_base(then)
             self._scan_paths(query, _directories(then))
@@ -130,7 +137,7 @@ class Capture:
             digest="",
         )
         ignored, directory = sorted(tree.ignored), self._place.directory
-        made = save(directory, header, tree.entries, dict(tree.skipped), ignored, self._base)
+        made = save_manifest(directory, header, tree.entries, dict(tree.skipped), ignored, self._base)
         self._cache.keep(made)
         self._write_listing(tree, made.header)
         return made.header
@@ -152,14 +159,14 @@ class Capture:
 
     def _load_listing(self) -> None:
         """Load the listing, if the snapshot is there and whole that it is of."""
-        self._headers, _ = headers(self._place.directory)
+        self._headers, _ = read_headers(self._place.directory)
         known = listing.load(self._place.directory, self._place.limits)
         if known is None:
             return
         for header in reversed(self._headers):
             if header.digest == known.tree:
                 try:
-                    self._like = parts(find(self._place.directory, header.id))
+                    self._like = read_parts(find_manifest(self._place.directory, header.id))
                 except WorkspaceError:
                     return  # damaged: all is read again
                 self._listing = known
@@ -174,7 +181,9 @@ class Capture:
             self._base = target
             return True
         try:
-            self._base = self._cache.manifest(find(self._place.directory, header.id), header, rest, target)
+            self._base = self._cache.manifest(
+                find_manifest(self._place.directory, header.id), header, rest, target
+            )
         except WorkspaceError:  # its digest is right, and it makes no sense
             self._listing = self._like = None
             return False
@@ -199,7 +208,7 @@ class Capture:
         assert self._like is not None  # noqa: S101 it was asked for
         like, rest = self._like
         header = like.model_copy(update=self._own_fields(name, pinned))
-        write(self._place.directory, header, rest)
+        write_manifest(self._place.directory, header, rest)
         return header
 
     def _own_fields(self, name: str, pinned: tuple[str, ...]) -> dict[str, Any]:
@@ -220,7 +229,7 @@ class Capture:
         unread = set(found.changed)
         if self._base is not None and not self.packs.has_all(self._base.header.packs):
             unread |= self._missing_contents(entries)
-        skipped = found.skipped | capped(entries, place.limits)
+        skipped = found.skipped | remove_over_limits(entries, place.limits)
         wanted = [entries[path] for path in sorted(unread & entries.keys())]
         reader = Reader(
             str(place.root), self.packs, self._writer if store else None, place.limits.max_file, stop
@@ -252,7 +261,7 @@ class Capture:
             was = known.get(directory)
             if folder is not was or directory in unsure:
                 prefix = f"{directory}/" if directory else ""
-                new = settled(folder, prefix, tree.entries, self._read_at, self._clock)
+                new = with_unsure_stamps(folder, prefix, tree.entries, self._read_at, self._clock)
                 folders[directory] = was if was is not None and was == new else new
         same = known.keys() == folders.keys() and all(known[path] is folders[path] for path in known)
         if not same or self._listing is None or self._listing.tree != header.digest:

@@ -11,8 +11,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from tideate_core.snapshots.listing import stamps
-from tideate_core.snapshots.packs import compressed, digest
+from tideate_core.snapshots.listing import make_stamps
+from tideate_core.snapshots.packs import compress_contents, digest
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
@@ -115,7 +115,7 @@ class Reader:
         failed: dict[str, str] = {}
         for entry in batch:
             try:
-                data, now, stamp = _steady(os.path.join(self._root, entry.path), entry, self._largest)  # noqa: PTH118
+                data, now, stamp = _read_steadily(os.path.join(self._root, entry.path), entry, self._largest)  # noqa: PTH118
             except OSError as error:
                 if not isinstance(error, (FileNotFoundError, NotADirectoryError)):  # else it is gone
                     failed[entry.path] = f"cannot be read: {error.strerror}"
@@ -128,7 +128,7 @@ class Reader:
             if self._claim(now.hash):
                 fresh.append((now.hash, data))
         return _ReadBatch(
-            compressed(fresh) if fresh else None, entries, failed, sum(entry.size for entry in batch)
+            compress_contents(fresh) if fresh else None, entries, failed, sum(entry.size for entry in batch)
         )
 
     def _claim(self, content: str) -> bool:
@@ -155,7 +155,7 @@ def _batches(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
         yield batch
 
 
-def _steady(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str, bytes]:
+def _read_steadily(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str, bytes]:
     """Read a file until it stands still meanwhile; else the second is why it cannot be had.
 
     :returns: what it holds, the entry, and its stamp.
@@ -172,8 +172,8 @@ def _steady(path: str, entry: Entry, largest: int) -> tuple[bytes, Entry | str, 
                 return b"", "grew over the limit of a file while it was read", b""
             data = file.readall()
             after = os.fstat(handle)
-        stamp = stamps([before])
-        if stamp == stamps([after]) and len(data) == after.st_size:
+        stamp = make_stamps([before])
+        if stamp == make_stamps([after]) and len(data) == after.st_size:
             mode = after.st_mode & 0o7777
             return data, entry._replace(mode=mode, size=len(data), hash=digest(data)), stamp
     return b"", f"changed while it was read, {TRIES} times", b""

@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.entries import Entry
     from tideate_core.snapshots.limits import SnapshotLimits
 
-__all__ = ["Folder", "Listing", "bounds", "load", "settled", "stamps", "unpacked", "write"]
+__all__ = [
+    "Folder",
+    "Listing",
+    "bounds",
+    "load",
+    "with_unsure_stamps",
+    "make_stamps",
+    "unpack_stamp",
+    "write",
+]
 
 NAME: Final = "listing"
 _VERSION: Final = f"tideate listing 1 {sys.byteorder}"
@@ -73,7 +82,7 @@ def bounds(limits: SnapshotLimits) -> tuple[int, ...]:
     return (limits.max_file, limits.max_total, limits.max_files, limits.ignored_directories)
 
 
-def stamps(found: Iterable[os.stat_result]) -> bytes:
+def make_stamps(found: Iterable[os.stat_result]) -> bytes:
     """Return what changes when something is written: mode, size, times and inode of each."""
     found = list(found)
     try:
@@ -86,13 +95,13 @@ def _signed(number: int) -> int:
     return (number + 2**63) % 2**64 - 2**63
 
 
-def unpacked(stamp: bytes) -> tuple[int, int, int, int, int]:
+def unpack_stamp(stamp: bytes) -> tuple[int, int, int, int, int]:
     """Return mode, size, times of writing and of changing in nanoseconds, and inode."""
     mode, size, written, changed, inode = _STAMP.unpack(stamp)
     return mode, size, written, changed, inode
 
 
-def settled(
+def with_unsure_stamps(
     folder: Folder, prefix: str, entries: Mapping[str, Entry], read: Mapping[str, bytes], clock: int
 ) -> Folder:
     """Return a folder in which only that is sure which nobody can have written since without being seen.
@@ -108,7 +117,7 @@ def settled(
     sure: list[bytes] = []
     for name, stamp in folder.by_name().items():
         path = prefix + name
-        mode, _, written, changed, _ = unpacked(stamp)
+        mode, _, written, changed, _ = unpack_stamp(stamp)
         kept = stat.S_ISDIR(mode) or (
             path in entries and written < clock > changed and read.get(path, stamp) == stamp
         )

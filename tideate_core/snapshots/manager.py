@@ -13,7 +13,7 @@ from tideate_core.snapshots.capture import Capture, CaptureContext
 from tideate_core.snapshots.compare import ChangesSince, changes_since, compare, file_diffs
 from tideate_core.snapshots.limits import SnapshotLimits
 from tideate_core.snapshots.locking import hold_lock, is_locked, run_in_thread
-from tideate_core.snapshots.manifest import ManifestCache, find, headers, load
+from tideate_core.snapshots.manifest import ManifestCache, find_manifest, load_manifest, read_headers
 from tideate_core.snapshots.restore import RecoveryResult, Restorer, restore_result
 from tideate_core.snapshots.restore_plan import plan_restore
 from tideate_core.snapshots.retention import (
@@ -112,12 +112,12 @@ class SnapshotManager:
 
     async def list(self) -> _Snapshots:
         """Return all snapshots, the oldest first, without their files; damaged ones are not among them."""
-        found, _ = await asyncio.to_thread(headers, self._directory)
+        found, _ = await asyncio.to_thread(read_headers, self._directory)
         return [header.snapshot() for header in found]
 
     async def damaged(self) -> _Names:
         """Return why some snapshots cannot be read."""
-        _, damaged = await asyncio.to_thread(headers, self._directory)
+        _, damaged = await asyncio.to_thread(read_headers, self._directory)
         return damaged
 
     async def get(self, snapshot_id: str) -> Snapshot:
@@ -126,7 +126,7 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged.
         """
-        manifest = await asyncio.to_thread(lambda: load(find(self._directory, snapshot_id)))
+        manifest = await asyncio.to_thread(lambda: load_manifest(find_manifest(self._directory, snapshot_id)))
         return manifest.snapshot()
 
     async def get_latest(self) -> Snapshot | None:
@@ -143,11 +143,11 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it cannot be deleted.
         """
-        await asyncio.to_thread(find, self._directory, snapshot_id)
+        await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked():
 
             def work(_stop: threading.Event) -> None:
-                find(self._directory, snapshot_id).unlink()
+                find_manifest(self._directory, snapshot_id).unlink()
                 remove_copies(self._root, self._directory, [snapshot_id])
                 remove_unneeded(self._directory)
 
@@ -160,7 +160,7 @@ class SnapshotManager:
         :raises SnapshotNotFound: there is none with this id.
         :raises WorkspaceError: it is damaged, or cannot be written.
         """
-        await asyncio.to_thread(find, self._directory, snapshot_id)
+        await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked():
             await run_in_thread(lambda _stop: pin_snapshot(self._directory, snapshot_id, by))
 
@@ -171,7 +171,7 @@ class SnapshotManager:
 
         :raises WorkspaceError: a snapshot is damaged, or cannot be written.
         """
-        found, _ = await asyncio.to_thread(headers, self._directory)
+        found, _ = await asyncio.to_thread(read_headers, self._directory)
         if any(by in header.pinned for header in found):
             async with self._locked():
                 await run_in_thread(lambda _stop: release_pins(self._directory, by))
@@ -181,7 +181,7 @@ class SnapshotManager:
 
         :raises WorkspaceError: one cannot be deleted.
         """
-        found, _ = await asyncio.to_thread(headers, self._directory)
+        found, _ = await asyncio.to_thread(read_headers, self._directory)
         for header in found:
             if header.pinned == (by,):
                 with suppress(SnapshotNotFound):  # somebody was faster
@@ -218,7 +218,7 @@ class SnapshotManager:
         read: Callable[[Comparison, Tree, Packs], _T],
         progress: Progress = _no_progress,
     ) -> _T:
-        await asyncio.to_thread(find, self._directory, snapshot_id)
+        await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked() as lock:
 
             def work(stop: threading.Event) -> _T:
@@ -241,7 +241,7 @@ class SnapshotManager:
         :raises EditConflict: a file changed meanwhile; everything was rolled back.
         :raises WorkspaceError: the snapshot is damaged, or a file cannot be written; all is rolled back.
         """
-        await asyncio.to_thread(find, self._directory, snapshot_id)
+        await asyncio.to_thread(find_manifest, self._directory, snapshot_id)
         async with self._locked() as lock:
             await self._recover()
             capture = Capture(self._place, lock, progress, self._cache)

@@ -26,13 +26,13 @@ __all__ = [
     "Manifest",
     "ManifestCache",
     "Snapshot",
-    "find",
-    "headers",
-    "load",
-    "parsed",
-    "parts",
-    "save",
-    "write",
+    "find_manifest",
+    "read_headers",
+    "load_manifest",
+    "parse_manifest",
+    "read_parts",
+    "save_manifest",
+    "write_manifest",
 ]
 
 ID: Final = re.compile(r"[0-9a-f]{16}")
@@ -124,7 +124,7 @@ class Manifest:
         return replace(self.header.snapshot(), files=files, skipped=dict(self.skipped), ignored=self.ignored)
 
 
-def save(
+def save_manifest(
     directory: Path,
     header: Header,
     entries: dict[str, Entry],
@@ -146,11 +146,11 @@ def save(
     head = f'{{"ignored":{dump(ignored)},"skipped":{dump(skipped)},"entries":[\n'.encode()
     rest = b"".join([head, _BETWEEN.join(rows), _END])
     header = header.model_copy(update={"digest": digest(rest)})
-    write(directory, header, rest)
+    write_manifest(directory, header, rest)
     return Manifest(header, entries, skipped, tuple(ignored), rest)
 
 
-def write(directory: Path, header: Header, rest: bytes) -> None:
+def write_manifest(directory: Path, header: Header, rest: bytes) -> None:
     """Write a header and what follows it.
 
     :raises OSError: it cannot be written.
@@ -161,7 +161,7 @@ def write(directory: Path, header: Header, rest: bytes) -> None:
         file.write(rest)
 
 
-def find(directory: Path, wanted: str) -> Path:
+def find_manifest(directory: Path, wanted: str) -> Path:
     """Return the file of a snapshot.
 
     :raises SnapshotNotFound: there is none with this id.
@@ -172,17 +172,17 @@ def find(directory: Path, wanted: str) -> Path:
     return path
 
 
-def load(path: Path) -> Manifest:
+def load_manifest(path: Path) -> Manifest:
     """Read a manifest.
 
     :raises SnapshotNotFound: it is gone.
     :raises WorkspaceError: it is damaged.
     """
-    header, rest = parts(path)
-    return parsed(path, header, rest)
+    header, rest = read_parts(path)
+    return parse_manifest(path, header, rest)
 
 
-def parsed(path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
+def parse_manifest(path: Path, header: Header, rest: bytes, like: Manifest | None = None) -> Manifest:
     """Return a manifest of its parts.
 
     :param like: one that has most of the entries; they are taken over, so that they need not be read again.
@@ -232,7 +232,7 @@ class ManifestCache:
         if known is not None and known.rest == rest:
             found = replace(known, header=header)
         else:
-            found = parsed(path, header, rest, like or next(reversed(self._known.values()), None))
+            found = parse_manifest(path, header, rest, like or next(reversed(self._known.values()), None))
         self.keep(found)
         return found
 
@@ -246,7 +246,7 @@ class ManifestCache:
             del self._known[next(iter(self._known))]
 
 
-def headers(directory: Path) -> tuple[list[Header], list[str]]:
+def read_headers(directory: Path) -> tuple[list[Header], list[str]]:
     """Return the first lines of all snapshots, the oldest first, and why some cannot be read."""
     found: list[Header] = []
     damaged: list[str] = []
@@ -263,7 +263,7 @@ def headers(directory: Path) -> tuple[list[Header], list[str]]:
     return sorted(found, key=lambda header: (header.number, header.id)), damaged
 
 
-def parts(path: Path) -> tuple[Header, bytes]:
+def read_parts(path: Path) -> tuple[Header, bytes]:
     """Return the header of a manifest and what follows it, as it is written.
 
     :raises SnapshotNotFound: it is gone.

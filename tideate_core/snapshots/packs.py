@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["BlobPlace", "Frame", "Pack", "PackWriter", "Packs", "compressed", "digest"]
+__all__ = ["BlobPlace", "Frame", "Pack", "PackWriter", "Packs", "compress_contents", "digest"]
 
 SUFFIX: Final = ".pack"
 MAGIC: Final = b"tideate pack 1\n\0"
@@ -55,7 +55,7 @@ class Frame:
     """Hash, offset and length of each."""
 
 
-def compressed(contents: Iterable[tuple[str, bytes]]) -> Frame:
+def compress_contents(contents: Iterable[tuple[str, bytes]]) -> Frame:
     """Return contents, given with their hashes, as a frame."""
     parts: list[bytes] = []
     blobs: list[tuple[str, int, int]] = []

@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.errors import UnusableFile, WorkspaceError
 from tideate_core.project import remove_document, write_document
-from tideate_core.snapshots.manifest import find, headers, load, parts, write
-from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compressed
+from tideate_core.snapshots.manifest import (
+    find_manifest,
+    load_manifest,
+    read_headers,
+    read_parts,
+    write_manifest,
+)
+from tideate_core.snapshots.packs import SUFFIX, Frame, Packs, PackWriter, compress_contents
 from tideate_core.util.atomic_files import DRAFT_SUFFIX, fsync_directory
 
 if TYPE_CHECKING:
@@ -34,9 +40,9 @@ def pin_snapshot(directory: Path, snapshot_id: str, by: str) -> None:
     :raises WorkspaceError: it is damaged.
     :raises OSError: it cannot be written.
     """
-    header, rest = parts(find(directory, snapshot_id))
+    header, rest = read_parts(find_manifest(directory, snapshot_id))
     if by not in header.pinned:
-        write(directory, header.model_copy(update={"pinned": (*header.pinned, by)}), rest)
+        write_manifest(directory, header.model_copy(update={"pinned": (*header.pinned, by)}), rest)
 
 
 def release_pins(directory: Path, by: str) -> None:
@@ -45,11 +51,11 @@ def release_pins(directory: Path, by: str) -> None:
     :raises WorkspaceError: one is damaged.
     :raises OSError: one cannot be written.
     """
-    for found in headers(directory)[0]:
+    for found in read_headers(directory)[0]:
         if by in found.pinned:
-            header, rest = parts(find(directory, found.id))
+            header, rest = read_parts(find_manifest(directory, found.id))
             others = tuple(one for one in header.pinned if one != by)
-            write(directory, header.model_copy(update={"pinned": others}), rest)
+            write_manifest(directory, header.model_copy(update={"pinned": others}), rest)
 
 
 def evict(directory: Path, keep: int, spare: str) -> list[str]:
@@ -58,11 +64,11 @@ def evict(directory: Path, keep: int, spare: str) -> list[str]:
     :param keep: how many stay, those that are pinned not counted: these stay, too.
     :param spare: one that stays in any case.
     """
-    found, _ = headers(directory)
+    found, _ = read_headers(directory)
     loose = [header.id for header in found if not header.pinned]
     old = [one for one in loose[: max(len(loose) - keep, 0)] if one != spare]
     for one in old:
-        find(directory, one).unlink()
+        find_manifest(directory, one).unlink()
     return old
 
 
@@ -76,7 +82,7 @@ def remove_unneeded(directory: Path) -> None:
     packs = directory / "packs"
     for unfinished in (*directory.glob(f"*{DRAFT_SUFFIX}"), *packs.glob(f"*{DRAFT_SUFFIX}")):
         unfinished.unlink()
-    found, damaged = headers(directory)
+    found, damaged = read_headers(directory)
     if damaged:
         return
     _drop(packs, {name for header in found for name in header.packs})
@@ -98,7 +104,7 @@ def _merge(directory: Path, found: list[Header]) -> None:
         live = {
             entry.hash
             for header in found
-            for entry in load(find(directory, header.id)).entries.values()
+            for entry in load_manifest(find_manifest(directory, header.id)).entries.values()
             if entry.kind == "file"
         }
     except WorkspaceError:
@@ -116,9 +122,9 @@ def _merge(directory: Path, found: list[Header]) -> None:
     gone = {pack.id for pack in chosen}
     for header in found:
         if gone.intersection(header.packs):
-            head, rest = parts(find(directory, header.id))
+            head, rest = read_parts(find_manifest(directory, header.id))
             names = tuple(sorted((set(head.packs) - gone) | made))
-            write(directory, head.model_copy(update={"packs": names}), rest)
+            write_manifest(directory, head.model_copy(update={"packs": names}), rest)
     _drop(directory / "packs", {pack.id for pack in packs} - gone | made)
 
 
@@ -134,7 +140,7 @@ def _copy(pack: Pack, live: set[str], writer: PackWriter) -> None:
         if 2 * sum(length for _, _, length in blobs) > whole:
             writer.add(Frame(pack.compressed(number), whole, tuple(blobs)))
         else:
-            writer.add(compressed((name, pack.read(name)) for name, _, _ in blobs))
+            writer.add(compress_contents((name, pack.read(name)) for name, _, _ in blobs))
         live.difference_update(name for name, _, _ in blobs)
 
 
@@ -148,7 +154,7 @@ def write_copy(root: Path, directory: Path, snapshot_id: str) -> None:
     if directory == _copies_directory(root):
         return
     try:
-        write_document(root, _copy_name(snapshot_id), find(directory, snapshot_id).read_bytes())
+        write_document(root, _copy_name(snapshot_id), find_manifest(directory, snapshot_id).read_bytes())
     except (UnusableFile, OSError) as error:
         log.warning("the snapshot %s has no record in the project: %s", snapshot_id, error)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from tideate_core.snapshots.entries import NEVER, Entry
 from tideate_core.snapshots.gitignore import AssumedIgnores, IgnoreQuery
 from tideate_core.snapshots.limits import MIB
-from tideate_core.snapshots.listing import Folder, stamps, unpacked
+from tideate_core.snapshots.listing import Folder, make_stamps, unpack_stamp
 from tideate_core.workspace import is_temporary
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.snapshots.gitignore import IgnoredPaths
     from tideate_core.snapshots.limits import SnapshotLimits
 
-__all__ = ["Scan", "capped", "scan"]
+__all__ = ["Scan", "remove_over_limits", "scan"]
 
 _ODD: Final = "neither a file nor a link nor a directory"
 _BITS: Final = 0o7777
@@ -130,7 +130,7 @@ class _Walk:
         except OSError:
             entries, seen = self._one_by_one(directory, entries)
             names = [entry.name for entry in entries]
-        folder, known = Folder(names, stamps(seen)), self._known.get(directory)
+        folder, known = Folder(names, make_stamps(seen)), self._known.get(directory)
         if folder == known:
             self.found.folders[directory] = known
             inner = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
@@ -177,10 +177,10 @@ class _Walk:
         found.gone.update(_paths(directory, before.keys() - now.keys()))
         for path, (name, stamp) in zip(_paths(directory, folder.names), now.items(), strict=True):
             was = before.get(name)
-            mode, size, *_ = unpacked(stamp)
+            mode, size, *_ = unpack_stamp(stamp)
             if stat.S_ISDIR(mode):
                 inner.append(name)
-                if was is None or unpacked(was)[0] != mode:
+                if was is None or unpack_stamp(was)[0] != mode:
                     found.changed[path] = _directory(path, mode)
             elif stamp == was:
                 continue
@@ -215,7 +215,7 @@ class _Walk:
                 self.found.gone.add(path)
                 return
         if path not in self._known and path not in self.found.changed:  # it was ignored until now
-            self.found.changed[path] = _directory(path, unpacked(folder.by_name()[name])[0])
+            self.found.changed[path] = _directory(path, unpack_stamp(folder.by_name()[name])[0])
         self._pending.append((path, ignored))
 
 
@@ -231,7 +231,7 @@ def _file(path: str, mode: int, size: int) -> Entry:
     return Entry(path, "file", mode & _BITS, size, "", "")
 
 
-def capped(entries: dict[str, Entry], limits: SnapshotLimits) -> dict[str, str]:
+def remove_over_limits(entries: dict[str, Entry], limits: SnapshotLimits) -> dict[str, str]:
     """Take out what is over the limits, and return why; where a limit cuts, the first paths stay."""
     total = sum(entry.size for entry in entries.values())
     largest = max((entry.size for entry in entries.values()), default=0)

@@ -19,30 +19,30 @@ __all__ = ["Failures", "parse_failures"]
 _MOST: Final = 200
 
 _PARSERS: Final[Mapping[str, tuple[Parser, ...]]] = {
-    "mypy": (compilers.labelled,),
-    "pyright": (compilers.dashed,),
-    "ruff": (compilers.coded, compilers.arrows),
-    "flake8": (compilers.coded,),
-    "pytest": (test_runners.pytest,),
-    "unittest": (test_runners.unittest,),
-    "tsc": (compilers.parenthesized, compilers.dashed),
-    "eslint": (compilers.eslint_json, compilers.eslint),
-    "jest": (test_runners.node_tests,),
-    "vitest": (test_runners.node_tests,),
-    "cargo": (compilers.cargo_json, compilers.arrows, test_runners.panics),
-    "go": (test_runners.go_tests, compilers.plain),
-    "golangci-lint": (compilers.plain,),
-    "sphinx": (compilers.labelled,),
+    "mypy": (compilers.parse_labelled,),
+    "pyright": (compilers.parse_dashed,),
+    "ruff": (compilers.parse_coded, compilers.parse_arrows),
+    "flake8": (compilers.parse_coded,),
+    "pytest": (test_runners.parse_pytest,),
+    "unittest": (test_runners.parse_unittest,),
+    "tsc": (compilers.parse_parenthesized, compilers.parse_dashed),
+    "eslint": (compilers.parse_eslint_json, compilers.parse_eslint),
+    "jest": (test_runners.parse_node_tests,),
+    "vitest": (test_runners.parse_node_tests,),
+    "cargo": (compilers.parse_cargo_json, compilers.parse_arrows, test_runners.parse_panics),
+    "go": (test_runners.parse_go_tests, compilers.parse_plain),
+    "golangci-lint": (compilers.parse_plain,),
+    "sphinx": (compilers.parse_labelled,),
 }
 
 _ALL: Final[tuple[Parser, ...]] = tuple(
     dict.fromkeys(
-        parser for parsers in _PARSERS.values() for parser in parsers if parser is not compilers.plain
+        parser for parsers in _PARSERS.values() for parser in parsers if parser is not compilers.parse_plain
     )
 )
 """For what may run any tool: make, the scripts of npm."""
 
-_LAST: Final[tuple[Parser, ...]] = (test_runners.tracebacks, compilers.plain)
+_LAST: Final[tuple[Parser, ...]] = (test_runners.parse_tracebacks, compilers.parse_plain)
 """Used if no other parser found anything."""
 
 

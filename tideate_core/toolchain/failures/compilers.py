@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from tideate_core.toolchain.failures.failure import Failure, ToolOutput
 
 __all__ = [
-    "arrows",
-    "cargo_json",
-    "coded",
-    "dashed",
-    "eslint",
-    "eslint_json",
-    "labelled",
-    "parenthesized",
-    "plain",
+    "parse_arrows",
+    "parse_cargo_json",
+    "parse_coded",
+    "parse_dashed",
+    "parse_eslint",
+    "parse_eslint_json",
+    "parse_labelled",
+    "parse_parenthesized",
+    "parse_plain",
 ]
 
 _WORDS: Final = r"(?P<word>(?:fatal |internal compiler )?error|warning|note|info|hint|critical|severe)"
@@ -51,7 +51,7 @@ _ROW: Final = re.compile(
 _UNIX: Final = re.compile(rf"{AT}: (?P<rest>.*)")
 
 
-def labelled(output: ToolOutput) -> Iterator[Failure]:
+def parse_labelled(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2: error: text [code]``: mypy, gcc, clang, sphinx and their like; without notes."""
     for line in output.lines:
         match = _LABELLED.match(line)
@@ -63,7 +63,7 @@ def labelled(output: ToolOutput) -> Iterator[Failure]:
         yield make_failure(match, message, code=code, severity=severity_of(match["word"]))
 
 
-def dashed(output: ToolOutput) -> Iterator[Failure]:
+def parse_dashed(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2 - error: text (rule)`` of pyright, and ``- error TS1: text`` of tsc."""
     found: list[Failure] = []
     inside = False
@@ -86,7 +86,7 @@ def _with_rule(failure: Failure) -> Failure:
     return replace(failure, message=failure.message[: rule.start()].rstrip(), code=rule[1])
 
 
-def parenthesized(output: ToolOutput) -> Iterator[Failure]:
+def parse_parenthesized(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file(1,2): error TS1: text``: tsc, msbuild."""
     for line in output.lines:
         if match := _PARENTHESIZED.match(line):
@@ -95,14 +95,14 @@ def parenthesized(output: ToolOutput) -> Iterator[Failure]:
             )
 
 
-def coded(output: ToolOutput) -> Iterator[Failure]:
+def parse_coded(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1:2: E501 text``: ruff's concise form, flake8."""
     for line in output.lines:
         if match := _CODED.match(line):
             yield make_failure(match, match["message"], code=match["code"])
 
 
-def arrows(output: ToolOutput) -> Iterator[Failure]:
+def parse_arrows(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``error[E1]: text`` or ``E501 text`` with ``--> file:1:2`` below: rustc, cargo, ruff."""
     head: re.Match[str] | None = None
     for line in output.lines:
@@ -114,7 +114,7 @@ def arrows(output: ToolOutput) -> Iterator[Failure]:
             head = None  # further arrows of it lead to what it is compared with
 
 
-def cargo_json(output: ToolOutput) -> Iterator[Failure]:
+def parse_cargo_json(output: ToolOutput) -> Iterator[Failure]:
     """Parse what cargo and rustc print with ``--message-format=json``."""
     for line in output.text.split("\n"):
         if not line.startswith("{") or '"spans"' not in line:
@@ -148,7 +148,7 @@ def _of_rustc(entry: dict[str, Any]) -> Failure | None:
     return None
 
 
-def plain(output: ToolOutput) -> Iterator[Failure]:
+def parse_plain(output: ToolOutput) -> Iterator[Failure]:
     """Parse ``file:1: text``, which is all that many tools have in common: go vet, shellcheck, grep."""
     for line in output.lines:
         match = _PLAIN.match(line)
@@ -156,7 +156,7 @@ def plain(output: ToolOutput) -> Iterator[Failure]:
             yield make_failure(match, match["message"])
 
 
-def eslint(output: ToolOutput) -> Iterator[Failure]:
+def parse_eslint(output: ToolOutput) -> Iterator[Failure]:
     """Parse eslint's formats `stylish` (its own) and `unix`."""
     file = ""
     for line in output.lines:
@@ -174,7 +174,7 @@ def eslint(output: ToolOutput) -> Iterator[Failure]:
             file = line if is_path(line) else ""
 
 
-def eslint_json(output: ToolOutput) -> Iterator[Failure]:
+def parse_eslint_json(output: ToolOutput) -> Iterator[Failure]:
     """Parse eslint's format `json`."""
     for line in output.text.split("\n"):
         if not line.startswith("[{") or '"filePath"' not in line:

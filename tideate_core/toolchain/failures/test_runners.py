@@ -18,14 +18,14 @@ __all__ = [
     "GO_SAID",
     "go_folder",
     "go_module",
-    "go_tests",
-    "node_tests",
-    "panics",
-    "pytest",
+    "parse_go_tests",
+    "parse_node_tests",
+    "parse_panics",
+    "parse_pytest",
     "python_failure",
     "stack_frame",
-    "tracebacks",
-    "unittest",
+    "parse_tracebacks",
+    "parse_unittest",
 ]
 
 _HEAD: Final = re.compile(r"_{2,200} (?P<name>\S.{0,400}?) _{2,200}$")
@@ -89,7 +89,7 @@ def _is_own(name: str, root: Path) -> bool:
     return not outside and not path.startswith((".venv/", "venv/", "env/", ".tox/", ".nox/"))
 
 
-def pytest(output: ToolOutput) -> Iterator[Failure]:
+def parse_pytest(output: ToolOutput) -> Iterator[Failure]:
     """Parse pytest's tracebacks of any style; of tests without one, the short summary."""
     blocks: list[_Block] = []
     inside = False
@@ -145,7 +145,7 @@ def _of_summary(output: ToolOutput, known: set[str]) -> Iterator[Failure]:
         yield make_failure(None, said, file=file, test=name)
 
 
-def unittest(output: ToolOutput) -> Iterator[Failure]:
+def parse_unittest(output: ToolOutput) -> Iterator[Failure]:
     """Parse the reports of unittest on tests that failed."""
     blocks: list[_Block] = []
     inside = False
@@ -164,7 +164,7 @@ def unittest(output: ToolOutput) -> Iterator[Failure]:
     yield from (block.failure(output.root) for block in blocks)
 
 
-def tracebacks(output: ToolOutput) -> Iterator[Failure]:
+def parse_tracebacks(output: ToolOutput) -> Iterator[Failure]:
     """Parse the tracebacks of any Python program, and its syntax errors."""
     block = _Block("")
     for line in output.lines:
@@ -189,7 +189,7 @@ def stack_frame(stack: str) -> re.Match[str] | None:
     return None
 
 
-def node_tests(output: ToolOutput) -> Iterator[Failure]:
+def parse_node_tests(output: ToolOutput) -> Iterator[Failure]:
     """Parse the failed tests of jest and vitest: a name, what was said, the first frame outside packages."""
     name, said, file = "", "", ""
     for line in output.lines:
@@ -211,7 +211,7 @@ def _is_outside_packages(file: str) -> bool:
     return "node_modules" not in file and not file.startswith("node:")
 
 
-def panics(output: ToolOutput) -> Iterator[Failure]:
+def parse_panics(output: ToolOutput) -> Iterator[Failure]:
     """Parse the panics of Rust's tests."""
     lines = output.lines
     for number, line in enumerate(lines):
@@ -222,7 +222,7 @@ def panics(output: ToolOutput) -> Iterator[Failure]:
             yield make_failure(old, old["message"], code="panic", test=old["name"])
 
 
-def go_tests(output: ToolOutput) -> Iterator[Failure]:
+def parse_go_tests(output: ToolOutput) -> Iterator[Failure]:
     """Parse the failed tests of go; their files are named within a package that is named after them."""
     waiting: list[tuple[str, re.Match[str]]] = []
     name = ""
