@@ -115,7 +115,7 @@ class ProcessGroup:
         try:
             if left:
                 # once to each: a second one would cut short what a program does at its end
-                _signal_marked(self._mark, signal.SIGTERM, but=self._process.pid)
+                _signal_marked(self._mark, signal.SIGTERM, except_group=self._process.pid)
                 async with asyncio.timeout(grace):
                     await self._gone()
         except TimeoutError:
@@ -234,11 +234,8 @@ def _kill_marked(mark: str) -> bool:
     return found
 
 
-def _signal_marked(mark: str, number: int, *, but: int = 0) -> bool:
-    """Send a signal to the processes that inherited a mark; without Linux's /proc nobody is found.
-
-    :param but: a process group that is passed over.
-    """
+def _signal_marked(mark: str, number: int, *, except_group: int = 0) -> bool:
+    """Send a signal to the processes that inherited a mark; without Linux's /proc nobody is found."""
     wanted = f"{MARK}={mark}".encode()
     found = False
     for folder in Path("/proc").glob("[0-9]*"):
@@ -246,7 +243,7 @@ def _signal_marked(mark: str, number: int, *, but: int = 0) -> bool:
         with contextlib.suppress(OSError):
             if wanted not in (folder / "environ").read_bytes().split(b"\0"):
                 continue
-            if os.getpgid(pid := int(folder.name)) != but:
+            if os.getpgid(pid := int(folder.name)) != except_group:
                 os.kill(pid, number)
                 found = True
     return found

@@ -147,10 +147,6 @@ class Capture:
         self._writer.abort()
 
     def _scan_paths(self, query: IgnoreQuery, enter: Collection[str] = ()) -> None:
-        """Look at all paths.
-
-        :param enter: directories that are looked into even if git ignores them.
-        """
         place = self._place
         self._clock = self._file_system_time()
         known, enter_all = self._listing, place.limits.ignored_directories

@@ -162,10 +162,7 @@ def _meta(base: Any) -> Any:
 
 @cache
 def _kind(base: Any, *, is_lenient: bool = False) -> Any:
-    """Return the class of our validators of one draft.
-
-    :param base: jsonschema's own.
-    """
+    """Return the class of our validators of one draft, made of jsonschema's own."""
     import attrs
     from jsonschema.validators import extend
 

@@ -42,11 +42,9 @@ class Buffers(Protocol):
 
     async def find(self, path: Path) -> BufferText | None:
         """Return the loaded buffer of this file, None if there is none."""
-        ...
 
     async def read(self, number: int) -> BufferText | None:
         """Return the loaded buffer of this number, None if there is none."""
-        ...
 
     async def replace(self, edits: Sequence[BufferEdit]) -> list[BufferText]:
         """Apply all edits, one undo block for each buffer, or none.
@@ -55,23 +53,18 @@ class Buffers(Protocol):
             are now, and nothing was applied.
         :raises EditConflict: a buffer is gone or cannot be modified; nothing was applied.
         """
-        ...
 
     async def changed_on_disk(self, paths: Sequence[Path]) -> None:
         """Let the editor look at these files again."""
-        ...
 
     async def moved(self, old: Path, new: Path) -> None:
         """Give the buffer of `old`, if there is one, its file's new name."""
-        ...
 
     async def save(self, numbers: Sequence[int]) -> None:
         """Write those of these buffers that have changes to their files, exactly as they are.
 
         :raises WorkspaceError: one cannot be; the ones before it are.
         """
-        ...
 
     async def modified(self, root: Path) -> list[Path]:
         """Return the files below a directory whose buffers have changes that were not saved."""
-        ...

@@ -202,10 +202,7 @@ def _ctest(tool: Tool, wanted: SelectedTests) -> RunnerCommand:
 
 
 def _named(wanted: SelectedTests, option: str, allowed: re.Pattern[str], what: str) -> tuple[str, ...]:
-    """Return the pattern as one argument.
-
-    :param option: what stands before it in the argument.
-    """
+    """Return the pattern as one argument, behind its option."""
     if not wanted.pattern:
         return ()
     if wanted.pattern.startswith("-") or not allowed.fullmatch(wanted.pattern):
