@@ -1,0 +1,95 @@
+"""Filters of a page of runs, its bounds, and the actions of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.app.stored import ALIVE, GONE, run_row
+from tideate_core.app.history import Wanted, actions, history_page, wanted
+from tideate_core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from tideate_core.store import RunRow
+
+
+class Pages:
+    """Gives runs, the newest first, as `Reader.runs` does."""
+
+    def __init__(self, runs: list[RunRow]) -> None:
+        self.runs_of = runs
+        self.queries: list[dict[str, Any]] = []
+
+    def runs(self, *, limit: int, before: int | None, before_id: str | None, **rest: Any) -> list[RunRow]:
+        self.queries.append(rest)
+        older = [
+            run for run in self.runs_of if before is None or (run.started_at, run.id) < (before, before_id)
+        ]
+        return older[:limit]
+
+
+def page(pages: Pages, which: Wanted, limit: int) -> tuple[list[RunRow], bool]:
+    return history_page(pages, which, limit, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("words", "filter_"),
+    [
+        ("", Wanted()),
+        ("failed", Wanted(state="failed")),
+        ("fact failed", Wanted("fact", "failed")),
+        ("paused fact", Wanted("fact", "paused")),
+    ],
+)
+def test_a_filter_is_a_state_and_a_part_of_a_name_in_any_order(words: str, filter_: Wanted) -> None:
+    assert wanted(words) == filter_
+
+
+def test_a_filter_that_no_run_can_fit_is_refused_with_the_nearest_state() -> None:
+    with pytest.raises(InvalidInput, match="both failed and paused"):
+        wanted("failed paused")
+    with pytest.raises(InvalidInput, match="did you mean 'failed'"):
+        wanted("fact faild")
+
+
+def test_a_declined_run_is_not_among_the_cancelled() -> None:
+    declined = run_row(status="cancelled", reason="declined")
+    assert Wanted(state="declined").fits(declined)
+    assert not Wanted(state="cancelled").fits(declined)
+    assert Wanted("FACTOR", "cancelled").fits(run_row(status="cancelled", reason="cancelled"))
+
+
+def test_a_page_is_found_behind_many_runs_that_do_not_fit() -> None:
+    others = [run_row(id=f"{n:04}", started_at=n) for n in range(450, 2, -1)]
+    rare = [run_row(id=f"{n:04}", started_at=n, name="rare") for n in (2, 1, 0)]
+    pages = Pages([*others, *rare])
+    assert page(pages, Wanted("rare"), 2) == (rare[:2], True)
+    assert page(pages, Wanted("rare"), 3) == (rare, False)
+
+
+def test_the_store_selects_by_status_where_it_can() -> None:
+    pages = Pages([])
+    for state in ("failed", "declined", "paused"):
+        page(pages, Wanted(state=state), 1)
+    assert pages.queries == [
+        {"status": "failed", "unfinished": False},
+        {"status": "cancelled", "unfinished": False},
+        {"status": None, "unfinished": True},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "allowed"),
+    [
+        ({"lease": ALIVE}, ["pause", "cancel"]),
+        ({"lease": ALIVE, "status": "paused"}, ["resume", "cancel"]),
+        ({"lease": GONE}, ["resume", "cancel", "rollback"]),
+        ({"lease": None, "status": "completed"}, ["rollback"]),
+        ({"lease": ALIVE, "parent": "b"}, []),
+        ({"lease": GONE, "parent": "b"}, ["rollback"]),
+    ],
+)
+def test_actions_are_those_that_are_not_refused(changes: dict[str, Any], allowed: list[str]) -> None:
+    run = run_row(**changes)
+    assert actions(run, {run.id}) == [*allowed, "checkpoint"]
