@@ -14,10 +14,8 @@ from tideate_core.app.run_details import (
     TOOL_COMPLETED,
     TRANSITION,
     RunDetails,
-    corrections,
     details_json,
     items_of,
-    rollback_of,
     step_json,
     step_named,
 )
@@ -71,12 +69,19 @@ def test_an_unknown_step_is_refused_with_the_nearest() -> None:
 def test_corrections_are_all_visits_that_began() -> None:
     first, second = step_row(step="self_correcting"), step_row(step="self_correcting#2", status="failed")
     waiting = step_row(step="self_correcting#3", status="pending")
-    assert corrections([step_row(), first, second, waiting]) == [first, second]
+    assert details(run_row(), [step_row(), first, second, waiting]).corrections == [first, second]
 
 
 def test_the_last_rollback_counts() -> None:
-    assert rollback_of([event_row(ROLLED_BACK, 1, n=1), event_row(ROLLED_BACK, 2, n=2)]) == {"n": 2}
-    assert rollback_of([event_row(CHECK_ENDED, 1)]) is None
+    events = event_row(ROLLED_BACK, 1, n=1), event_row(ROLLED_BACK, 2, n=2), event_row(CHECK_ENDED, 3)
+    assert details(run_row(), [], *events).rollback == {"n": 2}
+    assert details(run_row(), [], event_row(CHECK_ENDED, 1)).rollback is None
+
+
+def test_a_gate_without_a_number_is_no_decision_of_a_task() -> None:
+    numbered, check = event_row(PASSED, 1, number=2), event_row(CHECK_ENDED, 2)
+    found = details(run_row(), [], event_row(PASSED, 0, gate="syntax"), numbered, check)
+    assert found.decisions == [numbered, check]
 
 
 def test_a_graph_has_no_path_and_a_machine_has_its_transitions() -> None:

@@ -64,12 +64,8 @@ if TYPE_CHECKING:
         TOOL_COMPLETED as TOOL_COMPLETED,
         Item as Item,
         RunDetails as RunDetails,
-        corrections as corrections,
         details_json as details_json,
-        gate_number as gate_number,
-        moves as moves,
         read_details as read_details,
-        rollback_of as rollback_of,
         step_json as step_json,
         step_named as step_named,
     )
@@ -142,8 +138,8 @@ else:
             "roles": "eject_role role_json role_names role_origin",
             "rollback": "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back",
             "run_details": (
-                "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED corrections "
-                "details_json gate_number moves read_details rollback_of step_json step_named"
+                "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "
+                "details_json read_details step_json step_named"
             ),
             "runs": (
                 "GATES average_ms checkpoint_json find_runs gates_json metrics_json read_runs reader_of "

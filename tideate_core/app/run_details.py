@@ -22,12 +22,8 @@ __all__ = [
     "TOOL_COMPLETED",
     "Item",
     "RunDetails",
-    "corrections",
     "details_json",
-    "gate_number",
-    "moves",
     "read_details",
-    "rollback_of",
     "step_json",
     "step_named",
 ]
@@ -79,7 +75,47 @@ class RunDetails:
     @property
     def is_task(self) -> bool:
         """It is a gated task: a project may have a workflow of this name, too."""
-        return self.run.name == TASK and any(gate_number(row) for row in self.events)
+        return self.run.name == TASK and any(_is_gate(row) for row in self.events)
+
+    @property
+    def moves(self) -> list[EventRow]:
+        """The transitions of a machine, in order."""
+        return self._events_named(TRANSITION)
+
+    @property
+    def tool_calls(self) -> list[EventRow]:
+        """In the order in which they ended."""
+        return self._events_named(TOOL_COMPLETED)
+
+    @property
+    def decisions(self) -> list[EventRow]:
+        """The ends of a task's gates and checks, in order."""
+        return [row for row in self.events if row.name == CHECK_ENDED or _is_gate(row)]
+
+    @property
+    def plan(self) -> dict[str, Any] | None:
+        """The plan of a task that was agreed on."""
+        return last_result_value(self.steps, "plan")
+
+    @property
+    def audit(self) -> dict[str, Any] | None:
+        """The audit of that plan."""
+        return last_result_value(self.steps, "audit")
+
+    @property
+    def corrections(self) -> list[StepRow]:
+        """The steps of a task that corrected something."""
+        found = (row for row in self.steps if row.step.partition("#")[0] == CORRECTING)
+        return [row for row in found if row.status != "pending"]
+
+    @property
+    def rollback(self) -> dict[str, Any] | None:
+        """The data of a task's last rollback; None if there was none."""
+        found = self._events_named(ROLLED_BACK)
+        return found[-1].data if found else None
+
+    def _events_named(self, name: str) -> list[EventRow]:
+        return [row for row in self.events if row.name == name]
 
 
 def read_details(reader: Reader, wanted: str) -> RunDetails:
@@ -107,26 +143,25 @@ def details_json(details: RunDetails, *, events: bool) -> dict[str, Any]:
 
     :param events: include every event.
     """
-    run, happened, items = details.run, details.events, details.items
+    run, items = details.run, details.items
     shape: dict[str, Any] = {
         **run_json(run),
         "response": details.response,
-        "tool_calls": calls_json(happened),
+        "tool_calls": [{**row.data, "at": row.at} for row in details.tool_calls],
     }
     shape["steps"] = [step_json(row, items.get(row.step, [])) for row in details.steps]
     shape["runs"] = [{**run_json(child), "parent_step": step} for step, child in details.children]
     if run.kind == "machine":
-        shape["path"] = [
-            {key: row.data.get(key) for key in ("from", "to", "when")} for row in moves(happened)
-        ]
+        shape["path"] = [{key: row.data.get(key) for key in ("from", "to", "when")} for row in details.moves]
     shape["checkpoints"] = [
         {"checkpoint_id": row.id, "step": row.step, "manual": row.manual} for row in details.checkpoints
     ]
     if details.is_task:
-        shape["gated"] = task_json(details.steps, happened)
+        shape["gated"] = _task_json(details)
     if events:
         shape["events"] = [
-            {"sequence": row.sequence, "name": row.name, "at": row.at, "data": row.data} for row in happened
+            {"sequence": row.sequence, "name": row.name, "at": row.at, "data": row.data}
+            for row in details.events
         ]
     return shape
 
@@ -183,11 +218,6 @@ def step_json(row: StepRow, items: list[Item]) -> dict[str, Any]:
     }
 
 
-def moves(events: list[EventRow]) -> list[EventRow]:
-    """Return the transitions of a machine, in order."""
-    return [row for row in events if row.name == TRANSITION]
-
-
 def child_runs(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[str, RunRow]]:
     """Return the runs that are this one's steps."""
     # here, because few runs have any
@@ -203,39 +233,6 @@ def child_runs(reader: Reader, run: RunRow, steps: list[StepRow]) -> list[tuple[
     return found
 
 
-def calls_json(events: list[EventRow]) -> list[dict[str, Any]]:
-    """Return a run's calls as tools get them, in the order in which they ended."""
-    return [{**row.data, "at": row.at} for row in events if row.name == TOOL_COMPLETED]
-
-
-def task_json(steps: list[StepRow], events: list[EventRow]) -> dict[str, Any]:
-    """Return what tools get of a task beyond what they get of each run."""
-    return {
-        "plan": last_result_value(steps, "plan"),
-        "audit": last_result_value(steps, "audit"),
-        "gates": [_gate_json(row) for row in events if gate_number(row)],
-        "checks": [{**row.data, "at": row.at} for row in events if row.name == CHECK_ENDED],
-        "corrections": [row.result for row in corrections(steps)],
-        "rolled_back": rollback_of(events),
-    }
-
-
-def corrections(steps: list[StepRow]) -> list[StepRow]:
-    """Return the steps of a task that corrected something."""
-    return [row for row in steps if row.step.partition("#")[0] == CORRECTING and row.status != "pending"]
-
-
-def rollback_of(events: list[EventRow]) -> dict[str, Any] | None:
-    """Return the data of a task's last rollback; None if there was none."""
-    return next((row.data for row in reversed(events) if row.name == ROLLED_BACK), None)
-
-
-def gate_number(row: EventRow) -> int | None:
-    """Return the number of the gate whose decision an event is; None for other events."""
-    number: int | None = row.data.get("number") if row.name in GATE_EVENTS else None
-    return number
-
-
 def restored_words(reader: Reader, run: RunRow) -> str:
     """Return the checkpoint that a run was restored from, in words; empty if none."""
     if run.restored_from is None:
@@ -248,8 +245,25 @@ def restored_words(reader: Reader, run: RunRow) -> str:
     return words
 
 
-def _gate_json(row: EventRow) -> dict[str, Any]:
-    return {**row.data, "passed": GATE_EVENTS[row.name], "at": row.at}
+def _task_json(details: RunDetails) -> dict[str, Any]:
+    decisions = details.decisions
+    return {
+        "plan": details.plan,
+        "audit": details.audit,
+        "gates": [
+            {**row.data, "passed": GATE_EVENTS[row.name], "at": row.at}
+            for row in decisions
+            if row.name in GATE_EVENTS
+        ],
+        "checks": [{**row.data, "at": row.at} for row in decisions if row.name == CHECK_ENDED],
+        "corrections": [row.result for row in details.corrections],
+        "rolled_back": details.rollback,
+    }
+
+
+def _is_gate(row: EventRow) -> bool:
+    """Tell whether an event is a decision of one of the five gates, which have numbers."""
+    return row.name in GATE_EVENTS and bool(row.data.get("number"))
 
 
 def _item(row: EventRow, index: int, tries: int) -> Item:

@@ -22,7 +22,7 @@ from tideate_core.app import (
 )
 from tideate_core.errors import InvalidInput
 from tideate_core.project import project_state
-from tideate_core.store import Reader, last_result_value, resumable_runs
+from tideate_core.store import Reader, resumable_runs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -86,7 +86,7 @@ async def show(root: Path | None, prefix: str | None, here: Here) -> dict[str, A
             "response": _text(details.response) if run.ended else None,
             "checkpoints": len(details.checkpoints),
             "events": _reported(details),
-            "gist": _gist(steps) if run.kind == "machine" else {},
+            "gist": _gist(details) if run.kind == "machine" else {},
         }
 
     return {"ok": True, **await read_runs(root, read)}
@@ -141,9 +141,9 @@ def _reported(details: RunDetails) -> list[dict[str, Any]]:
     return [{"name": event.name, "data": {**event.data, "entries": []}} for event in found]
 
 
-def _gist(steps: list[StepRow]) -> dict[str, str]:
+def _gist(details: RunDetails) -> dict[str, str]:
     """Return what a gated task was to reach, and what its audit said; other machines have neither."""
-    plan, audit = last_result_value(steps, "plan"), last_result_value(steps, "audit")
+    plan, audit = details.plan, details.audit
     gist = {
         "plan": plan.get("objective") if plan else None,
         "audit": audit.get("approval") if audit else None,

@@ -12,7 +12,6 @@ from tideate_core.app import (
     Item,
     RunDetails,
     details_json,
-    moves,
     read_details,
     reader_of,
     short_id,
@@ -90,15 +89,15 @@ def _show(details: RunDetails) -> None:
         page().print(_steps_table(steps))
     items = details.items
     facts({f"{row.step}[]": items_words(items[row.step], row.result) for row in steps if row.step in items})
-    show_calls(details.events)
+    show_calls(details.tool_calls)
     for step, child in details.children:
         line = Text.assemble(("run within ", "dim"), visible(f"{step}: {short_id(child.id)} {child.name} "))
         results().print(line.append_text(state_text(child)), soft_wrap=True)
-    if path := moves(details.events):
+    if path := details.moves:
         states = [path[0].data["from"], *(move.data["to"] for move in path)]
         results().print(path_line(states), soft_wrap=True)
     if details.is_task:
-        show_task(steps, details.events)
+        show_task(details)
     if details.checkpoints:
         facts({"checkpoints": _checkpoints_words(details.checkpoints)})
 

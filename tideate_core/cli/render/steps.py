@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from tideate_core.app import (
-    CHECK_ENDED,
-    GATE_EVENTS,
-    TOOL_COMPLETED,
-    Item,
-    corrections,
-    gate_number,
-    rollback_of,
-)
+from tideate_core.app import CHECK_ENDED, GATE_EVENTS, Item
 from tideate_core.cli.render.output import markdown_source, results
 from tideate_core.cli.render.tables import lasted, table, when
 from tideate_core.cli.render.words import (
@@ -26,7 +18,6 @@ from tideate_core.cli.render.words import (
     rolled_back_lines,
     tool_text,
 )
-from tideate_core.store import last_result_value
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -34,6 +25,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from tideate_core.app import RunDetails
     from tideate_core.store import EventRow, StepRow
 
 __all__ = ["items_table", "items_words", "show_calls", "show_task"]
@@ -83,36 +75,32 @@ def _short(error: str | None) -> str:
     return words if len(words) <= LONGEST else f"{words[: LONGEST - 1]}…"
 
 
-def show_task(steps: list[StepRow], events: list[EventRow]) -> None:
+def show_task(details: RunDetails) -> None:
     """Print plan and audit, then gates and checks in the order in which they decided."""
-    plan = last_result_value(steps, "plan")
-    if plan is not None:
-        _show_plan(plan, last_result_value(steps, "audit"))
-    if any(gate_number(row) or row.name == CHECK_ENDED for row in events):
+    if details.plan is not None:
+        _show_plan(details.plan, details.audit)
+    if details.decisions:
         results().print(Text("\nGates and checks", style="bold"))
     visit = ""
-    for row in events:
-        if row.name == CHECK_ENDED or gate_number(row):
-            if row.data["step"] != visit:
-                visit = row.data["step"]
-                results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
-            _show_decision(row)
-    _show_corrections(steps)
-    done = rollback_of(events)
+    for row in details.decisions:
+        if row.data["step"] != visit:
+            visit = row.data["step"]
+            results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
+        _show_decision(row)
+    _show_corrections(details.corrections)
+    done = details.rollback
     if done is not None:
         results().print()
         for line in rolled_back_lines(done):
             results().print(line, soft_wrap=True)
 
 
-def show_calls(events: list[EventRow]) -> None:
+def show_calls(calls: list[EventRow]) -> None:
     """Print a run's calls, those of each step together."""
+    if calls:
+        results().print(Text("\nTools", style="bold"))
     visit = ""
-    for row in events:
-        if row.name != TOOL_COMPLETED:
-            continue
-        if not visit:
-            results().print(Text("\nTools", style="bold"))
+    for row in calls:
         if row.data["step"] != visit:
             visit = row.data["step"]
             results().print(Text(f" {visible(visit)}", style="dim"), soft_wrap=True)
@@ -146,8 +134,7 @@ def _show_decision(row: EventRow) -> None:
         results().print(Text(f"     {visible(words)}", style="red"), soft_wrap=True)
 
 
-def _show_corrections(steps: list[StepRow]) -> None:
-    found = corrections(steps)
+def _show_corrections(found: list[StepRow]) -> None:
     if found:
         results().print(Text("\nCorrections", style="bold"))
     for number, row in enumerate(found, start=1):
