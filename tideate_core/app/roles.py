@@ -20,7 +20,7 @@ IN_ORDER = ("planner", "auditor", "executor", "documenter", "corrector")
 
 
 def role_names() -> list[str]:
-    """Return the role_names of all roles, in the order in which a task asks them."""
+    """Return the names of all roles, in the order in which a task asks them."""
     from tideate_core.agents import BUILTIN_ROLES
 
     known = {path.stem for path in BUILTIN_ROLES.glob("*.md")}

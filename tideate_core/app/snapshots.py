@@ -76,7 +76,7 @@ async def choose_snapshot(
 
 
 def snapshot_ids() -> list[str]:
-    """Return the snapshot_ids of the snapshots of the project here, as lists show them."""
+    """Return the ids of the snapshots of the project here, as lists show them."""
     return [short_id(one.id) for one in asyncio.run(open_snapshots(None).list())]
 
 

@@ -1,0 +1,44 @@
+"""Names, origin and ejection of the roles of a gated task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tideate_core.agents import Roles
+from tideate_core.app import eject_role, role_json, role_names, role_origin
+from tideate_core.errors import TideateError, WorkspaceError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_roles_are_named_in_the_order_in_which_a_task_asks_them() -> None:
+    assert role_names()[:5] == ["planner", "auditor", "executor", "documenter", "corrector"]
+
+
+def test_an_ejected_role_is_the_projects_and_is_not_written_over(root: Path) -> None:
+    path = eject_role(root, "planner")
+    assert path == root / ".tideate" / "agents" / "planner.md"
+    path.write_text("mine\n")
+    with pytest.raises(WorkspaceError, match="is there already"):
+        eject_role(root, "planner")
+    assert path.read_text() == "mine\n"
+
+
+def test_an_unknown_role_is_not_ejected(root: Path) -> None:
+    with pytest.raises(TideateError, match="planer"):
+        eject_role(root, "planer")
+    assert not (root / ".tideate").exists()
+
+
+def test_origins_are_in_the_order_in_which_they_count(root: Path, home: Path) -> None:
+    role = Roles(None).get("planner")
+    assert role_origin(role, root) == ["built-in"]
+    own = home / "config" / "tideate" / "agents" / "planner.md"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine\n")
+    eject_role(root, "planner")
+    assert role_origin(role, root) == ["built-in", "yours", "the project's"]
+    assert role_json(role, None)["from"] == ["built-in", "yours"]
