@@ -62,8 +62,9 @@ class StoredRuns:
             store = await self._projects.runner(params.get("folder")).store()
             await store.send_control_request(run.id, "resume")
         elif not run.resumable:
+            where = f"process {run.lease.pid}" if run.lease else "another process"
             raise RunIsOwned(
-                f"run {short_id(run.id)} is under way in another process; it can be paused or cancelled there"
+                f"run {short_id(run.id)} is under way in {where}; it can be paused or cancelled there"
             )
         return {"ok": True, "run": run_json(run), "owned": owned}
 
