@@ -43,14 +43,14 @@ class AdapterConfig(_Section):
     """Seconds without a byte from the server after which a request fails."""
 
     @model_validator(mode="after")
-    def _one_source_of_the_key(self) -> Self:
+    def _check_key_source(self) -> Self:
         if self.api_key_env and self.api_key_command:
             raise ValueError("give api_key_env or api_key_command, not both")
         return self
 
     @field_validator("base_url")
     @classmethod
-    def _address_only(cls, base_url: str) -> str:
+    def _check_address(cls, base_url: str) -> str:
         if re.search(r"[@?#]", base_url):
             # addresses stand in messages, logs and summaries
             raise ValueError(
@@ -180,7 +180,7 @@ class McpServerConfig(_Section):
     enabled: bool = True
 
     @model_validator(mode="after")
-    def _one_way_to_reach_it(self) -> Self:
+    def _check_connection(self) -> Self:
         if self.command and self.url:
             raise ValueError("give command or url, not both")
         if self.token_env and self.token_command:
@@ -203,7 +203,7 @@ class McpConfig(_Section):
     servers: dict[str, McpServerConfig] = Field(default_factory=dict)
 
     @model_validator(mode="after")
-    def _names_and_ways(self) -> Self:
+    def _check_servers(self) -> Self:
         for name, server in self.servers.items():
             own, given = name in OWN_SERVERS, server.command or server.url
             if own and given:
@@ -232,7 +232,7 @@ class Config(_Section):
     verify: VerifyConfig = VerifyConfig()
 
     @model_validator(mode="after")
-    def _names_that_can_be_told_apart(self) -> Self:
+    def _check_adapter_names(self) -> Self:
         for name in self.adapters:
             if name == "local":
                 raise ValueError("adapters.local: 'local' is the bundled model; choose another name")

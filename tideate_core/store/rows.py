@@ -72,27 +72,24 @@ STEPS: Final = (
     " ORDER BY position IS NULL, position, started_at IS NULL, started_at, id"
 )
 
-EVENTS: Final = (
-    "SELECT sequence, name, at, data FROM workflow_events"
-    " WHERE execution_id = ? AND sequence > ? ORDER BY sequence LIMIT ?"
-)
+_RUN_EVENTS: Final = "SELECT sequence, name, at, data FROM workflow_events WHERE execution_id = ?"
 
-LAST_EVENT: Final = (
-    "SELECT sequence, name, at, data FROM workflow_events"
-    " WHERE execution_id = ? AND name = ? ORDER BY sequence DESC LIMIT 1"
-)
+EVENTS: Final = f"{_RUN_EVENTS} AND sequence > ? ORDER BY sequence LIMIT ?"
+
+LAST_EVENT: Final = f"{_RUN_EVENTS} AND name = ? ORDER BY sequence DESC LIMIT 1"
 
 MEMOS: Final = "SELECT step_id, key, value FROM workflow_memos WHERE execution_id = ?"
 
-CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual FROM all_checkpoints"
+_SELECT_CHECKPOINTS: Final = "SELECT id, execution_id, step_id, cursor, created_at, manual"
+
+CHECKPOINTS: Final = f"{_SELECT_CHECKPOINTS} FROM all_checkpoints"
 
 NEWEST_CHECKPOINTS: Final = (
     f"{CHECKPOINTS} WHERE execution_id = ? ORDER BY cursor DESC, created_at DESC, manual DESC LIMIT ?"
 )
 
 WANTED_CHECKPOINTS: Final = (
-    "SELECT id, execution_id, step_id, cursor, created_at, manual FROM workflow_checkpoints"
-    " ORDER BY created_at DESC LIMIT ?"
+    f"{_SELECT_CHECKPOINTS} FROM workflow_checkpoints ORDER BY created_at DESC LIMIT ?"
 )
 
 GATES: Final = (
