@@ -80,13 +80,12 @@ class Reader:
         :param unfinished: only those that have not ended.
         :param parents_only: without the runs that are steps of others.
         """
-        wheres: list[str] = []
-        values: list[Any] = []
-        # a `+` keeps an index from being used: few runs of many are unfinished or of one name, so those are
-        # found by what they are and then sorted; all others are found in their order
+        # few runs of many are unfinished or of one name, so those are found by what they are and then sorted;
+        # all others are found in their order: a `+` keeps an index from being used
         narrow = unfinished or name is not None or (status is not None and status not in TERMINAL)
-        if unfinished:
-            wheres.append(_UNFINISHED)
+        start = "+e.started_at" if narrow else "e.started_at"
+        wheres: list[str] = [_UNFINISHED] if unfinished else []
+        values: list[Any] = []
         if name is not None:
             wheres.append("e.workflow_id IN (SELECT id FROM workflows WHERE name = ?)")
             values.append(name)
@@ -95,15 +94,12 @@ class Reader:
             values.append(status)
         if parents_only:
             wheres.append("e.parent_id IS NULL")
-        start = "+e.started_at" if narrow else "e.started_at"
         if before is not None:
             tied = "(SELECT rowid FROM workflow_executions WHERE id = ?)"
             wheres.append(f"{start} <= ? AND (e.started_at < ? OR e.rowid < {tied})")
             values += [before, before, before_id]
-        where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-        found = self._fetch(
-            f"{rows.RUNS}{where} ORDER BY {start} DESC, e.rowid DESC LIMIT ?", [*values, _limit(limit)]
-        )
+        order = f"ORDER BY {start} DESC, e.rowid DESC LIMIT ?"
+        found = self._fetch(f"{rows.RUNS}{_where(wheres)} {order}", [*values, _limit(limit)])
         return [rows.run_of(row, self._objects) for row in found]
 
     def unfinished_within(self, run_id: str) -> list[RunRow]:
@@ -221,12 +217,9 @@ class Reader:
             wheres.append("w.name = ?")
             values.append(name)
         if days is not None:
-            if days < 1:
-                raise InvalidInput(f"metrics of {days} days are none; give 1 for today, or more")
             wheres.append("m.date >= ?")
-            values.append(_days_ago(days - 1))
-        where = f" WHERE {' AND '.join(wheres)}" if wheres else ""
-        found = self._fetch(f"{rows.METRICS}{where} ORDER BY m.date DESC, 2, m.workflow_id", values)
+            values.append(_first_day(days, "metrics"))
+        found = self._fetch(f"{rows.METRICS}{_where(wheres)} ORDER BY m.date DESC, 2, m.workflow_id", values)
         return [rows.metrics_of(row) for row in found]
 
     def gates(self, *, days: int | None = None) -> list[GateCount]:
@@ -234,9 +227,7 @@ class Reader:
 
         :param days: only of so many days (UTC), today among them.
         """
-        if days is not None and days < 1:
-            raise InvalidInput(f"decisions of {days} days are none; give 1 for today, or more")
-        since = "" if days is None else _days_ago(days - 1)
+        since = "" if days is None else _first_day(days, "decisions")
         return [GateCount(*row) for row in self._fetch(rows.GATES, (since,))]
 
     def close(self) -> None:
@@ -294,5 +285,12 @@ def _limit(limit: int) -> int:
     return limit
 
 
-def _days_ago(days: int) -> str:
-    return (datetime.now(UTC) - timedelta(days=days)).date().isoformat()
+def _where(conditions: list[str]) -> str:
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _first_day(days: int, counted: str) -> str:
+    """Return the first (UTC) of so many days, of which today is the last."""
+    if days < 1:
+        raise InvalidInput(f"{counted} of {days} days are none; give 1 for today, or more")
+    return (datetime.now(UTC) - timedelta(days=days - 1)).date().isoformat()
