@@ -35,25 +35,6 @@ async def nothing(_step: StepContext) -> None:
     return None
 
 
-@pytest.fixture(autouse=True)
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the person's own machine files are."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return tmp_path / "config" / "tideate" / "workflows"
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    (tmp_path / "project" / ".tideate" / "workflows").mkdir(parents=True)
-    return tmp_path / "project"
-
-
-@pytest.fixture
-def project(root: Path) -> Path:
-    return root / ".tideate" / "workflows"
-
-
 @pytest.fixture
 def registry() -> WorkflowRegistry:
     registry = WorkflowRegistry()

@@ -97,11 +97,7 @@ def explain_error(error: YAMLError, text: str) -> Problem:
     for pattern, message, hint in TABLE:
         if match := re.search(pattern, said):
             groups = match.groups()
-            at = _opened(error, at) if "never closed" in message else at
+            if "never closed" in message and error.context_mark:
+                at = error.context_mark.index
             return Problem(at, at + 1, message.format(*groups), hint.format(*groups))
     return Problem(at, at + 1, f"this is not valid YAML: {said.strip()}")
-
-
-def _opened(error: YAMLError, at: int) -> int:
-    mark = getattr(error, "context_mark", None)
-    return at if mark is None else mark.index
