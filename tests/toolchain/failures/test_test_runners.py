@@ -1,10 +1,16 @@
-"""Failed tests of go, by the files of their packages."""
+"""Failed tests of go, by the files of their packages; of pytest, by their ids."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.toolchain.test_failures import parsed
+from tideate_core.toolchain.failures.failure import ToolOutput
+from tideate_core.toolchain.failures.test_runners import parse_pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,3 +26,38 @@ def test_the_files_of_go_tests_are_found_in_their_package(tmp_path: Path) -> Non
         ("pkg/sub/a_test.go", 5, None, "TestA: got 1", "", "error"),
         ("pkg/sub/a_test.go", 9, None, "TestA/sub: got 2", "", "error"),
     ]
+
+
+PARAMETERS = ("a b", "c - d", "e]f g", "plain")
+MODULE = f"""
+import pytest
+
+@pytest.mark.parametrize("x", {list(PARAMETERS)!r})
+def test_blank(x):
+    assert x == "no"
+
+@pytest.fixture
+def broken():
+    raise ValueError("no")
+
+@pytest.mark.parametrize("x", ["a b"])
+def test_error(broken, x):
+    pass
+"""
+
+
+@pytest.mark.parametrize("style", ["short", "line", "no", "auto"])
+def test_parameters_with_blanks_stay_with_their_test_and_each_is_counted_once(
+    tmp_path: Path, style: str
+) -> None:
+    (tmp_path / "test_blank.py").write_text(MODULE)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--tb={style}", "--rootdir=."],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = [failure.test for failure in parse_pytest(ToolOutput(done.stdout, tmp_path, "pytest"))]
+    wanted = [*(f"test_blank[{one}]" for one in PARAMETERS), "test_error[a b]"]
+    assert sorted(found) == sorted(wanted), done.stdout

@@ -32,7 +32,10 @@ _HEAD: Final = re.compile(r"_{2,200} (?P<name>\S.{0,400}?) _{2,200}$")
 _PLACE: Final = re.compile(r"(?P<file>[^\s:<>][^:\n]{0,300}):(?P<line>\d{1,7}): ?(?P<rest>.*)")
 _SAID: Final = re.compile(r"E\s{3}(?P<said>.*)")
 _IN_FILE: Final = re.compile(r"[ \t]{0,12}File \"(?P<file>[^\"\n]{1,400})\", line (?P<line>\d{1,7})")
-_SUMMARY: Final = re.compile(r"(?P<kind>FAILED|ERROR) (?P<node>\S{1,500})(?: - (?P<said>.*))?")
+_SUMMARY: Final = re.compile(
+    r"(?P<kind>FAILED|ERROR) (?P<node>[^\s\[]{1,500}(?:\[.{0,500}?\])?)(?: - (?P<said>.*))?$"
+)
+"""Parameters, between the brackets, may have blanks."""
 _RAISED: Final = re.compile(r"(?P<code>[A-Za-z_][\w.]{0,120})(?:: (?P<message>.*))?$")
 _UNITTEST_HEAD: Final = re.compile(r"(?P<kind>FAIL|ERROR): (?P<name>\S{1,300})")
 _EXCEPTIONS: Final = ("Error", "Exception", "Warning", "Exit", "Interrupt", "Failed")
