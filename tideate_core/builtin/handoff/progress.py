@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -34,7 +34,7 @@ def state_of(
     progress: Mapping[str, StepProgress],
     *,
     artifacts: Sequence[str] = (),
-    status: str = "running",
+    status: Literal["running", "completed", "failed"] = "running",
     checkpoints: Sequence[str] = (),
     duration: int | None = None,
 ) -> ExecutionState:
@@ -48,29 +48,30 @@ def state_of(
         StepState.model_validate({**one.model_dump(), **progress.get(one.id, blank).model_dump()})
         for one in plan.steps
     ]
-    completed = sum(step.status == "completed" for step in steps)
-    guesses = [one.estimated_duration for one in plan.steps]
-    return ExecutionState.model_validate(
-        {
-            "workflow_id": run,
-            "plan_id": plan.plan_id,
-            "steps": steps,
-            "current_step_index": next(
-                (i for i, step in enumerate(steps) if step.status != "completed"), len(steps)
-            ),
-            "status": status,
-            "started_at": started_at,
-            "completed_at": None if status == "running" else now(),
-            "artifacts": list(artifacts),
-            "checkpoints": list(checkpoints),
-            "metadata": StateCounts(
-                total_steps=len(steps),
-                completed_steps=completed,
-                failed_steps=sum(step.status == "failed" for step in steps),
-                estimated_duration=None if None in guesses else sum(filter(None, guesses)),
-                actual_duration=duration,
-            ),
-        }
+    return ExecutionState(
+        workflow_id=run,
+        plan_id=plan.plan_id,
+        steps=steps,
+        current_step_index=next(
+            (at for at, one in enumerate(steps) if one.status != "completed"), len(steps)
+        ),
+        status=status,
+        started_at=started_at,
+        completed_at=None if status == "running" else now(),
+        artifacts=list(artifacts),
+        checkpoints=list(checkpoints),
+        metadata=_counts(steps, duration),
+    )
+
+
+def _counts(steps: Sequence[StepState], duration: int | None) -> StateCounts:
+    guesses = [one.estimated_duration for one in steps]
+    return StateCounts(
+        total_steps=len(steps),
+        completed_steps=sum(one.status == "completed" for one in steps),
+        failed_steps=sum(one.status == "failed" for one in steps),
+        estimated_duration=None if None in guesses else sum(filter(None, guesses)),
+        actual_duration=duration,
     )
 
 
