@@ -180,7 +180,8 @@ def test_documents_are_written_and_a_review_that_approves_is_kept(
     assert ended.returncode == 0, ended.stderr
     branch = file(handed, "commit-info")["branch"]
     assert git(handed, "show", f"{branch}:docs/greet.md") == page
-    assert [step["output"] for step in file(handed, "state")["steps"]][-1] == "does what it should"
+    outputs = [step["output"] for step in file(handed, "state")["steps"]]
+    assert outputs == ["changed: src/greet.py", "changed: docs/greet.md", "does what it should"]
 
 
 def test_a_file_that_was_to_be_written_and_is_not_there_fails_its_step(handed: Shell, model: Model) -> None:
@@ -225,3 +226,15 @@ def test_a_plan_with_mistakes_and_files_with_changes_are_refused_before_anything
     (handed.project / ".tideate/planner/output/plan_v1.json").unlink()
     ended = handed.run("run", "handoff", "--yes")
     assert "plan_v1.json; write it, or name another file as the input `plan`. `tideate schema" in ended.stderr
+
+
+def test_a_step_that_names_no_file_may_change_those_of_the_plan(handed: Shell, model: Model) -> None:
+    polish = {"id": "b", "name": "polish it", "type": "coding", "dependencies": ["a"]}
+    handed.write(".tideate/planner/output/plan_v1.json", planned(CODE, polish))
+    better = GREET.replace("Hello", "Hello there")
+    model.says("executor", edits({"src/greet.py": GREET}), edits({"src/greet.py": better}))
+    assert handed.run("run", "handoff", "--yes", "--json").returncode == 1  # its test wants another greeting
+    assert git(handed, "show", f"{file(handed, 'commit-info')['branch']}:src/greet.py") == better
+    handed.write(".tideate/planner/output/plan_v1.json", planned({**polish, "dependencies": []}))
+    ended = handed.run("run", "handoff", "--yes", "--json")
+    assert "names no file in `expectedOutputs`, and no other step does" in json.loads(ended.stdout)["error"]

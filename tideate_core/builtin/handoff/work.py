@@ -123,21 +123,27 @@ class PlanWork:
 
     async def _write(self, one: PlannedStep) -> str:
         """Have a step's files written; tests that are there already are left as they are."""
-        wanted = one.expected_outputs
+        wanted = one.expected_outputs or self._files_of_all()
+        if not wanted:
+            raise StepFailed("it names no file in `expectedOutputs`, and no other step does")
         if one.type == "testing":
             wanted = [name for name in wanted if not await self._is_there(name)]
             if not wanted:
                 return "the tests are there already"
-        before = len(self.changes)
+        before = self.changes
         # one at a time, a document is never left to somebody else
-        parts = [[name] for name in wanted] if one.type == "documentation" and wanted else [wanted]
+        parts = [[name] for name in wanted] if one.type == "documentation" else [wanted]
         for files in parts:
             await self._execute(one, files)
-        missing = [name for name in wanted if not await self._is_there(name)]
+        missing = [name for name in one.expected_outputs if not await self._is_there(name)]
         if missing:
             raise StepFailed(f"{', '.join(missing)} was to be written and is not there")
-        count = len(self.changes) - before
-        return f"{count} more file{'' if count == 1 else 's'} changed"
+        touched = sorted({change.path for change in self.changes if change not in before})
+        return f"changed: {', '.join(touched)}" if touched else "nothing had to be changed"
+
+    def _files_of_all(self) -> list[str]:
+        """Return the files that a step may change which names none: those that the plan names."""
+        return list(dict.fromkeys(name for one in self._plan.writing for name in one.expected_outputs))
 
     async def _execute(self, one: PlannedStep, files: list[str]) -> None:
         order = ExecutionPlan(
