@@ -12,7 +12,9 @@ import pytest
 from tests.engine.conftest import LIMIT
 from tests.engine.test_resumed_runs import events_of
 from tests.engine.test_scheduler import graph, step
-from tideate_core.engine import EventName, live_run
+from tideate_core.engine import EventName, live_run, task_group
+from tideate_core.errors import WorkspaceError
+from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from tests.engine.conftest import Bench
@@ -83,3 +85,43 @@ async def test_a_run_that_ends_at_once_is_not_said_to_wait(
     assert notice.due is not None
     assert notice.due.cancelled()
     assert not told.is_set()
+
+
+@pytest.mark.parametrize("by", ["the person", "its timeout"])
+async def test_what_a_handler_writes_after_it_was_left_to_itself_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """It goes on though it was stopped: that is said, and its writes do not reach the project."""
+    monkeypatch.setattr(task_group, "GRACE", 0.05)
+    monkeypatch.setattr(task_group, "LOOK", 0.01)
+    started, go = asyncio.Event(), asyncio.Event()
+    came: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def stubborn(context: StepContext) -> None:
+        started.set()
+        while not go.is_set():
+            try:
+                await go.wait()
+            except asyncio.CancelledError:
+                continue
+        late = FileChange("late.txt", "create", None, "late\n")
+        try:
+            await context.workspace.apply([late], execution_id=context.execution_id)
+        except WorkspaceError as error:
+            came.set_result(str(error))
+        else:
+            came.set_result("written")
+
+    limits = {"timeout": 50} if by == "its timeout" else {}
+    graph(bench, {"a": stubborn}, step("a", **limits))
+    task = asyncio.create_task(bench.run("g"))
+    await asyncio.wait_for(started.wait(), LIMIT)
+    if by == "the person":
+        bench.runner.cancel()
+    result = await asyncio.wait_for(task, LIMIT)
+    assert not result.ok
+    words = [data["message"] for data in bench.front.data(EventName.NOTICE)]
+    assert "a is still running though it was stopped; what it writes now is refused" in words
+    go.set()
+    assert await asyncio.wait_for(came, LIMIT) == "the step 'a' was stopped; nothing more of it is written"
+    assert not (bench.workspace().root / "late.txt").exists()  # type: ignore[operator]

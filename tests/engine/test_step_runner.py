@@ -25,12 +25,13 @@ from tideate_core.errors import (
     StepTimedOut,
     StoreError,
 )
-from tideate_core.workflows import Confirm, Decision, Declined, StepContext, WorkflowStep
+from tideate_core.workflows import Confirm, Decision, Declined, WorkflowStep
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from tideate_core.engine.driver import Settled
+    from tideate_core.engine.step_context import StepRun
 
 
 class Context:
@@ -39,7 +40,11 @@ class Context:
     def __init__(self, bench: Bench, attempt: int) -> None:
         self.attempt = attempt
         self.feedback = bench.memory.feedback("s") if attempt > 1 else ""
+        self.is_left = False
         self._bench = bench
+
+    def leave(self) -> None:
+        self.is_left = True
 
     def values(self) -> dict[str, Any]:
         return self._bench.values
@@ -67,9 +72,9 @@ class Bench:
         self.contexts: list[Context] = []
         self.begun = 0
 
-    def context_of(self, attempt: int) -> StepContext:
+    def context_of(self, attempt: int) -> StepRun:
         self.contexts.append(Context(self, attempt))
-        return cast("StepContext", self.contexts[-1])
+        return cast("StepRun", self.contexts[-1])
 
     def begin(self) -> None:
         self.begun += 1
@@ -294,11 +299,13 @@ async def test_a_handler_that_does_not_end_when_it_is_stopped_holds_nothing_up(
                 continue
         ended.set()
 
-    task = Bench().as_a_run(stubborn, timeout=time_limit)
+    bench = Bench()
+    task = bench.as_a_run(stubborn, timeout=time_limit)
     await asyncio.wait_for(started.wait(), 5)
     if cancelled:
         task.cancel()
     done, _ = await asyncio.wait({task}, timeout=5)
+    assert bench.contexts[-1].is_left
     go.set()
     await asyncio.wait_for(ended.wait(), 5)
     assert done

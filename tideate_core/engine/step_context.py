@@ -146,6 +146,17 @@ class StepRun:
         self.mention_tokens = limits.mention_tokens
         self.context_tokens = run.adapter.context_tokens
         self.run = run
+        self._is_left = False
+
+    def leave(self) -> None:
+        """Refuse what the handler still writes: it was stopped and goes on, and nothing waits for it."""
+        self._is_left = True
+        words = f"{self.step} is still running though it was stopped; what it writes now is refused"
+        self.notice(words, level="warn")
+
+    def is_left(self) -> bool:
+        """Tell whether the handler was left to itself."""
+        return self._is_left
 
     # made when a handler needs them: most steps need few
     @cached_property
@@ -184,7 +195,7 @@ class StepRun:
     @cached_property
     def workspace(self) -> Workspace:
         """The run's, in which what is written counts as the step's."""
-        return self.run.workspace.of_step(self.step)
+        return self.run.workspace.of_step(self.step, self.is_left)
 
     @property
     def usage(self) -> Usage:
@@ -283,8 +294,12 @@ class ItemRun(StepRun):
         self.files = whole.files
         self.model, self.person = whole.model, whole.person
         self.memory = StepMemory(whole.run.memory, whole.step, f"{index}:")
+        self._whole = whole
         self._place = f"item {index + 1} of {total}"
         self._values = values
+
+    def is_left(self) -> bool:
+        return self._whole.is_left()
 
     def values(self) -> dict[str, Any]:
         return dict(self._values)

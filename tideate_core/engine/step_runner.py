@@ -71,7 +71,7 @@ FATAL: Final = (
 LONGEST_BACK_OFF: Final = 60_000
 """Milliseconds between two attempts at most, where a provider does not ask for more."""
 
-ContextOf = Callable[[int], StepContext]
+ContextOf = Callable[[int], "StepRun"]
 """Makes what a handler is given for an attempt, from 1."""
 
 
@@ -135,10 +135,10 @@ class TaskExecutor:
             decision = await context.confirm("gate", render_task(step.confirm, context.values()))
             _accept(decision.accepted, decision.reason)
 
-    async def _try(self, work: Work, context: StepContext) -> Any:
+    async def _try(self, work: Work, context: StepRun) -> Any:
         step = work.step_definition
         timeout = step.timeout if step is not None else None
-        outcome = await self._task_group.handle(work.step, work.handler(context), timeout)
+        outcome = await self._task_group.handle(work.step, work.handler(context), timeout, context.leave)
         value = outcome.value if isinstance(outcome, Confirm) else outcome
         value = check_result(work, value)
         if not isinstance(outcome, Confirm) or not self._gated:

@@ -7,13 +7,13 @@ import logging
 from collections import Counter
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.workflows import working_time
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine, Iterator
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
 __all__ = ["GRACE", "TaskGroup"]
 
@@ -25,6 +25,9 @@ GRACE: Final = 5.0
 
 LOOK: Final = 0.5
 """Seconds between two looks for handlers that hold a stopped group up."""
+
+OnLeft: TypeAlias = "Callable[[], object] | None"
+"""Called when a handler is left to itself."""
 
 _left_behind: set[asyncio.Future[Any]] = set()
 """Tasks that did not end in time: the event loop keeps no task alive."""
@@ -39,8 +42,8 @@ class TaskGroup:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
-        self._at_work: dict[asyncio.Task[Any], str] = {}
-        """Tasks whose handler has control, and the step."""
+        self._at_work: dict[asyncio.Task[Any], tuple[str, OnLeft]] = {}
+        """Tasks whose handler has control, the step, and what is called if it is left to itself."""
         self._unlimited = Counter[str]()
         self._error: BaseException | None = None
         self._stopping = False
@@ -80,10 +83,13 @@ class TaskGroup:
             raise asyncio.CancelledError from self._error
         raise self._error
 
-    async def handle(self, step: str, work: Awaitable[Any], time_limit: int | None = None) -> Any:
+    async def handle(
+        self, step: str, work: Awaitable[Any], time_limit: int | None = None, on_left: OnLeft = None
+    ) -> Any:
         """Wait for a step's handler, in the task that this is called in.
 
         :param time_limit: milliseconds, None = no limit.
+        :param on_left: called if the handler goes on after it was stopped, and is left to itself.
         :raises StepTimedOut: it took longer.
         :raises StepFailed: it was cancelled, but by nobody who stopped the run.
         """
@@ -91,9 +97,9 @@ class TaskGroup:
         assert task is not None  # noqa: S101 a coroutine is run by one
         before = task.cancelling()
         if time_limit is None:
-            self._at_work[task] = step
+            self._at_work[task] = step, on_left
         else:
-            work = _timed(step, work, time_limit)
+            work = _timed(step, work, time_limit, on_left)
         try:
             try:
                 value = await work
@@ -158,14 +164,17 @@ class TaskGroup:
 
     def _overdue(self) -> list[asyncio.Task[Any]]:
         return [
-            task for task, step in self._at_work.items() if task in self._tasks and not self._unlimited[step]
+            task
+            for task, (step, _) in self._at_work.items()
+            if task in self._tasks and not self._unlimited[step]
         ]
 
     def _leave(self) -> None:
         """Wait no longer for handlers; what is being written down is waited for."""
         for task in self._overdue():
             self._tasks.discard(task)
-            _leave_behind(self._at_work[task], task)
+            step, on_left = self._at_work[task]
+            _leave_behind(step, task, on_left)
 
 
 def _cancelled(step: str) -> StepFailed:
@@ -192,7 +201,7 @@ async def _swallow(task: asyncio.Task[Any], before: int) -> bool:
     return pending
 
 
-async def _timed(step: str, work: Awaitable[Any], time_limit: int) -> Any:
+async def _timed(step: str, work: Awaitable[Any], time_limit: int, on_left: OnLeft) -> Any:
     """Wait for a handler in a task of its own: whatever it makes of being cancelled, the step ends.
 
     :param time_limit: milliseconds, in which a person's time to answer does not count.
@@ -205,17 +214,17 @@ async def _timed(step: str, work: Awaitable[Any], time_limit: int) -> Any:
     except TimeoutError:
         pass  # of the limit: whatever the handler raises is not raised by waiting for it
     except asyncio.CancelledError:
-        await _stop(step, doing)
+        await _stop(step, doing, on_left)
         raise
     if doing.done():
         return doing.result()
-    await _stop(step, doing)
+    await _stop(step, doing, on_left)
     raise StepTimedOut(
         f"step {step!r} took longer than its timeout of {time_limit} ms; give it more time, or less to do"
     )
 
 
-async def _stop(step: str, doing: asyncio.Future[Any]) -> None:
+async def _stop(step: str, doing: asyncio.Future[Any], on_left: OnLeft) -> None:
     """Cancel a handler and wait for its end; what still comes of it is nobody's concern.
 
     :raises asyncio.CancelledError: the caller was cancelled meanwhile.
@@ -232,17 +241,19 @@ async def _stop(step: str, doing: asyncio.Future[Any]) -> None:
     if doing.done():
         _ended_late(step, doing)
     else:
-        _leave_behind(step, doing)
+        _leave_behind(step, doing, on_left)
     if cancelled:
         raise asyncio.CancelledError
 
 
-def _leave_behind(step: str, doing: asyncio.Future[Any]) -> None:
+def _leave_behind(step: str, doing: asyncio.Future[Any], on_left: OnLeft) -> None:
     logger.warning(
         "the handler of the step %r goes on %s s after it was stopped; nothing waits for it any more",
         step,
         GRACE,
     )
+    if on_left is not None:
+        on_left()
     _left_behind.add(doing)
     doing.add_done_callback(partial(_ended_late, step))
 

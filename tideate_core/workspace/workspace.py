@@ -71,12 +71,20 @@ class Workspace:
         self._private = private
         self._max_bytes = max_bytes
         self._step: str | None = None
+        self._is_stopped: Callable[[], bool] | None = None
 
-    def of_step(self, step: str) -> Workspace:
-        """Return the same workspace for a step of a run: what is written through it counts as the step's."""
+    def of_step(self, step: str, is_stopped: Callable[[], bool] | None = None) -> Workspace:
+        """Return the same workspace for a step of a run: what is written through it counts as the step's.
+
+        :param is_stopped: asked before every write; once it is true nothing more is written.
+        """
         same = copy.copy(self)
-        same._step = step
+        same._step, same._is_stopped = step, is_stopped
         return same
+
+    def _refuse_stopped(self) -> None:
+        if self._is_stopped is not None and self._is_stopped():
+            raise WorkspaceError(f"the step {self._step!r} was stopped; nothing more of it is written")
 
     @property
     def root(self) -> Path | None:
@@ -161,6 +169,7 @@ class Workspace:
         :raises OutsideRoot: a path is outside the root or protected; nothing was written.
         :raises WorkspaceError: a file cannot be written; everything was rolled back.
         """
+        self._refuse_stopped()
         return await self._run_changes().apply(changes, execution_id)
 
     async def record_outside_changes(self, changes: OutsideChanges, *, execution_id: str) -> _Names:
@@ -173,6 +182,7 @@ class Workspace:
         :raises OutsideRoot: a path is one that no workflow touches.
         :raises WorkspaceError: the journal cannot be written; nothing is counted.
         """
+        self._refuse_stopped()
         return await self._run_changes().record_outside_changes(changes, execution_id)
 
     async def revert(self, applied: AppliedChanges) -> None:
@@ -201,6 +211,7 @@ class Workspace:
         :raises OutsideRoot: a path is not one of the project's.
         :raises WorkspaceError: one cannot be, or its file was changed by somebody else; those before it are.
         """
+        self._refuse_stopped()
         names: dict[str, int] = {}
         for path in paths if self._buffers is not None else ():
             found = self._root.resolve(path)
