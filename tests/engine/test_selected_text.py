@@ -5,10 +5,10 @@ from __future__ import annotations
 from tideate_core.engine.selected_text import Subject
 from tideate_core.workflows import BufferContext, RunContext, Selection
 
-BUFFER = BufferContext(number=1, path="/work/src/a.py", text="a\r\nb\r\nc\r\nd", filetype="python")
+BUFFER = BufferContext(number=1, path="/project/src/a.py", text="a\r\nb\r\nc\r\nd", filetype="python")
 
 
-def subject(lines: tuple[int, int] | None = None, cwd: str = "/work") -> Subject:
+def subject(lines: tuple[int, int] | None = None, cwd: str = "/project") -> Subject:
     selection = None if lines is None else Selection(start=lines[0], end=lines[1])
     found = Subject.of(RunContext(cwd=cwd, buffer=BUFFER, selection=selection))
     assert found is not None
@@ -31,7 +31,7 @@ def test_without_a_selection_the_whole_text_is_meant_and_no_line_is_named() -> N
 
 
 def test_a_path_outside_of_the_project_stays_whole() -> None:
-    assert subject(cwd="/other").path == "/work/src/a.py"
+    assert subject(cwd="/other").path == "/project/src/a.py"
 
 
 def test_lines_around_the_selection_stop_at_the_ends_of_the_text() -> None:
