@@ -407,6 +407,16 @@ def test_the_problems_of_a_plan_are_shown(screen_editor: Editor) -> None:
     assert answered_paths(editor) == ["src/app.py"]
 
 
+def test_the_question_of_a_plan_is_the_hosts_with_the_files_that_are_left(screen_editor: Editor) -> None:
+    words = "Try 4 files again? No leaves out what failed."
+    ask(screen_editor, "plan", message=words, payload={"files": FILES, "problems": ["a.py: no block"]})
+    screen = "\n".join(screen_editor.wait_screen("Try 4 files again? No leaves out"))
+    assert "a.py: no block" in screen
+    wait_focused(screen_editor)
+    screen_editor.feed("x")
+    screen_editor.wait_screen("Try 3 files again? No leaves out")
+
+
 def test_files_that_were_taken_out_are_comments_in_the_text(editor: Editor) -> None:
     plan(editor, FILES)
     wait_focused(editor)

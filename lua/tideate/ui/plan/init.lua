@@ -72,7 +72,7 @@ local function files_word(count)
   return count == 1 and '1 file' or ('%d files'):format(count)
 end
 
---- What is wrong, and the question. The host's, its message's last line, counts the files that were proposed.
+--- What is wrong, and the question: the last line of the host's message, with the number of files that are left.
 ---@return { [1]: string, [2]: string? }[] lines text and highlight group
 function Plan:asking()
   local lines = {}
@@ -80,13 +80,11 @@ function Plan:asking()
     table.insert(lines, { problem, 'TideateWarning' })
   end
   local said = vim.split(self.question.message or '', '\n')
-  if vim.endswith(said[#said], '?') then
-    table.remove(said)
-  end
+  local question = table.remove(said) or ''
   for _, line in ipairs(#self.problems == 0 and said or {}) do
     table.insert(lines, { line })
   end
-  table.insert(lines, { ('Continue with %s?'):format(files_word(#self:kept())) })
+  table.insert(lines, { (question:gsub('%d+ files?', files_word(#self:kept()), 1)) })
   return lines
 end
 
