@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import sysconfig
 from dataclasses import dataclass, replace
 from itertools import count
@@ -105,9 +104,7 @@ def _lines(path: Path) -> tuple[str, ...] | None:
     except UnicodeDecodeError:
         return None
     lines = tuple(text.removesuffix("\n").split("\n"))
-    # what looks like the marks of an edit is tested by hand
-    marks = re.search(r"^(?:<{5,9}|={5,9}|>{5,9}|@@ |--- |\*\*\* |diff --git|```|~~~)", text, re.MULTILINE)
-    return lines if FEWEST <= len(lines) <= MOST and not marks else None
+    return lines if FEWEST <= len(lines) <= MOST else None
 
 
 def _styled(source: Source, rng: random.Random) -> Source:

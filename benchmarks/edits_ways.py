@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from benchmarks.edits_forms import FORMS, Form, Hunk, Row
+from benchmarks.edits_quoting import QUOTING
 
 if TYPE_CHECKING:
     import random
@@ -156,6 +157,7 @@ def plain_ascii(edit: Edit) -> bool:
         }
         if not new <= old:
             return False
+    edit.whole = [line.translate(table) for line in edit.whole]
     return edit.source.style == "typographic" and _each(edit, lambda line: line.translate(table))
 
 
@@ -313,6 +315,7 @@ SPOILED: Final[dict[str, Way]] = {
     "lines left out": left_out,
     "quoted with gaps": quoted_with_gaps,
     "the same lines twice": the_same_lines_twice,
+    **QUOTING,
 }
 SEVERAL: Final = ("several files", "several files, one wrong")
 _PARTS: Final[frozenset[Form]] = frozenset(FORMS)
@@ -322,6 +325,8 @@ WAYS_OF: Final[dict[str, frozenset[Form]]] = {
     **dict.fromkeys(("as it is", "trailing blanks", "trailing blanks lost", "typographic signs"), _ALL),
     **dict.fromkeys(("lines missing", "cut off", "lines left out"), _ALL),
     **dict.fromkeys(("wrong line numbers", "no line numbers"), frozenset[Form]({"diff"})),
+    **dict.fromkeys(QUOTING, frozenset[Form]({"search/replace"})),
+    **dict.fromkeys(("signs made ASCII",), _ALL),
     **dict.fromkeys(SEVERAL, _PARTS),
 }
 """What is spoiled in which way: a whole file has no lines to search that could be wrong."""

@@ -218,3 +218,33 @@ def test_a_long_line_does_not_take_long(filler: str) -> None:
     # each would take hours if the work grew with the square of its length
     for lead in ("// ", "x ", "{", "[", "..."):
         assert find_placeholder([f"{lead}{filler * 100_000}x"], [], "python") is None
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        pytest.param(["class hello:", "    x = 1"], id="a class of that name"),
+        pytest.param(["class A:", "    def hello(self):", "        return 1"], id="another class's method"),
+        pytest.param(["def hello():", "    return 1"], id="a function of the module"),
+    ],
+)
+@pytest.mark.parametrize("head", ["class P(Protocol):", "class P(Base):"])
+def test_a_method_is_no_other_things_body_left_out(known: list[str], head: str) -> None:
+    for body in (["    def hello(self) -> int: ..."], ["    def hello(self) -> int:", "        ..."]):
+        assert find_placeholder([*known, "", head, *body], known, "python") is None
+
+
+def test_a_method_of_the_same_class_is_left_out_whatever_stands_elsewhere() -> None:
+    known = ["class A:", "    async def hello(self):", "        return 1", "class hello:", "    x = 1"]
+    assert find_placeholder(["class A:", "    def hello(self):", "        ..."], known, "python") == 2
+
+
+def test_a_function_under_another_name_has_no_ellipsis_for_its_body() -> None:
+    known = ["def f():", "    return 1"]
+    assert find_placeholder(["def g():", "    ..."], known, "python", all_replaced=True) == 1
+    assert find_placeholder(["def g():", "    ..."], known, "python") is None
+
+
+def test_only_replaced_and_quoted_lines_may_be_repeated() -> None:
+    assert find_placeholder(["x = 1", "# ..."], ["x = 2"], "python") == 1
+    assert find_placeholder(["x = 1", "# ..."], ["x = 2"], "python", quoted=["# ..."]) is None

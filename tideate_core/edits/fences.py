@@ -127,7 +127,7 @@ def enclosing_block(lines: Sequence[str]) -> Nesting | None:
 
 def _fences(lines: Sequence[str]) -> Iterable[_Fence]:
     for number, line in enumerate(lines):
-        if match := _FENCE.fullmatch(line):
+        if ("```" in line or "~~~" in line) and (match := _FENCE.fullmatch(line)):
             indent = len(match["indent"].expandtabs(4))
             yield _Fence(number, indent, match["ticks"], match["info"].strip())
 

@@ -165,6 +165,16 @@ class _Convert:
         return ("\t" if self.to_tabs else " ") * count + line[len(indent) :]
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Spaces become tabs of `unit` columns, the rest stays spaces: the file mixes both in this way."""
+
+    unit: int
+
+    def __call__(self, lines: Sequence[str]) -> list[str]:
+        return [_with_tabs(line, self.unit) if line.strip() else line for line in lines]
+
+
 def indentation_between(
     search: Sequence[str], there: Sequence[str], replace: Sequence[str]
 ) -> Callable[[Sequence[str]], list[str]] | None:
@@ -184,7 +194,10 @@ def indentation_between(
         rule: _Shift | _Convert | None = _conversion_of(pairs)
     else:
         rule = _shift_of(pairs) if len(given) < 2 or given == own else None
-    return rule if rule is not None and _rule_holds(rule, pairs) else None
+    if rule is not None and _rule_holds(rule, pairs):
+        return rule
+    columns = _Columns(_USUAL_UNIT)
+    return columns if given == {" "} and "\t" in own and _rule_holds(columns, pairs) else None
 
 
 def _blanks(indents: Iterable[str]) -> set[str]:
@@ -231,6 +244,8 @@ def refuse_other_blanks(lines: Sequence[str], search: Sequence[str], new: Sequen
 
     :raises UnusableAnswer: the lines to search have no indentation to go by, or have the file's.
     """
+    if not any("\t" in indent for indent in _indents(new)) and "\t" not in "".join(lines):
+        return
     own = _indents(line for line in lines if not _continues_comment(line))
     tabs = sum(indent.startswith("\t") for indent in own)
     if not own or any(line.strip() and _is_foreign(line, tabs, len(own)) for line in search):

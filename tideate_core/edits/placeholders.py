@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tideate_core.edits.fences import is_fence
@@ -11,7 +12,7 @@ from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import PROSE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["find_placeholder", "refuse_placeholder"]
 
@@ -68,20 +69,29 @@ _MOST_WORDS = 12
 _LONGEST = 300
 """Characters of a line that can be a placeholder; a search in a longer one could take long."""
 
-_DEFINITION = re.compile(r"^\s*(?:async\s+)?(?:def|class)\s+(?P<name>\w+)")
+_DEFINITION = re.compile(r"^\s*(?:async\s+)?(?P<kind>def|class)\s+(?P<name>\w+)")
 _MEANS_STUB = re.compile(r"\b(?:overload|abstractmethod|abstractproperty)\b")
 _STUB_CLASS = re.compile(r"^\s*class\s+\w+.*\bProtocol\b")
 _ONE_LINER = re.compile(r":\s*\.\.\.$")
 
 
-def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -> int | None:
+def find_placeholder(
+    code: Sequence[str],
+    known: Sequence[str],
+    language: str,
+    *,
+    quoted: Sequence[str] = (),
+    all_replaced: bool = False,
+) -> int | None:
     """Return the number (0-based) of the first line that stands for lines left out.
 
     A line that the original has as well is none, whatever it says.
 
-    :param known: the lines of the original; empty for new code.
+    :param known: the lines that the code replaces; empty for new code.
+    :param quoted: others that it may repeat.
+    :param all_replaced: the code stands for all of `known`, so that a function may have another name.
     """
-    seen = {line.strip() for line in known}
+    seen = {line.strip() for line in (*known, *quoted)}
     fenced = False
     for number, line in enumerate(code):
         fenced ^= language in PROSE and is_fence(line)
@@ -95,20 +105,28 @@ def find_placeholder(code: Sequence[str], known: Sequence[str], language: str) -
             return number
         if not _has_bare_ellipsis(text, language) or (language in PROSE and fenced):
             continue
-        if not _is_of_the_language(code, number, known, language):
+        if not _is_of_the_language(code, number, language) and not (
+            language == "python" and _is_python_body(code, number, known, all_replaced=all_replaced)
+        ):
             return number
     return None
 
 
 def refuse_placeholder(
-    code: Sequence[str], known: Sequence[str], language: str, named: str = "its line"
+    code: Sequence[str],
+    known: Sequence[str],
+    language: str,
+    named: str = "its line",
+    *,
+    quoted: Sequence[str] = (),
+    all_replaced: bool = False,
 ) -> None:
     """Refuse code with a line that stands for lines left out; see `find_placeholder`.
 
     :param named: words before the line in the message.
     :raises UnusableAnswer: there is such a line.
     """
-    left_out = find_placeholder(code, known, language)
+    left_out = find_placeholder(code, known, language, quoted=quoted, all_replaced=all_replaced)
     if left_out is not None:
         raise UnusableAnswer(
             f"{named} {code[left_out].strip()!r} stands for lines that you left out; write all of them"
@@ -179,8 +197,8 @@ def _has_bare_ellipsis(text: str, language: str) -> bool:
     return _BARE.match(text) is not None or (language == "python" and bool(re.search(r":\s*\.\.\.$", text)))
 
 
-def _is_of_the_language(code: Sequence[str], number: int, known: Sequence[str], language: str) -> bool:
-    """Tell whether an ellipsis is the language's: Python's body, variadic arguments, YAML's end."""
+def _is_of_the_language(code: Sequence[str], number: int, language: str) -> bool:
+    """Tell whether an ellipsis is the language's: variadic arguments, YAML's end."""
     text = code[number].strip()
     before = next((line.strip() for line in reversed(code[:number]) if line.strip()), "")
     if text == "..." and (before.endswith((",", "(", "[")) or before.startswith(_DOCTEST)):
@@ -188,16 +206,16 @@ def _is_of_the_language(code: Sequence[str], number: int, known: Sequence[str], 
     if language == "yaml":
         rest = [line for line in code[number + 1 :] if line.strip()]
         return code[number].rstrip() == "..." and (not rest or rest[0].startswith(("---", "%")))
-    return language == "python" and _is_python_body(code, number, known)
+    return False
 
 
-def _is_python_body(code: Sequence[str], number: int, known: Sequence[str]) -> bool:
+def _is_python_body(code: Sequence[str], number: int, known: Sequence[str], *, all_replaced: bool) -> bool:
     """Tell whether the ``...`` on a line is the whole body of a block whose body the original did not have.
 
     New functions, overloads, abstract methods and protocols may have it; a function that the original
-    defines with a body may not become one by being left out.
+    defines with a body may not become one by being left out, be it under another name.
     """
-    header = number if _ONE_LINER.search(code[number]) else _header_of(code, number)
+    header = number if _ONE_LINER.search(code[number].rstrip()) else _header_of(code, number)
     if header is None:
         return False
     if _is_stub(code, header):
@@ -205,8 +223,37 @@ def _is_python_body(code: Sequence[str], number: int, known: Sequence[str]) -> b
     name = _DEFINITION.match(code[header])
     if name is None:
         first = code[header].strip()
-        return not any(line.strip() == first for line in known)
-    return not _has_body(known, name["name"])
+        is_short = header == number or first.startswith("except")
+        return is_short and not any(line.strip() == first for line in known)
+    if _has_body(known, _scope(code, header)):
+        return False
+    return not (all_replaced and name["kind"] == "def" and _lacks(code, known))
+
+
+def _lacks(code: Sequence[str], known: Sequence[str]) -> bool:
+    """Tell whether the code does not define a function that the original defines with a body."""
+    names = {match["name"] for line in code if (match := _DEFINITION.match(line))}
+    return any(
+        match["kind"] == "def" and match["name"] not in names and _body_at(known, number)
+        for number, line in enumerate(known)
+        if (match := _DEFINITION.match(line))
+    )
+
+
+def _enclosing(code: Sequence[str], number: int) -> Iterator[str]:
+    """Yield the lines that a line stands in by its indentation, the inner one first."""
+    width = width_of(code[number])
+    for line in reversed(code[:number]):
+        if line.strip() and width_of(line) < width and not line.lstrip().startswith(("#", ")")):
+            width = width_of(line)
+            yield line
+
+
+def _scope(code: Sequence[str], number: int) -> list[tuple[str, str]]:
+    """Return kind and name of a definition and of those around it, the inner one first."""
+    lines = chain([code[number]], _enclosing(code, number))
+    found = [match for line in lines if (match := _DEFINITION.match(line))]
+    return [(match["kind"], match["name"]) for match in found]
 
 
 def _header_of(code: Sequence[str], number: int) -> int | None:
@@ -249,25 +296,37 @@ def _is_stub(code: Sequence[str], header: int) -> bool:
                 return True
         else:
             break
-    enclosing = next(
-        (line for line in reversed(code[:header]) if line.strip() and width_of(line) < width), ""
-    )
-    return _STUB_CLASS.match(enclosing) is not None
+    return _STUB_CLASS.match(next(_enclosing(code, header), "")) is not None
 
 
-def _has_body(known: Sequence[str], name: str) -> bool:
-    """Tell whether the original defines the name with more than an ellipsis as its body."""
+def _has_body(known: Sequence[str], scope: list[tuple[str, str]]) -> bool:
+    """Tell whether the original defines this with more than an ellipsis as its body.
+
+    Code without its class may be of any.
+    """
     for number, line in enumerate(known):
-        found = _DEFINITION.match(line)
-        if found is None or found["name"] != name or _ONE_LINER.search(line):
+        match = _DEFINITION.match(line)
+        if match is None or (match["kind"], match["name"]) != scope[0] or not _body_at(known, number):
             continue
-        width = width_of(line)
-        body = []
-        for inner in known[number + 1 :]:
-            if inner.strip() and width_of(inner) <= width and not inner.strip().startswith(")"):
-                break
-            body.append(inner.strip())
-        # in a stub with a signature of several lines the ellipsis stands behind the last one
-        if not any(text == "..." or (text.startswith(")") and _ONE_LINER.search(text)) for text in body):
+        there = [*_scope(known, number), ("module", "")]
+        if len(there) == 2 and width_of(line):
+            there.pop()  # its class is not among the lines
+        least = min(len(there), len(scope))
+        if there[:least] == scope[:least]:
             return True
     return False
+
+
+def _body_at(known: Sequence[str], number: int) -> bool:
+    """Tell whether the definition on a line has more than an ellipsis as its body."""
+    line = known[number]
+    if _ONE_LINER.search(line.rstrip()):
+        return False
+    width = width_of(line)
+    body = []
+    for inner in known[number + 1 :]:
+        if inner.strip() and width_of(inner) <= width and not inner.strip().startswith(")"):
+            break
+        body.append(inner.strip())
+    # in a stub with a signature of several lines the ellipsis stands behind the last one
+    return not any(text == "..." or (text.startswith(")") and _ONE_LINER.search(text)) for text in body)

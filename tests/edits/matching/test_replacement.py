@@ -127,6 +127,7 @@ def test_a_place_that_was_found_by_a_step_is_the_only_one_by_it(
         "trailing blanks": str.rstrip,
         "indentation": str.strip,
         "punctuation": plain_line,
+        "blank lines around it": str.rstrip,
     }
     key = same[match.tolerance]
     wanted = [key(line) for line in search]

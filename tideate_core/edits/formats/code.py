@@ -79,7 +79,7 @@ def extract_code(
         raise UnusableAnswer("the code block is empty; write the complete new text")
     known = [*(old or ()), *context]
     _refuse_patches(code, known, language)
-    left_out = find_placeholder(code, known, language)
+    left_out = find_placeholder(code, old or (), language, quoted=context)
     if left_out is not None:
         raise UnusableAnswer(
             f"line {left_out + 1} of your code, {code[left_out].strip()!r}, stands for lines that you left "

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["has_diff", "has_patch", "parse_diff", "parse_patch"]
 
 _GIT = "diff --git "
+_FIRST_SIGNS = frozenset("-@d")
+"""First characters of the lines that begin a diff."""
 _NOWHERE = "/dev/null"
 _HEADER = ("index ", "old mode ", "new mode ", "new file mode ", "similarity index ", "dissimilarity index ")
 _MODE = re.compile(r"(?:(?:old|new|new file|deleted file) mode|index [0-9a-f]+\.\.[0-9a-f]+) (?P<mode>\d+)")
@@ -69,6 +71,8 @@ def parse_diff(answer: str) -> list[FileEdit]:
 def _diff_start(lines: Sequence[str]) -> int | None:
     """Return the line that begins a diff among others."""
     for at, line in enumerate(lines):
+        if line[:1] not in _FIRST_SIGNS:
+            continue
         if _is_pair(lines, at, in_body=False) or line.startswith((_GIT, "@@ ")) or line.rstrip() == "@@":
             return at
     return None

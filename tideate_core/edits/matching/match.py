@@ -21,23 +21,34 @@ from tideate_core.edits.matching.preservation import (
     Quotation,
     has_other_blanks,
     keep_repeated,
-    plain_line,
+    plain_lines,
     with_plain_indent,
     without_trailing_blanks,
+)
+from tideate_core.edits.matching.readings import (
+    Reading,
+    readings_of,
+    trim_blank_edges,
+    with_first_indent,
+    with_plain_blanks,
 )
 from tideate_core.edits.placeholders import find_placeholder
 from tideate_core.errors import UnusableAnswer
 from tideate_core.workspace import matching_blocks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Match", "Tolerance", "find_lines"]
 
 _LEAST_TO_GO_BY = 4
 """Letters and digits; a bracket or an ``end`` stands at many depths, and the one meant may be gone."""
 
-Tolerance: TypeAlias = Literal["exact", "trailing blanks", "indentation", "punctuation"]
+Rule: TypeAlias = "Callable[[Sequence[str]], list[str]]"
+Tolerance: TypeAlias = (
+    Literal["exact", "trailing blanks", "indentation", "punctuation"]
+    | Literal["line numbers", "code fences", "blank lines around it", "non-breaking blanks"]
+)
 """Exact, or the difference that was ignored, with all those before it."""
 
 
@@ -55,18 +66,20 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
-    search: list[str]
-    replace: list[str]
-    stray_blanks: bool = False
-    """Trailing blanks of its new lines mean nothing."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Place:
     start: int
-    end: int
-    rule: Callable[[Sequence[str]], list[str]]
+    wanted: Reading
+    """With as many lines to search as the place has."""
+    rule: Rule | None
+    """Turns the answer's indentation into the file's; None where it differs line by line."""
+
+    @property
+    def length(self) -> int:
+        return len(self.wanted.search)
+
+    @property
+    def end(self) -> int:
+        return self.start + self.length
 
 
 def find_lines(
@@ -87,14 +100,16 @@ def find_lines(
     :param stray_blanks: trailing blanks of new lines mean nothing, as where those of `search` are wrong.
     :raises UnusableAnswer: there is no such place, or more than one; the message shows the nearest lines.
     """
-    bare = [line.removesuffix("\r") for line in lines]
+    crlf = "\r" in "".join(lines)
+    bare = [line.removesuffix("\r") for line in lines] if crlf else list(lines)
     scope = scope or Scope()
     if not any(line.strip() for line in search):
-        return _match_without_search(lines, bare, _Wanted(list(search), list(replace)), scope)
+        return _match_without_search(lines, bare, Reading(list(search), list(replace)), scope)
     exact = starts_of(search, bare)
     if not exact:
-        return _find_loosely(lines, bare, _Wanted(list(search), list(replace), stray_blanks), scope, language)
+        return _find_loosely(lines, bare, Reading(list(search), list(replace), stray_blanks), scope, language)
     start = only_place(exact, len(search), bare, scope)
+    _refuse_twins(search, bare, scope, start)
     refuse_other_blanks(bare, search, replace)
     there = bare[start : start + len(search)]
     new = list(replace)
@@ -118,7 +133,7 @@ def _make_match(
     return Match(start, end, tolerance, tuple(ended))
 
 
-def _match_without_search(lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope) -> Match:
+def _match_without_search(lines: Sequence[str], bare: list[str], wanted: Reading, scope: Scope) -> Match:
     if not any(line.strip() for line in bare):
         return Match(0, len(bare), "exact", tuple(wanted.replace))
     if scope.at_end and not wanted.search:
@@ -130,63 +145,119 @@ def _match_without_search(lines: Sequence[str], bare: list[str], wanted: _Wanted
 
 
 def _find_loosely(
-    lines: Sequence[str], bare: list[str], wanted: _Wanted, scope: Scope, language: str
+    lines: Sequence[str], bare: list[str], wanted: Reading, scope: Scope, language: str
 ) -> Match:
     """Find the only place that is the same but for blanks and punctuation; then tell its tolerance.
 
     A place is the only one by the loosest comparison: with wrong blanks any of them may be meant.
     """
-    places, wanted = _all_places(bare, wanted)
-    if not places:
-        raise UnusableAnswer(_not_found_message(lines, wanted.search, language))
-    start = only_place([place.start for place in places], len(wanted.search), bare, scope)
-    place = next(place for place in places if place.start == start)
+    place, rule = _only_loose_place(lines, bare, with_plain_blanks(wanted, bare), scope, language)
+    wanted = place.wanted
     there = bare[place.start : place.end]
     tolerance = _tolerance_of(there, wanted.search)
-    if (
-        tolerance != "trailing blanks"
-        and sum(char.isalnum() for line in there for char in line) < _LEAST_TO_GO_BY
-    ):
+    added = wanted.added not in {"", "non-breaking blanks"}
+    if (tolerance != "trailing blanks" or added) and _is_too_short(there):
         raise UnusableAnswer(
-            f"its lines to search stand at line {start + 1} with other blanks or signs, and are too few to "
-            "tell that these are meant; copy them exactly, with lines around them"
+            f"its lines to search stand at line {place.start + 1} with other blanks or signs, and are too "
+            "few to tell that these are meant; copy them exactly, with lines around them"
         )
     _refuse_own_indentation(there, wanted)
-    new = _new_lines(there, wanted, place, tolerance, language)
+    new = _new_lines(there, wanted, rule, tolerance, language)
     if new == there and wanted.search != wanted.replace:
         raise UnusableAnswer("its old and new lines differ only in blanks that the file has otherwise")
-    match = _make_match(lines, place.start, place.end, tolerance, new)
+    match = _make_match(lines, place.start, place.end, wanted.added or tolerance, new)
     return dataclasses.replace(
         match, stray_blanks=wanted.stray_blanks or has_other_blanks(there, wanted.search)
     )
 
 
-def _all_places(bare: Sequence[str], wanted: _Wanted) -> tuple[list[_Place], _Wanted]:
-    """Return the places with the wanted lines, without blank ones at their edges if the file has none."""
-    places = list(_places(bare, wanted))
-    bared = _without_edges(wanted)
-    if places or bared is None:
-        return places, wanted
-    # a blank line on one side only is the file's: then something else is missing between
-    places = [place for place in _places(bare, bared) if not _is_blank_beside(bare, place)]
-    return places, bared
+def _is_too_short(there: Sequence[str]) -> bool:
+    return sum(char.isalnum() for line in there for char in line) < _LEAST_TO_GO_BY
 
 
-def _is_blank_beside(bare: Sequence[str], place: _Place) -> bool:
-    return any(0 <= at < len(bare) and not bare[at].strip() for at in (place.start - 1, place.end))
+def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, start: int) -> None:
+    """Refuse an exact place if others differ from it only in blanks: models lose them too often to tell."""
+    core = [line.strip() for line in search]
+    longest = max(core, key=len)
+    if "\n".join(bare).count(longest) < core.count(longest) * 2:
+        return
+    twins = starts_of(core, [line.strip() for line in bare])
+    others = [at for at in scope.allowed(twins, len(core), bare) if at != start]
+    if others:
+        raise UnusableAnswer(
+            f"its lines to search stand at line {start + 1} and, with other blanks, at line "
+            f"{others[0] + 1}; add lines before or after them until only one place fits"
+        )
 
 
-def _places(bare: Sequence[str], wanted: _Wanted) -> Iterator[_Place]:
-    keys = [plain_line(line) for line in wanted.search]
+def _only_loose_place(
+    lines: Sequence[str], bare: list[str], wanted: Reading, scope: Scope, language: str
+) -> tuple[_Place, Rule]:
+    """Return the only place by the first reading that has any."""
+    plain = plain_lines(bare)
+    for reading in readings_of(wanted):
+        places = _places(bare, plain, reading)
+        if not any(place.rule for place in places):
+            continue
+        # those that differ in blanks line by line count too: any of them may be meant
+        start = only_place([place.start for place in places], places[0].length, bare, scope)
+        place = next(place for place in places if place.start == start)
+        if place.rule:
+            return place, place.rule
+    raise UnusableAnswer(_not_found_message(lines, wanted.search, language))
+
+
+def _places(bare: Sequence[str], plain: Sequence[str], wanted: Reading) -> list[_Place]:
+    """Return the places with the wanted lines, without blank ones at their edges that the file does not have.
+
+    Where no place has their indentation, uniformly, the first lines alone may have lost it.
+    """
+    first, last = strip_edges(wanted.search)
+    if first == last:
+        return []
+    keys = plain_lines(wanted.search[first:last])
+    found = [_with_blank_edges(plain, at, len(keys), wanted) for at in starts_of(keys, plain)]
+    places = [_place_of(bare, *each) for each in found]
+    if any(place.rule for place in places):
+        return places
+    restored = [with_first_indent(place.wanted, bare[place.start : place.end]) for place in places]
+    return [
+        place if reading is None else _place_of(bare, place.start, reading, clear)
+        for place, reading, (*_, clear) in zip(places, restored, found, strict=True)
+    ]
+
+
+def _with_blank_edges(
+    plain: Sequence[str], at: int, count: int, wanted: Reading
+) -> tuple[int, Reading, bool]:
+    """Return the place with its blank edges, and whether it is clear that the others are too many.
+
+    It is not where the file has such a line one further: then the line between may be missing. But where
+    all sides have them alike, they are how the answer writes its texts.
+    """
+    first, last = strip_edges(wanted.search)
+    end, tail = at + count, len(wanted.search) - last
+    before = _blanks_in_a_row(plain[max(0, at - first) : at][::-1])
+    after = _blanks_in_a_row(plain[end : end + tail])
+    near = [at - before - 2] if before < first else []
+    near += [end + after + 1] if after < tail else []
+    start, stop = strip_edges(wanted.replace)
+    around = (first, tail) == (start, len(wanted.replace) - stop) and before < first and after < tail
+    clear = around or all(not 0 <= line < len(plain) or plain[line] for line in near)
+    return at - before, trim_blank_edges(wanted, before, after), clear
+
+
+def _blanks_in_a_row(lines: Sequence[str]) -> int:
+    return next((at for at, line in enumerate(lines) if line), len(lines))
+
+
+def _place_of(bare: Sequence[str], start: int, wanted: Reading, clear: bool) -> _Place:
     search, replace = _plainly_indented(wanted)
-    for start in starts_of(keys, [plain_line(line) for line in bare]):
-        there = bare[start : start + len(keys)]
-        rule = indentation_between(search, [with_plain_indent(line) for line in there], replace)
-        if rule is not None:
-            yield _Place(start, start + len(keys), rule)
+    there = [with_plain_indent(line) for line in bare[start : start + len(search)]]
+    return _Place(start, wanted, indentation_between(search, there, replace) if clear else None)
 
 
-def _plainly_indented(wanted: _Wanted) -> tuple[list[str], list[str]]:
+def _plainly_indented(wanted: Reading) -> tuple[list[str], list[str]]:
     search, replace = ([with_plain_indent(line) for line in each] for each in (wanted.search, wanted.replace))
     return search, replace
 
@@ -199,10 +270,10 @@ def _tolerance_of(there: Sequence[str], search: Sequence[str]) -> Tolerance:
 
 
 def _new_lines(
-    there: list[str], wanted: _Wanted, place: _Place, tolerance: Tolerance, language: str
+    there: list[str], wanted: Reading, rule: Rule, tolerance: Tolerance, language: str
 ) -> list[str]:
     """Return the new lines for a place; those that the answer only repeats stay as the file has them."""
-    search, replace = (place.rule(side) for side in _plainly_indented(wanted))
+    search, replace = (rule(side) for side in _plainly_indented(wanted))
     refuse_other_blanks(there, search, replace)
     stray_blanks = wanted.stray_blanks or has_other_blanks(there, search)
     quotation = Quotation(there, search)
@@ -215,7 +286,7 @@ def _new_lines(
     return keep_repeated(there, keys, replace, then, changed)
 
 
-def _refuse_own_indentation(there: Sequence[str], wanted: _Wanted) -> None:
+def _refuse_own_indentation(there: Sequence[str], wanted: Reading) -> None:
     """Refuse new lines that are indented as the file is where the searched ones are not.
 
     Both were taken to be moved alike; these new lines would be moved too far.
@@ -230,17 +301,6 @@ def _refuse_own_indentation(there: Sequence[str], wanted: _Wanted) -> None:
 
 def _least_indent(lines: Sequence[str]) -> str | None:
     return min((indent_of(line) for line in lines if line.strip()), key=len, default=None)
-
-
-def _without_edges(wanted: _Wanted) -> _Wanted | None:
-    """Leave out blank lines around the lines to search and around the new ones; None unless all have them."""
-    first, last = strip_edges(wanted.search)
-    start, end = strip_edges(wanted.replace)
-    tail = len(wanted.search) - last
-    if not first or not tail or (first, tail) != (start, len(wanted.replace) - end):
-        return None
-    stray_blanks = wanted.stray_blanks or any(wanted.search[:first]) or any(wanted.search[last:])
-    return _Wanted(wanted.search[first:last], wanted.replace[start:end], stray_blanks)
 
 
 def _not_found_message(lines: Sequence[str], search: Sequence[str], language: str) -> str:

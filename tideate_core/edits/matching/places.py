@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tideate_core.edits.indentation import width_of
-from tideate_core.edits.matching.preservation import plain_line
+from tideate_core.edits.matching.preservation import plain_line, plain_lines
 from tideate_core.errors import UnusableAnswer
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Scope:
 
     def _block(self, lines: Sequence[str]) -> tuple[int, int]:
         """Return the lines of the innermost anchor that is there once within the outer ones."""
-        keys = [plain_line(line) for line in lines] if self.anchors else []
+        keys = plain_lines(lines) if self.anchors else []
         first, last = 0, len(lines)
         for anchor in self.anchors:
             found = [at for at in range(first, last) if keys[at] == plain_line(anchor)]
@@ -101,9 +101,26 @@ def starts_of(wanted: Sequence[str], among: Sequence[str]) -> list[int]:
     :raises UnusableAnswer: at so many places that comparing all of them could take long.
     """
     most = max(2, min(_MOST_PLACES, _MOST_LINES // len(wanted)))
-    found = list(islice(places_of(wanted, among), most + 1))
+    anchor = max(wanted, key=len)
+    if among.count(anchor) <= most:
+        found = _starts_by_line(wanted, among, anchor)
+    else:
+        found = list(islice(places_of(wanted, among), most + 1))
     if len(found) > most:
         raise UnusableAnswer(f"its lines to search stand at more than {most} places; {_ADD}")
+    return found
+
+
+def _starts_by_line(wanted: Sequence[str], among: Sequence[str], anchor: str) -> list[int]:
+    """Return the places by one of the lines, which stands in the others only a few times."""
+    offset, size = wanted.index(anchor), len(wanted)
+    found: list[int] = []
+    at = -1
+    for _ in range(among.count(anchor)):
+        at = among.index(anchor, at + 1)
+        start = at - offset
+        if start >= 0 and list(among[start : start + size]) == list(wanted):
+            found.append(start)
     return found
 
 
@@ -137,7 +154,7 @@ def _borders(wanted: Sequence[Hashable]) -> list[int]:
 
 def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
     """Return the end of a message that shows the nearest lines with their numbers; empty if none are near."""
-    start = _nearest_start([plain_line(line) for line in lines], [plain_line(line) for line in search])
+    start = _nearest_start(plain_lines(lines), plain_lines(search))
     if start is None:
         return ""
     first = max(0, start - _AROUND)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
 from tideate_core.errors import UnusableAnswer
@@ -16,8 +17,11 @@ __all__ = [
     "common_edges",
     "has_other_blanks",
     "keep_repeated",
+    "keep_signs",
     "plain",
     "plain_line",
+    "plain_lines",
+    "with_own_signs",
     "with_plain_indent",
     "without_trailing_blanks",
 ]
@@ -33,6 +37,11 @@ _PLAIN = {
 }
 _SHOWN = 20
 """Characters on either side of a wrong one that a message shows."""
+_LEAST_ALIKE = 0.6
+_LEAST_REPEATED = 2
+"""Characters in a row that count as repeated."""
+_LONGEST = 1_000
+"""Characters of a line whose signs are compared one by one."""
 _TABLE = str.maketrans(_PLAIN)
 
 
@@ -44,6 +53,13 @@ def plain(text: str) -> str:
 def plain_line(line: str) -> str:
     """Return a line without typographic punctuation and without blanks at its edges, for comparing."""
     return plain(line).strip()
+
+
+def plain_lines(lines: Sequence[str]) -> list[str]:
+    """Return `plain_line` of all lines."""
+    if all(map(str.isascii, lines)):
+        return [line.strip() for line in lines]
+    return [plain_line(line) for line in lines]
 
 
 def with_plain_indent(line: str) -> str:
@@ -75,7 +91,12 @@ def keep_repeated(
 
 def has_other_blanks(own: Sequence[str], given: Sequence[str]) -> bool:
     """Tell whether an answer has other trailing blanks on lines than the file."""
-    return any(line != there and line != line.rstrip() for there, line in zip(own, given, strict=True))
+    pairs = zip(own, given, strict=True)
+    return any(tail != _tail_of(there) for there, line in pairs if (tail := _tail_of(line)))
+
+
+def _tail_of(line: str) -> str:
+    return line[len(line.rstrip()) :]
 
 
 def without_trailing_blanks(lines: Sequence[str], language: str) -> list[str]:
@@ -107,17 +128,22 @@ class Quotation:
         """
         if not new:
             return []
-        own, quoted, wanted = (
-            _join_lines(lines) for lines in (self.own[start:end], self.quoted[start:end], new)
-        )
-        if plain(own) != plain(quoted):  # a sign without width behind a blank
-            _refuse_unclear(own, quoted)
-        head, tail = common_edges(quoted, wanted)
-        first, last = _own_index(own, quoted, head), _own_index(own, quoted, len(quoted) - tail)
-        changed, mine = quoted[head : len(quoted) - tail], own[first:last]
-        _refuse_unclear(mine, changed)
-        middle = self._in_manner_of_file(wanted[head : len(wanted) - tail])
-        return (own[:first] + middle + own[last:]).split("\n")
+        for own, given in zip(self.own[start:end], self.quoted[start:end], strict=True):
+            if plain(own).rstrip() != plain(given).rstrip():  # a sign without width behind a blank
+                _refuse_unclear(own, given)
+        near = range(start, end) or range(len(self.own))
+        return [self._line(line, near) for line in new]
+
+    def _line(self, new: str, near: range) -> str:
+        """Return a new line, with the file's signs where it repeats what is quoted most alike."""
+        if new.isascii() and all(self.own[at].isascii() for at in near):
+            return self._in_manner_of_file(new)
+        best = _most_alike(new, self.quoted, near)
+        if best is None:
+            best = _most_alike(new, self.quoted, range(len(self.quoted)))
+        if best is None:
+            return self._in_manner_of_file(new)
+        return with_own_signs(self.own[best].rstrip(), new, self._in_manner_of_file)
 
     def _in_manner_of_file(self, new: str) -> str:
         """Return new text in ASCII where the model wrote typographic signs for the file's plain ones."""
@@ -139,8 +165,70 @@ class Quotation:
         return plain(new)
 
 
-def _join_lines(lines: Iterable[str]) -> str:
-    return "\n".join(line.rstrip() for line in lines)
+def _most_alike(line: str, among: Sequence[str], where: Iterable[int]) -> int | None:
+    """Return the number of the line that is most alike; None if none is alike enough to be its model."""
+    wanted = plain(line)
+    matcher = SequenceMatcher(autojunk=False)
+    matcher.set_seq2(wanted)
+    best, found = _LEAST_ALIKE, None
+    if len(wanted) > _LONGEST:
+        return None
+    for at in where:
+        if len(among[at]) > _LONGEST:
+            continue
+        matcher.set_seq1(plain(among[at]))
+        if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best and matcher.ratio() > best:
+            best, found = matcher.ratio(), at
+    return found
+
+
+def with_own_signs(own: str, new: str, write: Callable[[str], str] = str) -> str:
+    """Return a new line with the file's signs wherever it repeats the file's line but for their typography.
+
+    That is the smallest change: signs are changed only in text that is new.
+
+    :param write: turns new text into what is written.
+    """
+    here, here_at = _plain_pieces(own)
+    there, there_at = _plain_pieces(new)
+    blocks = SequenceMatcher(None, here, there, autojunk=False).get_matching_blocks()
+    result, at = "", 0
+    for block in blocks:
+        first, last = block.a, block.a + block.size
+        start, end = block.b, block.b + block.size
+        whole = {first, last} <= here_at.keys() and {start, end} <= there_at.keys()
+        edge = first == start == 0 or (last, end) == (len(here), len(there))
+        if block.size and (not whole or (block.size < _LEAST_REPEATED and not edge)):
+            continue
+        result += write(new[at : there_at[start]]) if at < there_at[start] else ""
+        result += own[here_at[first] : here_at[last]]
+        at = there_at[end]
+    return result
+
+
+def keep_signs(own: Sequence[str], new: Sequence[str], around: Sequence[str]) -> list[str]:
+    """Return new lines with the file's signs in what they repeat of the lines that they replace.
+
+    :param around: lines of the file that they may repeat else.
+    """
+    if all(map(str.isascii, (*around, *new))):
+        return list(new)
+    return [_with_signs_of(own, line) or _with_signs_of(around, line) or line for line in new]
+
+
+def _with_signs_of(own: Sequence[str], line: str) -> str:
+    model = _most_alike(line, own, range(len(own)))
+    return "" if model is None else with_own_signs(own[model].removesuffix("\r"), line)
+
+
+def _plain_pieces(text: str) -> tuple[str, dict[int, int]]:
+    """Return the plain text, and for each index of it at which a character begins that character's index."""
+    pieces = [plain(char) for char in text]
+    at, indexes = 0, {0: 0}
+    for number, piece in enumerate(pieces):
+        at += len(piece)
+        indexes[at] = number + 1
+    return "".join(pieces), indexes
 
 
 def common_edges(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[int, int]:
@@ -150,19 +238,6 @@ def common_edges(one: Sequence[Hashable], other: Sequence[Hashable]) -> tuple[in
     rest = most - head
     tail = next((count for count in range(rest) if one[-1 - count] != other[-1 - count]), rest)
     return head, tail
-
-
-def _own_index(own: str, quoted: str, at: int) -> int:
-    """Return the index in the file's text that stands for index `at` of the quoted one.
-
-    Within a sign that one side writes as several it is the index after it: what is compared there differs.
-    """
-    count = len(plain(quoted[:at]))
-    place = 0
-    while count > 0:
-        count -= len(plain(own[place]))
-        place += 1
-    return place
 
 
 def _refuse_unclear(own: str, quoted: str) -> None:

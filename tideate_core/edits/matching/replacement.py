@@ -14,6 +14,7 @@ from tideate_core.edits.matching.preservation import (
     common_edges,
     has_other_blanks,
     keep_repeated,
+    keep_signs,
     plain,
     without_trailing_blanks,
 )
@@ -74,8 +75,16 @@ def apply_parts(lines: Sequence[str], parts: Sequence[Part], *, language: str = 
     found = [_locate(lines, part, language) for part in parts]
     if any(match.stray_blanks for match in found):
         found = [_locate(lines, part, language, stray_blanks=True) for part in parts]
+    quoted = [line for match in found for line in lines[match.start : match.end]]
     for part, match in zip(parts, found, strict=True):
-        refuse_placeholder(match.new, lines, language, f"{part.name}: its line")
+        refuse_placeholder(
+            match.new,
+            lines[match.start : match.end],
+            language,
+            f"{part.name}: its line",
+            quoted=quoted,
+            all_replaced=True,
+        )
     changes = [_trim_context(match, lines) for match in found]
     _refuse_overlaps(parts, found, changes)
     result: list[str] = []
@@ -176,7 +185,23 @@ def fit_whole(code: Sequence[str], old: Sequence[str], language: str) -> Replace
                 f"{count} line{'s' if count > 1 else ''} that differed only in {what} stayed as before"
             )
         new = kept
+    else:
+        with_signs = _keep_signs_of_changed(old, new)
+        if count := sum(one != other for one, other in zip(with_signs, new, strict=True)):
+            notes.append(
+                f"{count} changed line{'s' if count > 1 else ''} kept the punctuation that it repeats"
+            )
+        new = with_signs
     return Replacement(new, [], notes)
+
+
+def _keep_signs_of_changed(old: Sequence[str], new: list[str]) -> list[str]:
+    def changed(where: range, lines: list[str]) -> list[str]:
+        # a copy of a line has its model beside it
+        around = old[max(0, where.start - len(lines)) : where.stop + len(lines)]
+        return keep_signs(old[where.start : where.stop], lines, around)
+
+    return keep_repeated(old, old, new, new, changed)
 
 
 def _keep_unchanged(
