@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         edit_format as edit_format,
         edit_range as edit_range,
         insert_text as insert_text,
+        or_no_change as or_no_change,
         write_text as write_text,
     )
     from tideate_core.agents.corrector import correct_task as correct_task
@@ -59,7 +60,7 @@ else:
         {
             "attempts": "Ask",
             "auditor": "apply_fixes audit_plan",
-            "coder": "edit_format edit_range insert_text write_text",
+            "coder": "edit_format edit_range insert_text or_no_change write_text",
             "corrector": "correct_task",
             "documenter": "document_task",
             "executor": "execute_plan result_of",

@@ -62,12 +62,15 @@ async def until_usable(
     build: Callable[[str], Draft[T]],
     check: Callable[[T], list[P]],
     attempts: int,
+    *,
+    form: str = "",
 ) -> Attempted[T, P]:
     """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
 
     It ends early where the model repeats an answer, an edit or its errors. What has nothing but syntax
     errors is returned with them: the draft with the fewest.
 
+    :param form: names the form that the prompt asks for: `search/replace blocks`.
     :raises UnusableAnswer: nothing could be made of any answer; `build` raises it with the reason.
     """
     replies: list[Reply] = []
@@ -96,7 +99,7 @@ async def until_usable(
             drafts.append(attempted)
         if repeated:
             break
-        asked = _correction(prompt, reply, reason)
+        asked = _correction(prompt, reply, reason, form)
     return _best(drafts, len(replies), reason)
 
 
@@ -131,7 +134,7 @@ def _errors(problems: Sequence[_Problem]) -> set[tuple[str, str]]:
     return {(problem.message, problem.source) for problem in problems}
 
 
-def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
+def _correction(prompt: Prompt, reply: Reply, reason: str, form: str) -> Prompt:
     """Return the follow-up: the task, the last answer and what was wrong with it.
 
     Only the last answer: a weak model copies from bad examples, and a small context fills up.
@@ -145,7 +148,7 @@ def _correction(prompt: Prompt, reply: Reply, reason: str) -> Prompt:
         prompt,
         user=(
             f"Your answer cannot be used: {reason}.\n\n"
-            "Answer the same task again, completely, in the form that was asked for."
+            f"Answer the same task again, completely, in the form that was asked for{form and f': {form}'}."
         ),
         history=(*prompt.history, Turn(prompt.user, answer.strip() or "(no answer)")),
     )

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from tideate_core.agents.attempts import Ask, Draft, until_usable
 from tideate_core.edits import (
+    NO_CHANGE,
     extract_code,
     fit_to_place,
     fit_to_range,
     is_fence,
     resolve_part,
     resolve_text,
+    says_no_change,
     trim_neighbours,
 )
 from tideate_core.gates import SyntaxProblem, new_errors
@@ -23,7 +25,16 @@ if TYPE_CHECKING:
     from tideate_core.adapters import Prompt, Reply
     from tideate_core.edits import Replacement
 
-__all__ = ["Ask", "EditFormat", "Written", "edit_format", "edit_range", "insert_text", "write_text"]
+__all__ = [
+    "Ask",
+    "EditFormat",
+    "Written",
+    "edit_format",
+    "edit_range",
+    "insert_text",
+    "or_no_change",
+    "write_text",
+]
 
 LONGEST_WHOLE_FILE = 300
 """Lines up to which a small model writes a file anew."""
@@ -49,17 +60,21 @@ class EditFormat:
 
     name: Literal["whole", "blocks"]
     instructions: str
+    short: str = ""
+    """Its name, for a refusal."""
 
 
 _WHOLE = EditFormat(
     "whole",
     "You answer with one fenced code block that holds the complete new text of the file, with nothing left "
     "out, and nothing else.",
+    "one fenced code block with the complete new text",
 )
 _WHOLE_WITH_FENCES = EditFormat(
     "whole",
     "You answer with the complete new text of the file, with nothing left out, between two lines of four "
     "backticks (````), and nothing else.",
+    "the complete new text between two lines of four backticks",
 )
 _BLOCKS = EditFormat(
     "blocks",
@@ -68,7 +83,9 @@ _BLOCKS = EditFormat(
     ">>>>>>> REPLACE\n\n"
     "The searched lines must be whole lines and stand only once in the file: add lines around them until "
     "they do. Leave nothing out inside a block.",
+    "search/replace blocks",
 )
+_OR_NO_CHANGE = f" If the file is right as it is, you answer only with the words {NO_CHANGE}."
 
 
 def edit_format(before: str | None, *, small: bool = False) -> EditFormat:
@@ -81,6 +98,13 @@ def edit_format(before: str | None, *, small: bool = False) -> EditFormat:
     if len(lines) > (LONGEST_WHOLE_FILE if small else LONGEST_CHEAP_FILE):
         return _BLOCKS
     return _WHOLE_WITH_FENCES if any(is_fence(line) for line in lines) else _WHOLE
+
+
+def or_no_change(form: EditFormat) -> EditFormat:
+    """Return the form with the words for a file that is right as it is."""
+    return replace(
+        form, instructions=form.instructions + _OR_NO_CHANGE, short=f"{form.short}, or {NO_CHANGE}"
+    )
 
 
 async def edit_range(
@@ -136,7 +160,14 @@ async def insert_text(
 
 
 async def write_text(
-    ask: Ask, prompt: Prompt, *, before: str | None, language: str, path: str = "", attempts: int = 3
+    ask: Ask,
+    prompt: Prompt,
+    *,
+    before: str | None,
+    language: str,
+    path: str = "",
+    attempts: int = 3,
+    form: EditFormat | None = None,
 ) -> Written:
     """Ask for a whole file and return its lines; the prompt holds the words of `edit_format(before)`.
 
@@ -144,17 +175,21 @@ async def write_text(
 
     :param before: the text as it is, None for a new file.
     :param path: of the file, for answers that name one.
+    :param form: of `edit_format`, as the prompt names it; by default that of `before`.
     :raises UnusableAnswer: no attempt gave a text.
     """
+    form = form or edit_format(before)
 
     def build(answer: str) -> Draft[list[str]]:
-        edited = resolve_text(answer, before, path=path, language=language)
+        if before is not None and says_no_change(answer):
+            return Draft(before.split("\n"))
+        edited = resolve_text(answer, before, path=path, language=language, form=form.name)
         return Draft(edited.lines, _notes(edited))
 
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, before or "", _text(new))
 
-    return await _written(ask, prompt, build, check, attempts)
+    return await _written(ask, prompt, build, check, attempts, form.short)
 
 
 async def _written(
@@ -163,8 +198,9 @@ async def _written(
     build: Callable[[str], Draft[list[str]]],
     check: Callable[[list[str]], list[SyntaxProblem]],
     attempts: int,
+    form: str = "one fenced code block with the new text",
 ) -> Written:
-    done = await until_usable(ask, prompt, build, check, attempts)
+    done = await until_usable(ask, prompt, build, check, attempts, form=form)
     return Written(done.value, done.problems, done.attempts, done.replies, done.notes)
 
 

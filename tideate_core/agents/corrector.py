@@ -6,12 +6,12 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.file_edits import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.file_edits import Edit, can_be_named, edit_files, files_format, shown_of
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.edits import fence_for
+from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, OutsideRoot, UnusableAnswer
 
 if TYPE_CHECKING:

@@ -224,17 +224,24 @@ class _Documentation:
             budget = text_budget(step)
             if text and budget is not None and len(text) + len(self._diff) > 2 * budget:
                 raise ContextTooLong(f"{path} does not fit this model")
+            form = edit_format(text, small=is_small(step))
             prompt = self._stage.render(
                 "task_document_write",
                 objective=self._plan.objective,
                 diff=self._diff,
                 path=path,
                 text=text,
-                answer_format=edit_format(text, small=is_small(step)).instructions,
+                answer_format=form.instructions,
                 fence=fence_for(text or "", self._diff),
             )
             written = await write_text(
-                self._stage.ask, prompt, before=text, language="markdown", path=path, attempts=step.attempts
+                self._stage.ask,
+                prompt,
+                before=text,
+                language="markdown",
+                path=path,
+                attempts=step.attempts,
+                form=form,
             )
         except (ContextTooLong, WorkspaceError) as error:
             unnamed = isinstance(error, UnusableAnswer)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.file_edits import NO_CHANGE, Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.file_edits import Edit, can_be_named, edit_files, files_format, shown_of
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.records import is_document, is_record
 from tideate_core.agents.stage import open_stage
 from tideate_core.agents.staged_files import StagedFiles
-from tideate_core.edits import fence_for
+from tideate_core.edits import NO_CHANGE, fence_for
 from tideate_core.errors import ContextTooLong, UnusableAnswer
 from tideate_core.gates import ExecutionPlan, TaskResult
 from tideate_core.workspace import FileChange

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from tideate_core.agents.attempts import Draft, until_usable
 from tideate_core.agents.coder import EditFormat, edit_format
-from tideate_core.agents.model_input import ShownFile
-from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text
+from tideate_core.agents.model_input import ShownFile, is_small
+from tideate_core.edits import is_fence, path_in, resolve_files, resolve_text, says_no_change
 from tideate_core.errors import UnusableAnswer
 from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.workspace import FileChange, language_of
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import Stage
     from tideate_core.agents.staged_files import StagedFiles
 
-__all__ = ["NO_CHANGE", "Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
-
-NO_CHANGE: Final = "NO CHANGE"
-"""The answer of a model that finds nothing to change."""
+__all__ = ["Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
 
 _WHOLE: Final = (
     "For each file that you change or create you write its path on a line of its own, below it a fenced code "
@@ -90,9 +87,10 @@ def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
     if len(formats) == 1:
         return formats[0]
     if any(each.name == "blocks" for each in formats):
-        return EditFormat("blocks", _BLOCKS)
+        return EditFormat("blocks", _BLOCKS, "search/replace blocks, each below its file's path")
     nested = any(is_fence(line) for text in texts for line in (text or "").split("\n"))
-    return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""))
+    short = "a fenced code block for each file, below its path"
+    return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""), short)
 
 
 async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> list[str]:
@@ -102,26 +100,29 @@ async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Ed
 
     :raises UnusableAnswer: no attempt gave edits that may be made.
     """
+    form = files_format([staged.text(path) for path in edit.files], small=is_small(stage.step))
 
     def build(answer: str) -> Draft[list[FileChange]]:
-        if answer.strip(" \t\r\n`*.").upper() == NO_CHANGE and not edit.wanted:
+        if says_no_change(answer) and not edit.wanted:
             return Draft([])
-        draft = _resolved(answer, staged, edit)
+        draft = _resolved(answer, staged, edit, form.name)
         _refuse(draft.value, staged, edit)
         return draft
 
-    done = await until_usable(stage.ask, prompt, build, _problems, stage.step.attempts)
+    done = await until_usable(stage.ask, prompt, build, _problems, stage.step.attempts, form=form.short)
     staged.stage(done.value)
     return [*done.notes, *(f"{problem} is new" for problem in done.problems)]
 
 
-def _resolved(answer: str, staged: StagedFiles, edit: Edit) -> Draft[list[FileChange]]:
+def _resolved(
+    answer: str, staged: StagedFiles, edit: Edit, form: Literal["whole", "blocks"]
+) -> Draft[list[FileChange]]:
     if len(edit.files) > 1:
         return _several(answer, staged)
     path = edit.files[0]
     before = staged.text(path)
     try:
-        edited = resolve_text(answer, before, path=path, language=language_of(path))
+        edited = resolve_text(answer, before, path=path, language=language_of(path), form=form)
     except UnusableAnswer as error:
         try:
             return _several(answer, staged)  # a patch that deletes or moves it

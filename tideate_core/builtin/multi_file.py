@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tideate_core.agents import (
     PlannedFile,
@@ -13,6 +13,7 @@ from tideate_core.agents import (
     is_small,
     list_for_model,
     make_plan,
+    or_no_change,
     parse_plan,
     text_budget,
     why_hidden,
@@ -21,16 +22,22 @@ from tideate_core.agents import (
 from tideate_core.builtin.review import review_and_apply
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, with_material
-from tideate_core.errors import ContextTooLong, InvalidInput, TideateError, UnusableAnswer
+from tideate_core.errors import ContextTooLong, InvalidInput, StepFailed, TideateError, UnusableAnswer
 from tideate_core.workflows import Declined
 from tideate_core.workspace import FileChange, executable_paths, language_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tideate_core.workflows import Decision, StepContext
 
 __all__ = ["confirm", "execute", "plan"]
 
 
+Unusable: TypeAlias = UnusableAnswer | ContextTooLong
+"""Errors of one file that say nothing about the others."""
+MOST_ROUNDS = 3
+"""How often files that fail are tried again."""
 SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
 
@@ -91,33 +98,112 @@ async def _ask_about(step: StepContext, plan: dict[str, Any], problems: list[str
 
 
 async def execute(step: StepContext) -> dict[str, Any]:
-    """Write every file's edit in memory, side by side, then review and apply them together."""
+    """Write every file's edit in memory, side by side, then review and apply them together.
+
+    The person decides about files that fail; without one they are left out, and the run fails when the
+    others are written.
+    """
     planned = [PlannedFile.model_validate(file) for file in step.results["confirm"]["files"]]
     await _ask_about_secrets(step, planned)
-    slots = asyncio.Semaphore(step.concurrency)
-    done = 0
-
-    async def one(file: PlannedFile) -> FileChange:
-        nonlocal done
-        async with slots:
-            change = await _change(step, file, planned)
-        done += 1
-        step.notice(f"{done}/{len(planned)} {file.action} {file.path}")
-        return change
-
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(file)) for file in planned]
-    except* TideateError as errors:
-        raise errors.exceptions[0] from None
-    written = await review_and_apply(step, [task.result() for task in tasks])
+    kept, failed = await _write_and_ask(step, planned)
+    written = await review_and_apply(step, kept)
     unsaved = [change.path for change in written if change.buffer is not None and change.action == "modify"]
     if unsaved:
         step.notice(
             f"changed in the editor and not saved yet (`:wa` does): {', '.join(unsaved)}", level="warn"
         )
     paths = [change.move_to or change.path for change in written]
-    return {"response": _summary(written), "files": paths}
+    if failed:
+        reasons = "; ".join(map(str, failed.values()))
+        raise StepFailed(f"left out {', '.join(failed)}; changed {', '.join(paths) or 'nothing'}. {reasons}")
+    unchanged = [change.path for change in kept if _is_unchanged(change)]
+    return {"response": _summary(written, unchanged), "files": paths}
+
+
+async def _write_and_ask(
+    step: StepContext, planned: list[PlannedFile]
+) -> tuple[list[FileChange], dict[str, Unusable]]:
+    """Return the changes, and the errors of files that nobody decided about.
+
+    :raises TideateError: there is no change.
+    """
+    changes: dict[str, FileChange] = {}
+    left, rounds = planned, 0
+    while failed := await _write_all(step, left, planned, changes):
+        rounds += 1
+        wanted = await _ask_about_failed(step, failed, len(changes))
+        if wanted is None:
+            break
+        if rounds == MOST_ROUNDS and wanted:
+            raise next(iter(failed.values()))
+        left = [file for file in wanted if file.path not in changes]
+        await _ask_about_secrets(step, [file for file in left if file.path not in failed])
+    if not changes:
+        raise next(iter(failed.values()), Declined("no file is left in the plan"))
+    order = [file.path for file in planned]
+    return sorted(changes.values(), key=lambda change: _place(order, change.path)), failed
+
+
+def _place(order: list[str], path: str) -> int:
+    return order.index(path) if path in order else len(order)
+
+
+async def _write_all(
+    step: StepContext, files: list[PlannedFile], planned: list[PlannedFile], changes: dict[str, FileChange]
+) -> dict[str, Unusable]:
+    """Add the changes of these files, and return the errors of those that have none."""
+    slots = asyncio.Semaphore(step.concurrency)
+    failed: dict[str, Unusable] = {}
+
+    async def one(file: PlannedFile) -> None:
+        async with slots:
+            try:
+                changes[file.path] = await _change(step, file, planned)
+            except (UnusableAnswer, ContextTooLong) as error:
+                failed[file.path] = error
+        if file.path in failed:
+            step.notice(f"{file.path} failed: {failed[file.path]}", level="warn")
+            return
+        action = "no change in" if _is_unchanged(changes[file.path]) else file.action
+        step.notice(f"{len(changes)}/{len(planned)} {action} {file.path}")
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for file in files:
+                group.create_task(one(file))
+    except* TideateError as errors:
+        raise errors.exceptions[0] from None
+    return {file.path: failed[file.path] for file in files if file.path in failed}
+
+
+async def _ask_about_failed(
+    step: StepContext, failed: Mapping[str, TideateError], done: int
+) -> list[PlannedFile] | None:
+    """Return the files to try again; those that the person takes out are left out. None: nobody decided."""
+    planned = [file for file in step.results["confirm"]["files"] if file["path"] in failed]
+    problems = [str(error) for error in failed.values()]
+    while True:
+        count = len(planned)
+        message = "\n".join(
+            [
+                *(f"{problem}." for problem in problems),
+                f"Try {count} file{'' if count == 1 else 's'} again? No leaves out what failed; "
+                f"{done} of the others {'is' if done == 1 else 'are'} kept.",
+            ]
+        )
+        decision = await step.confirm("plan", message, payload={"files": planned, "problems": problems})
+        if decision.by != "user":
+            return None
+        if not decision.accepted:
+            return []
+        try:
+            return parse_plan(decision.value or {"files": planned}, step.workspace)
+        except InvalidInput as error:
+            problems = [str(error)]
+
+
+def _is_unchanged(change: FileChange) -> bool:
+    return change.action == "modify" and change.before == change.after
 
 
 async def _ask_about_secrets(step: StepContext, planned: list[PlannedFile]) -> None:
@@ -156,6 +242,9 @@ async def _create(step: StepContext, file: PlannedFile, planned: list[PlannedFil
 
 async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile], before: str | None) -> str:
     language = language_of(file.path)
+    form = edit_format(before, small=is_small(step))
+    if before is not None:
+        form = or_no_change(form)
     prompt = step.render(
         "multi_file_write",
         prompt=step.prompt,
@@ -165,7 +254,7 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
         language=language,
         text=before,
         fence=fence_for(before or ""),
-        answer_format=edit_format(before, small=is_small(step)).instructions,
+        answer_format=form.instructions,
     )
     try:
         written = await write_text(
@@ -175,16 +264,18 @@ async def _write(step: StepContext, file: PlannedFile, planned: list[PlannedFile
             language=language,
             path=file.path,
             attempts=step.attempts,
+            form=form,
         )
     except UnusableAnswer as error:
         raise UnusableAnswer(f"{file.path}: {error}") from error
     return "\n".join(written.lines)
 
 
-def _summary(changes: list[FileChange]) -> str:
+def _summary(changes: list[FileChange], unchanged: list[str]) -> str:
     if not changes:
         return "nothing to change"
-    return "\n".join(
+    lines = [
         f"{SIGNS[change.action]} {change.path}{f' → {change.move_to}' if change.move_to else ''}"
         for change in changes
-    )
+    ]
+    return "\n".join([*lines, *(f"= {path}: no change" for path in unchanged)])

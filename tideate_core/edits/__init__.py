@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from tideate_core.edits.matching.replacement import Replacement as Replacement, apply_parts as apply_parts
     from tideate_core.edits.placeholders import find_placeholder as find_placeholder
     from tideate_core.edits.resolve import (
+        NO_CHANGE as NO_CHANGE,
         resolve_files as resolve_files,
         resolve_part as resolve_part,
         resolve_text as resolve_text,
+        says_no_change as says_no_change,
     )
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -36,6 +38,6 @@ else:
             "matching.placement": "fit_to_place fit_to_range trim_neighbours",
             "matching.replacement": "Replacement apply_parts",
             "placeholders": "find_placeholder",
-            "resolve": "resolve_files resolve_part resolve_text",
+            "resolve": "NO_CHANGE resolve_files resolve_part resolve_text says_no_change",
         },
     )

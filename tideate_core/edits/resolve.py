@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tideate_core.edits.fences import is_fence
+from tideate_core.edits.formats.blocks import NO_BLOCK
 from tideate_core.edits.formats.code import extract_code
 from tideate_core.edits.formats.detection import read_edits, read_files
 from tideate_core.edits.formats.file_edits import checked_path, is_same_file, path_in
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
     from tideate_core.edits.formats.file_edits import FileEdit, Part
 
-__all__ = ["Resolution", "resolve_files", "resolve_part", "resolve_text"]
+__all__ = ["NO_CHANGE", "Resolution", "resolve_files", "resolve_part", "resolve_text", "says_no_change"]
+
+NO_CHANGE = "NO CHANGE"
+"""The answer to a prompt that allows it, where a file is right as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,24 +35,46 @@ class Resolution:
     places: list[Location]
 
 
-def resolve_text(answer: str, before: str | None, *, path: str = "", language: str = "") -> Replacement:
+def says_no_change(answer: str) -> bool:
+    """Tell whether an answer says in the agreed words that nothing is to be changed."""
+    return answer.strip(" \t\r\n`*.").upper() == NO_CHANGE
+
+
+def resolve_text(
+    answer: str,
+    before: str | None,
+    *,
+    path: str = "",
+    language: str = "",
+    form: Literal["any", "whole", "blocks"] = "any",
+) -> Replacement:
     """Return one file's new lines by an answer in any form: parts to replace, or the whole text.
 
     :param before: the text as it is, None for a new file.
     :param path: the file, for answers that name one.
+    :param form: the form that was asked for; another one is understood too, but words are no text then.
     :raises UnusableAnswer: no edit can be made of it, or it is one of another file.
     """
     edits = read_edits(answer, known=before or "", language=language)
     if not edits:
-        old = None if before is None else before.split("\n")
-        code = extract_code(_without_name(answer, path), language=language, old=old)
-        return Replacement(code, []) if old is None else fit_whole(code, old, language)
+        try:
+            return _resolve_whole(_without_name(answer, path), before, language, fenced=form != "any")
+        except UnusableAnswer as error:
+            if form == "blocks":
+                raise UnusableAnswer(NO_BLOCK) from error
+            raise
     for edit in edits:
         _refuse_other(edit, path, exists=before is not None)
     if before is None:
         return Replacement(_new_text(edits, language), [])
     parts = [part for edit in edits for part in edit.parts]
     return apply_parts(before.split("\n"), parts, language=language)
+
+
+def _resolve_whole(answer: str, before: str | None, language: str, *, fenced: bool) -> Replacement:
+    old = None if before is None else before.split("\n")
+    code = extract_code(answer, language=language, old=old, fenced=fenced)
+    return Replacement(code, []) if old is None else fit_whole(code, old, language)
 
 
 def resolve_part(

@@ -7,13 +7,15 @@ import re
 from tideate_core.edits.formats.file_edits import FileEdit, Part, path_above
 from tideate_core.errors import UnusableAnswer
 
-__all__ = ["has_blocks", "parse_blocks"]
+__all__ = ["NO_BLOCK", "has_blocks", "parse_blocks"]
 
 _OPEN = re.compile(r"<{5,9} ?(?:SEARCH|ORIGINAL|OLD|HEAD)?:?", re.IGNORECASE)
 _DIVIDE = re.compile(r"={5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
 _CLOSE = re.compile(r">{5,9} ?(?:REPLACE|UPDATED|NEW)?:?", re.IGNORECASE)
 
 _FORM = "<<<<<<< SEARCH\n(lines of the file)\n=======\n(new lines)\n>>>>>>> REPLACE"
+NO_BLOCK = f"it holds no search/replace block; write each change as\n{_FORM}"
+
 _NEAR = 3
 """Lines above a block's first marker among which its file may be named."""
 _MOST_DIVIDERS = 9
@@ -52,7 +54,7 @@ def parse_blocks(answer: str) -> list[FileEdit]:
             f"block {number} does not end with >>>>>>> REPLACE, so the answer seems to be cut off"
         )
     if not parts:
-        raise UnusableAnswer(f"it holds no search/replace block; write each change as\n{_FORM}")
+        raise UnusableAnswer(NO_BLOCK)
     return [FileEdit(path, "modify", tuple(each)) for path, each in parts.items()]
 
 

@@ -30,6 +30,8 @@ _NO_CODE = "it holds no code; put the complete new text into one fenced code blo
 
 _NEVER_MEANT = ("diff", "bash", "console", "json")
 """Languages of blocks beside the code, wrong where another one was asked for: a patch, commands, data."""
+_LEAST_REPEATED = 3
+"""Different lines of the old text by which an answer without a fence is told from words."""
 _DOMINANT = 2
 """Times that a block must be longer than any other to be taken for the whole code."""
 
@@ -63,16 +65,24 @@ _MOST_SENTENCES = 3
 
 
 def extract_code(
-    answer: str, *, language: str, old: Sequence[str] | None, context: Sequence[str] = ()
+    answer: str,
+    *,
+    language: str,
+    old: Sequence[str] | None,
+    context: Sequence[str] = (),
+    fenced: bool = False,
 ) -> list[str]:
     """Return the lines of code in an answer, without fences and without blank lines at the edges.
 
     :param old: the lines that the code replaces, None where it replaces nothing.
     :param context: the whole text; a line that stands in it is never taken for a placeholder.
+    :param fenced: a fence was asked for: without one only what repeats most of `old` is the text.
     :raises UnusableAnswer: there is none, it is not clear which, it was cut off or has lines left out.
     """
     lines = _without_thoughts(answer)
     code = _code_lines(lines, language, list(old or ()))
+    if fenced and not _is_in_fence(lines, code) and not _repeats_most(code, old or ()):
+        raise UnusableAnswer(_NO_CODE)
     first, last = strip_edges(code)
     code = code[first:last]
     if not code:
@@ -86,6 +96,16 @@ def extract_code(
             "out; write all of them"
         )
     return code
+
+
+def _is_in_fence(lines: Sequence[str], code: Sequence[str]) -> bool:
+    """Tell whether the code is what stands between fences, and not the answer with the fences in it."""
+    return any(is_fence(line) for line in lines) and len(filled_texts(code)) < len(filled_texts(lines))
+
+
+def _repeats_most(code: Sequence[str], old: Sequence[str]) -> bool:
+    filled, has = set(filled_texts(old)), set(filled_texts(code))
+    return len(filled & has) >= _LEAST_REPEATED and len(filled & has) * 2 >= len(filled)
 
 
 def _without_thoughts(answer: str) -> list[str]:

@@ -1,0 +1,142 @@
+"""A file of `multi_file` that fails, or that needs no change, costs the others nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.builtin.test_buffer_workflows import PLAN, planned
+from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.workflows import Decision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.engine.conftest import Bench
+
+TASK = "move f into a library"
+LEFT_OUT = "```python\n# rest of the code\n```"
+GOOD = "```python\ndef f():\n    return 1\n```"
+NEW = {
+    "a.py": b"from lib.b import f\n\nf()\n",
+    "lib/b.py": b"def f():\n    return 1\n",
+    "lib/m.py": b"M = 1\n",
+}
+
+
+def failing(bench: Bench, *answers: str) -> None:
+    planned(bench)
+    bench.server.answers("Write the new file lib/b.py: holds it", *answers)
+
+
+def about_failed(*answers: Decision) -> Callable[[ConfirmationRequest], Decision]:
+    """Answer the questions about failed files in turn, all others with yes."""
+    given = iter(answers)
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        failed = request.kind == "plan" and "again?" in request.message
+        return next(given) if failed else Decision(True)
+
+    return answer
+
+
+def asked_again(bench: Bench) -> list[ConfirmationRequest]:
+    return [request for request in bench.front.requests if "again?" in request.message]
+
+
+async def test_a_file_that_fails_is_left_out_by_the_person_and_the_others_are_kept(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    bench.front.answer = about_failed(Decision(False))
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    assert bench.fingerprint() == {path: text for path, text in NEW.items() if path != "lib/b.py"}
+    (question,) = asked_again(bench)
+    assert "lib/b.py: " in question.message
+    assert "left out" in question.message
+    assert "3 of the others are kept" in question.message
+    assert [file["path"] for file in question.payload["files"]] == ["lib/b.py"]
+    assert [request.kind for request in bench.front.requests] == ["plan", "plan", "review"]
+
+
+async def test_a_file_that_is_taken_out_of_the_failed_ones_is_left_out(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    bench.front.answer = about_failed(Decision(True, {"files": []}))
+    result = await bench.run("multi_file", TASK)
+    assert (result.ok, "lib/b.py" in bench.fingerprint()) == (True, False)
+
+
+async def test_a_file_that_fails_can_be_tried_again_with_other_words(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    bench.server.answers("Write the new file lib/b.py: all of it", GOOD)
+    again = {"files": [{**PLAN["files"][1], "why": "all of it"}]}
+    bench.front.answer = about_failed(Decision(True, again))
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    assert bench.fingerprint() == NEW
+    assert len(asked_again(bench)) == 1
+
+
+async def test_without_a_person_the_others_are_written_and_the_run_fails_with_the_name(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    bench.front.answer = lambda _request: Decision(True, by="policy:yes")
+    result = await bench.run("multi_file", TASK)
+    assert (result.ok, result.error_code) == (False, "StepFailed")
+    assert "left out lib/b.py; changed a.py, old.py, lib/m.py" in str(result.error)
+    assert bench.fingerprint() == {path: text for path, text in NEW.items() if path != "lib/b.py"}
+    assert len(asked_again(bench)) == 1
+
+
+async def test_a_front_end_that_tries_for_ever_is_not_asked_for_ever(bench: Bench) -> None:
+    failing(bench, LEFT_OUT)
+    before = bench.fingerprint()
+    result = await bench.run("multi_file", TASK)
+    assert result.error_code == "UnusableAnswer"
+    assert len(asked_again(bench)) == 3
+    assert bench.fingerprint() == before
+
+
+@pytest.mark.parametrize("said", ["NO CHANGE", "`No change.`", "```\nNO CHANGE\n```"])
+async def test_a_file_that_needs_no_change_is_told_and_the_others_are_written(
+    bench: Bench, said: str
+) -> None:
+    planned(bench)
+    bench.server.answers("Change a.py: use the new name", said)
+    result = await bench.run("multi_file", TASK)
+    assert result.ok, result.error
+    assert bench.fingerprint() == {**NEW, "a.py": b"from old import f\n\nf()\n"}
+    assert "= a.py: no change" in str(result.response)
+    notices = [notice["message"] for notice in bench.front.data(EventName.NOTICE)]
+    assert any("no change in a.py" in notice for notice in notices)
+    prompts = [str(request["messages"]) for request in bench.server.requests]
+    assert any("NO CHANGE" in prompt and "Change a.py" in prompt for prompt in prompts)
+    assert not any("NO CHANGE" in prompt for prompt in prompts if "Write the new file" in prompt)
+
+
+@pytest.mark.parametrize("name", ["README.md", "notes.txt", "conf.yaml", "LICENSE"])
+async def test_a_sentence_is_never_the_text_of_a_file(bench: Bench, name: str) -> None:
+    bench.write(name, "Title: one\n\nA text of this file.\n")
+    plan: dict[str, Any] = {"files": [{"action": "modify", "path": name, "why": "better"}]}
+    bench.server.answers("Which files have to be", plan)
+    bench.server.answers(f"Change {name}", "Note: nothing to change here.")
+    bench.front.answer = lambda _request: Decision(True, by="policy:yes")
+    before = bench.fingerprint()
+    result = await bench.run("multi_file", TASK)
+    assert result.error_code == "UnusableAnswer"
+    assert bench.fingerprint() == before
+    again = bench.server.requests[-1]["messages"][-1]["content"]
+    assert "in the form that was asked for: one fenced code block" in again
+    assert "NO CHANGE" in again
+
+
+async def test_a_refusal_names_the_blocks_that_were_asked_for(bench: Bench) -> None:
+    bench.write("a.py", "x = 1\n" * 100)
+    plan: dict[str, Any] = {"files": [{"action": "modify", "path": "a.py", "why": "better"}]}
+    bench.server.answers("Which files have to be", plan)
+    bench.server.answers("Change a.py", "I would rather not.")
+    result = await bench.run("multi_file", TASK)
+    assert result.error_code == "UnusableAnswer"
+    again = bench.server.requests[-1]["messages"][-1]["content"]
+    assert "<<<<<<< SEARCH" in again
+    assert "in the form that was asked for: search/replace blocks" in again
+    assert "fenced" not in again
