@@ -137,6 +137,20 @@ def test_places_that_differ_only_in_blanks_are_refused(twin: str) -> None:
     assert apply_blocks(["x = 1", "z", twin], block("x = 1\nz", "x = 2\nz")).lines == ["x = 2", "z", twin]
 
 
+@pytest.mark.parametrize(
+    ("search", "replace"),
+    [
+        ("return 1", "        if a:\n            return 3"),
+        ("b = 3", "b = 4"),
+        ("class A:", "class B:"),
+    ],
+)
+def test_a_refusal_shows_the_true_lines(search: str, replace: str) -> None:
+    lines = [*LINES, "    b = 3", "", "  class A:"]
+    reason = refused(block(search, replace), lines)
+    assert any(f"\n{line}" in reason for line in (LINES[2], "    b = 3", "  class A:"))
+
+
 @pytest.mark.parametrize("mark", ["...", "# ...", "# …unchanged…", "# ... existing code ..."])
 def test_an_elision_that_only_the_replacement_has_is_refused(mark: str) -> None:
     lines = ["def f():", "    a()", "    b()", "", "def g():", f"    {mark}"]

@@ -16,7 +16,7 @@ from tideate_core.edits.indentation import (
     refuse_other_blanks,
     strip_edges,
 )
-from tideate_core.edits.matching.places import Scope, nearest_lines, only_place, starts_of
+from tideate_core.edits.matching.places import Scope, nearest_lines, only_place, shown_lines, starts_of
 from tideate_core.edits.matching.preservation import (
     Quotation,
     has_other_blanks,
@@ -152,8 +152,14 @@ def _find_loosely(
     A place is the only one by the loosest comparison: with wrong blanks any of them may be meant.
     """
     place, rule = _only_loose_place(lines, bare, with_plain_blanks(wanted, bare), scope, language)
+    try:
+        return _fit_loosely(lines, bare[place.start : place.end], place, rule, language)
+    except UnusableAnswer as error:
+        raise UnusableAnswer(f"{error}{shown_lines(bare, place.start, place.length)}") from error
+
+
+def _fit_loosely(lines: Sequence[str], there: list[str], place: _Place, rule: Rule, language: str) -> Match:
     wanted = place.wanted
-    there = bare[place.start : place.end]
     tolerance = _tolerance_of(there, wanted.search)
     added = wanted.added not in {"", "non-breaking blanks"}
     if (tolerance != "trailing blanks" or added) and _is_too_short(there):
@@ -187,6 +193,7 @@ def _refuse_twins(search: Sequence[str], bare: Sequence[str], scope: Scope, star
         raise UnusableAnswer(
             f"its lines to search stand at line {start + 1} and, with other blanks, at line "
             f"{others[0] + 1}; add lines before or after them until only one place fits"
+            f"{shown_lines(bare, others[0], len(core))}"
         )
 
 

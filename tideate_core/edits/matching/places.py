@@ -13,7 +13,7 @@ from tideate_core.errors import UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
 
-__all__ = ["Scope", "nearest_lines", "only_place", "places_of", "starts_of"]
+__all__ = ["Scope", "nearest_lines", "only_place", "places_of", "shown_lines", "starts_of"]
 
 _MOST_PLACES = 50
 """Places of which one may still be told from the others; the same code indented in other ways."""
@@ -161,6 +161,13 @@ def nearest_lines(lines: Sequence[str], search: Sequence[str]) -> str:
     shown = lines[first : min(start + len(search) + _AROUND, first + _SHOWN)]
     text = "\n".join(line.removesuffix("\r") for line in shown)
     return f"; the nearest are its lines {first + 1} to {first + len(shown)}:\n{text}"
+
+
+def shown_lines(lines: Sequence[str], start: int, count: int) -> str:
+    """Return the end of a message that shows lines of the file as they are, with one on either side."""
+    first = max(0, start - _AROUND)
+    shown = lines[first : min(start + count + _AROUND, first + _SHOWN)]
+    return f"; its lines {first + 1} to {first + len(shown)} are:\n" + "\n".join(shown)
 
 
 def _nearest_start(texts: list[str], keys: list[str]) -> int | None:
