@@ -53,6 +53,7 @@ bench: install ## what the plugin costs the editor, machines, runs and edits bes
 	@$(python) -m benchmarks.engine $(ARGS)
 	@sh scripts/restic.sh
 	@$(python) -m benchmarks.snapshots $(ARGS)
+	@sh scripts/edit_peers.sh
 	@$(python) -m benchmarks.edits $(ARGS)
 	@$(python) -m benchmarks.mcp $(ARGS)
 

@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from benchmarks.edits_peers import PEERS, PeerRefused
 from tideate_core.edits.formats.detection import read_edits, read_files
 from tideate_core.edits.resolve import resolve_files, resolve_text
 from tideate_core.errors import TideateError, UnusableAnswer
@@ -145,9 +146,20 @@ def patch_ng(case: Case) -> Result | None:
         return {path: Path(folder, path).read_bytes() for path in case.files}
 
 
+def _peer(method: Method) -> Method:
+    def run(case: Case) -> Result | None:
+        try:
+            return method(case)
+        except PeerRefused as error:
+            raise Refused(str(error)) from error
+
+    return run
+
+
 METHODS: Final[dict[str, Method]] = {
     OURS: ours,
     "the first match wins": first_match,
     "the most similar wins (difflib)": most_alike,
     "patch-ng": patch_ng,
+    **{name: _peer(method) for name, method in PEERS.items()},
 }

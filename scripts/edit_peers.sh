@@ -1,0 +1,21 @@
+#!/bin/sh
+# Installs the programs beside which the benchmarks measure edits, apart from the environment: aider pins
+# every package it uses, and only its matching of edits is run.
+set -eu
+cd "$(dirname "$0")/.."
+
+aider=0.86.2
+codex=0.169.0
+place=.cache/edit-peers
+marker=$place/installed
+[ -f "$marker" ] && [ "$aider $codex" = "$(cat "$marker")" ] && exit 0
+printf '  installing aider %s and codex %s, to measure edits beside them\n' "$aider" "$codex"
+mkdir -p "$place"
+.venv/bin/python -m pip --quiet --disable-pip-version-check install --no-deps --upgrade \
+    --target "$place/aider" "aider-chat==$aider" || printf '  aider is not installed: its row will be missing\n'
+if command -v npm >/dev/null 2>&1 &&
+    npm install --prefix "$place" --no-audit --no-fund --silent "@openai/codex@$codex" </dev/null; then
+    printf '%s\n' "$aider $codex" >"$marker"
+else
+    printf '  codex is not installed: its row will be missing\n'
+fi
