@@ -72,12 +72,13 @@ def judged(method: Method, cases: list[Case]) -> Score:
 def targets(score: Score, lines: int) -> Iterator[Figure]:
     """Compare tideate with what it is to reach."""
     total, outcomes = sum(score.outcomes.values()), score.outcomes
-    right, needless = outcomes[OUTCOMES[0]], outcomes[OUTCOMES[2]]
-    yield Figure("applied wrongly", [float(outcomes[OUTCOMES[3]])], "", 0)
+    right, needless, wrong = outcomes[OUTCOMES[0]], outcomes[OUTCOMES[2]], outcomes[OUTCOMES[3]]
+    yield Figure("applied wrongly", [float(wrong)], "", 0)
+    yield Figure("wrong or refused needlessly, of all", [100 * (needless + wrong) / total], "%", 3)
     yield Figure("of the right ones refused, per cent", [100 * needless / (right + needless)], "%", 10)
     yield Figure("refusals that do not name the edit or the file", [float(unnamed(score))], "", 0)
     yield Figure("'not in the file' that shows other lines than the meant ones", [astray(score)], "%", 5)
-    yield Figure("an edit, median", [1000 * statistics.median(score.seconds)], "ms", 10)
+    yield Figure("an edit, median", [1000 * statistics.median(score.seconds)], "ms", 0.3)
     yield Figure("the slowest of all", [1000 * max(score.seconds)], "ms", 500)
     yield Figure("edits", [float(total)], "")
     for name, make in HOSTILE_INPUTS.items():

@@ -27,7 +27,7 @@ def test_nothing_is_applied_wrongly(cases: list[Case]) -> None:
     score = judged(METHODS[OURS], cases)
     assert sum(score.outcomes.values()) == COUNT
     assert [(case.name, case.form, case.way) for case in score.wrong] == []
-    assert score.outcomes[NEEDLESSLY] * 10 <= score.outcomes[RIGHTLY]
+    assert score.outcomes[NEEDLESSLY] <= COUNT * 0.03
     assert all(score.by_way[way][NEEDLESSLY] == 0 for way in NEVER_REFUSED)
     assert unnamed(score) == 0
     assert astray(score) <= 10

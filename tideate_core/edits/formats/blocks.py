@@ -23,7 +23,7 @@ _MOST_DIVIDERS = 9
 
 def has_blocks(answer: str) -> bool:
     """Tell whether an answer tries to be in search/replace blocks."""
-    return any(_is_marker(_OPEN, line) for line in answer.split("\n"))
+    return "<<<<<" in answer and any(_is_marker(_OPEN, line) for line in answer.split("\n"))
 
 
 def parse_blocks(answer: str) -> list[FileEdit]:

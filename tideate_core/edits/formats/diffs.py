@@ -43,7 +43,8 @@ class _FileSection:
 
 def has_diff(answer: str) -> bool:
     """Tell whether an answer tries to be a diff."""
-    return _diff_start(answer.split("\n")) is not None
+    marked = any(mark in answer for mark in ("@@", "--- ", _GIT))
+    return marked and _diff_start(answer.split("\n")) is not None
 
 
 def parse_diff(answer: str) -> list[FileEdit]:
@@ -177,7 +178,7 @@ def _edit_of_section(section: _FileSection) -> FileEdit:
 
 def has_patch(answer: str) -> bool:
     """Tell whether an answer tries to be such a patch."""
-    return any(line.startswith((_BEGIN, *_FILES)) for line in answer.split("\n"))
+    return "*** " in answer and any(line.startswith((_BEGIN, *_FILES)) for line in answer.split("\n"))
 
 
 def parse_patch(answer: str) -> list[FileEdit]:

@@ -57,9 +57,7 @@ def plain_line(line: str) -> str:
 
 def plain_lines(lines: Sequence[str]) -> list[str]:
     """Return `plain_line` of all lines."""
-    if all(map(str.isascii, lines)):
-        return [line.strip() for line in lines]
-    return [plain_line(line) for line in lines]
+    return [line.strip() if line.isascii() else plain_line(line) for line in lines]
 
 
 def with_plain_indent(line: str) -> str:
