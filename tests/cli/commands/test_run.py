@@ -139,6 +139,19 @@ def test_several_files_are_written_together(shell: Shell, answering: ModelServer
     assert (shell.project / "new.py").read_text() == "value = 1\n"
 
 
+def test_with_yes_a_file_that_fails_is_named_and_the_others_are_written(
+    shell: Shell, answering: ModelServer
+) -> None:
+    script_two_files(answering)
+    file = shell.write("a.py", LOOP)
+    answering.answers("Write the new file new.py: the new home", "I would rather not.")
+    done = shell.run("run", "multi_file", "split", "--yes")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "left out new.py; changed a.py" in done.stderr
+    assert file.read_text() == "from new import value\n"
+    assert not (shell.project / "new.py").exists()
+
+
 def test_generated_code_without_a_file_is_the_result(shell: Shell, answering: ModelServer) -> None:
     answering.answers("a greeting", "```python\nprint('hello')\n```")
     done = shell.run("run", "generate", "a greeting")

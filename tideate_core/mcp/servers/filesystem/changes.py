@@ -190,7 +190,7 @@ def _apply_edit(text: str, edit: Edit, name: str, language: str) -> tuple[str, s
     whole = f"{text}\n"
     at = whole.find(old)
     if at >= 0 and whole.find(old, at + 1) < 0:
-        _refuse_left_out(new, text, name, language)
+        _refuse_left_out(new, old, name, language)
         changed = f"{whole[:at]}{new}{whole[at + len(old) :]}"
         line = whole.count("\n", 0, at) + 1
         return changed.removesuffix("\n"), f"{name} was found at line {line} exactly"
@@ -210,11 +210,11 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(text.removesuffix("\n").split("\n")) if text else ()
 
 
-def _refuse_left_out(new: str, text: str, name: str, language: str) -> None:
+def _refuse_left_out(new: str, old: str, name: str, language: str) -> None:
     from tideate_core.edits import find_placeholder
 
     lines = new.split("\n")
-    left_out = find_placeholder(lines, text.split("\n"), language)
+    left_out = find_placeholder(lines, old.split("\n"), language, all_replaced=True)
     if left_out is not None:
         raise UnusableAnswer(
             f"{name} has the line {lines[left_out].strip()!r}, which stands for lines that you left out; "
