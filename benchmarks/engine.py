@@ -1,11 +1,24 @@
 """Durable runs beside their peers, in one go and by turns, then against their targets.
 
-``--short`` takes fewer and smaller samples. The exit code is 1 if something could not be measured, or if a
-count is not what it must be: syncs, commits, steps done again. Times of a busy machine are no verdict.
+All keep an SQLite file and store every result with its step, none of them a list of all. DBOS and Burr are
+measured as they open it, and once more with the settings of tideate, LangGraph and the floor: a write-ahead
+log, `synchronous=FULL` and, which is checked, one sync for a step. LangGraph has steps that are functions and
+such that are coroutines; a graph of it syncs twice for a step, and the result of a `@task` may not be durable
+yet when the next one starts. tideate alone stores the events of each step, too.
+
+``--short`` takes fewer and smaller samples, and measures the second entry of a peer in chains only.
+``--postgres URL`` adds DBOS on a PostgreSQL server, as ``postgresql://user:password@host/postgres``, whose
+user may create databases; without it there is no such row. What the server does is none of the measured
+process's: its syncs, files, memory and processor time are left out.
+
+The exit code is 1 if something could not be measured, or if a count is not what it must be: syncs, commits,
+steps done again. Times of a busy machine are no verdict.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
 import statistics
 import sys
 from dataclasses import dataclass, field
@@ -13,6 +26,7 @@ from typing import TYPE_CHECKING, Final
 
 from rich.table import Table
 
+from benchmarks.engine_dbos import SERVER
 from benchmarks.engine_runs import DISK, MEMORY, cold, place_in, resumed, run, synced
 from benchmarks.engine_work import ENGINES
 from benchmarks.figures import Figure, console, number, ratios, spread, targets_table
@@ -24,7 +38,11 @@ if TYPE_CHECKING:
 
 OURS: Final = "tideate"
 FLOOR: Final = "sqlite3, a commit per step"
-PEERS: Final = tuple(name for name in ENGINES if name not in (OURS, FLOOR))
+POSTGRES: Final = "DBOS, PostgreSQL"
+SECOND: Final = tuple(name for name in ENGINES if name.endswith((", async", "=FULL")))
+"""Peers in another setting than their first entry's."""
+ONE_SYNC: Final = tuple(name for name in ENGINES if name.endswith("=FULL"))
+"""Peers that are set to sync as often as tideate, but for what they write by the clock."""
 PAYLOAD: Final = 10_000
 """Bytes of a big result."""
 
@@ -42,11 +60,13 @@ class Size:
     samples: int
     tries: int
     """Of what is measured on tmpfs; the fastest counts."""
+    second: bool
+    """The peers' second entries are measured in every column, not in chains alone."""
 
 
 SIZES: Final = {
-    False: Size(5, 1_000, 1_000, 300, 10_000, 50, 2),
-    True: Size(1, 150, 200, 60, 1_500, 15, 1),
+    False: Size(5, 1_000, 1_000, 300, 10_000, 50, 2, True),
+    True: Size(1, 150, 200, 60, 1_500, 15, 1, False),
 }
 
 
@@ -57,7 +77,7 @@ class Column:
     title: str
     measure: Callable[[str], float]
     turns: int
-    engines: tuple[str, ...] = tuple(ENGINES)
+    engines: list[str]
     samples: dict[str, list[float]] = field(default_factory=dict)
 
     def fill(self) -> None:
@@ -120,9 +140,12 @@ class Columns:
         return (getattr(self, name) for name in self.__slots__)
 
 
-def columns(size: Size) -> Columns:
+def columns(size: Size, engines: list[str]) -> Columns:
     """Return the columns, nothing of them measured yet."""
-    growths, whole = Growths(size.growth), (OURS, *PEERS)
+    growths = Growths(size.growth)
+    all_files = [name for name in engines if name != POSTGRES]
+    every = [name for name in engines if size.second or name not in SECOND]
+    files, whole = [name for name in every if name != POSTGRES], [name for name in every if name != FLOOR]
     peaks, agains, worked = dict[str, float](), dict[str, float](), dict[str, float]()
 
     def chain(engine: str) -> float:
@@ -148,27 +171,30 @@ def columns(size: Size) -> Columns:
 
     few = max(1, size.turns // 2)
     return Columns(
-        Column(f"chain of {size.chain:,}, ms/step", chain, size.turns),
-        Column("on tmpfs, ms/step", software, few),
-        Column("its processor time", lambda each: worked[each], 1),
-        Column("syncs/step", synced, 1),
+        Column(f"chain of {size.chain:,}, ms/step", chain, size.turns, engines),
+        Column("on tmpfs, ms/step", software, few, all_files),
+        Column("its processor time", lambda each: worked[each], 1, all_files),
+        Column("syncs/step", synced, 1, all_files),
         Column(f"1 → {size.fan:,} → 1, ms", fan, few, whole),
         Column("50 of 100 ms, ms", naps, few, whole),
-        Column("start to step, ms", lambda each: cold(each) * 1000, few),
+        Column("start to step, ms", lambda each: cold(each) * 1000, few, every),
         Column("resume to step, ms", resume, few, whole),
         Column("steps done again", lambda each: agains[each], 1, whole),
-        Column(f"growth, {size.growth} of 10 kB", lambda each: grown(growths.of(each)), 1),
-        Column("stored / results", lambda each: growths.share(growths.of(each).stored), 1),
-        Column("peak, MB", lambda each: peaks[each], 1),
+        Column(f"growth, {size.growth} of 10 kB", lambda each: grown(growths.of(each)), 1, every),
+        Column("stored / results", lambda each: growths.share(growths.of(each).stored), 1, files),
+        Column("peak, MB", lambda each: peaks[each], 1, all_files),
     )
 
 
 def targets(size: Size, beside: Columns) -> Iterator[Figure]:
     """Compare tideate with what it is to reach; the columns are filled."""
     yield Figure("chain / the floor of the same turn", beside.chain.ratio(FLOOR), "", 2)
-    for peer in PEERS:
-        yield Figure(f"chain / {peer}", beside.chain.ratio(peer), "", 1)
+    for peer in beside.chain.engines:
+        if peer not in (OURS, FLOOR):
+            yield Figure(f"chain / {peer}", beside.chain.ratio(peer), "", 1)
     yield Figure("syncs of a chained step", beside.syncs.samples[OURS], "", 1, exact=True)
+    for peer in ONE_SYNC:
+        yield Figure(f"the same of {peer}", beside.syncs.samples[peer], "", 1.1, exact=True)
     yield Figure("a chained step on tmpfs", beside.memory.samples[OURS], "ms", 0.1)
     yield Figure("its processor time, both threads", beside.work.samples[OURS], "ms")
     yield Figure(f"fan-out 1 → {size.fan:,} → 1", beside.fan.samples[OURS], "ms", 60)
@@ -216,7 +242,7 @@ def peers_table(beside: Columns) -> Table:
     table = Table("", title="Durable runs beside their peers (medians)")
     for column in beside:
         table.add_column(column.title, justify="right")
-    for engine in ENGINES:
+    for engine in beside.chain.engines:
         cells = []
         for column in beside:
             samples = column.samples.get(engine)
@@ -230,8 +256,16 @@ def peers_table(beside: Columns) -> Table:
 
 def main(arguments: list[str]) -> int:
     """Measure and print."""
-    size, out = SIZES["--short" in arguments], console()
-    beside = columns(size)
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.engine", description="Durable runs beside their peers."
+    )
+    parser.add_argument("--short", action="store_true", help="Take fewer and smaller samples.")
+    parser.add_argument("--postgres", metavar="URL", help="Measure DBOS on this PostgreSQL server, too.")
+    options = parser.parse_args(arguments)
+    if options.postgres:
+        os.environ[SERVER] = options.postgres
+    size, out = SIZES[options.short], console()
+    beside = columns(size, [name for name in ENGINES if options.postgres or name != POSTGRES])
     try:
         with out.status("measuring") as status:
             for column in beside:

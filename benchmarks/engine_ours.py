@@ -62,7 +62,7 @@ class Bench:
             {"name": NAME, "concurrency": 64, "steps": list(steps_of(task))}
         )
         registry = WorkflowRegistry()
-        registry.register(definition, dict.fromkeys(definition.step_names, _handler_of(task, probe)))
+        registry.register(definition, dict.fromkeys(definition.step_names, _handler_of(probe)))
         self.runner = new_runner(registry, task.place, self._count)
 
     async def run(self, run: str, *, resume: bool = False) -> int:
@@ -79,13 +79,9 @@ class Bench:
         self.events += 1
 
 
-def _handler_of(task: Task, probe: Probe) -> Callable[[StepContext], Any]:
-    edges = ("s0", f"s{task.steps + 1}")
-
-    async def handler(step: StepContext) -> Any:
-        if task.nap and step.step not in edges:
-            await asyncio.sleep(task.nap)
-        return probe.step(int(step.step[1:]))
+def _handler_of(probe: Probe) -> Callable[[StepContext], Any]:
+    async def handler(step: StepContext) -> str:
+        return await probe.wait_and_step_async(int(step.step[1:]))
 
     return handler
 

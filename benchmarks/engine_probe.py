@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["Engine", "Probe", "Task"]
+__all__ = ["Engine", "Probe", "Ready", "Task"]
+
+Ready: TypeAlias = "tuple[Callable[[], int], Callable[[], object]]"
+"""What runs a task to its end, which gives how many results there are, and what frees all of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """A workflow of steps that do nothing but give a result, each durable before what depends on it starts.
 
-    A `chain` has `steps` steps; a `fan` has one, then `steps` side by side, then one.
+    A `chain` has `steps` steps; a `fan` has one, then `steps` side by side, then one. Every result is stored
+    with its step; no engine carries a list of them in what it stores, only how many there are.
     """
 
     shape: Literal["chain", "fan"]
@@ -51,11 +56,23 @@ class Probe:
             os.kill(os.getpid(), signal.SIGKILL)
         return f"{number:08}" + "x" * max(0, self.task.size - 8)
 
+    def wait_and_step(self, number: int) -> str:
+        """Do a step's work after its wait."""
+        if self._waits(number):
+            time.sleep(self.task.nap)
+        return self.step(number)
+
+    async def wait_and_step_async(self, number: int) -> str:
+        """Do a step's work after its wait, which others use."""
+        if self._waits(number):
+            await asyncio.sleep(self.task.nap)
+        return self.step(number)
+
+    def _waits(self, number: int) -> bool:
+        return bool(self.task.nap) and 0 < number <= self.task.steps
+
 
 class Engine(Protocol):
-    """Makes a task ready to go, its database opened.
+    """Makes a task ready to go, its database opened."""
 
-    It returns what runs it to its end, which gives how many results there are, and what frees all of it.
-    """
-
-    def __call__(self, task: Task, probe: Probe) -> tuple[Callable[[], int], Callable[[], object]]: ...
+    def __call__(self, task: Task, probe: Probe) -> Ready: ...

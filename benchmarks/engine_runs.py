@@ -28,8 +28,6 @@ MEMORY: Final = Path("/dev/shm")
 """A tmpfs: syncing costs nothing, so what is left is software."""
 LIMIT: Final = 600.0
 """Seconds that one process may take."""
-ENVIRONMENT: Final = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-"""With it our modules, other than the peers', would be compiled anew in every process."""
 SYNCS: Final = "fsync,fdatasync,sync_file_range,msync"
 
 
@@ -72,6 +70,11 @@ def place_in(parent: Path) -> Iterator[Path]:
         yield Path(name)
 
 
+def environment() -> dict[str, str]:
+    """Return ours for other processes; with this variable our modules would be compiled anew in each."""
+    return {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(
     engine: str,
     shape: str,
@@ -107,7 +110,7 @@ def resumed(engine: str) -> Resumed:
     with place_in(DISK) as place:
         command = _command(place, engine, "chain", steps, kill_at=kill_at)
         killed = subprocess.run(
-            command, cwd=REPOSITORY, env=ENVIRONMENT, capture_output=True, check=False, timeout=LIMIT
+            command, cwd=REPOSITORY, env=environment(), capture_output=True, check=False, timeout=LIMIT
         )
         if killed.returncode != -signal.SIGKILL:
             raise RuntimeError(f"{engine} was not killed: {killed.stderr.decode()[-2000:]}")
@@ -157,7 +160,7 @@ def _in(
     command = [*before, *_command(place, engine, shape, steps, **rest), *more]
     spawned = time.monotonic()
     done = subprocess.run(
-        command, cwd=REPOSITORY, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=LIMIT
+        command, cwd=REPOSITORY, env=environment(), capture_output=True, text=True, check=False, timeout=LIMIT
     )
     if done.returncode != 0:
         raise RuntimeError(f"{engine}, {shape} of {steps}: {(done.stderr or done.stdout)[-2000:]}")

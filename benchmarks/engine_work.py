@@ -22,14 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["ENGINES"]
 
 ENGINES = {
-    "tideate": ("benchmarks.engine_ours", "prepare"),
-    "LangGraph @task": ("benchmarks.engine_peers", "langgraph_task"),
-    "LangGraph graph": ("benchmarks.engine_peers", "langgraph_graph"),
-    "DBOS": ("benchmarks.engine_peers", "dbos"),
-    "Burr": ("benchmarks.engine_peers", "burr"),
-    "sqlite3, a commit per step": ("benchmarks.engine_peers", "floor"),
+    "tideate": ("engine_ours", "prepare"),
+    "LangGraph @task": ("engine_langgraph", "task_functions"),
+    "LangGraph @task, async": ("engine_langgraph", "task_functions_async"),
+    "LangGraph graph": ("engine_langgraph", "graph"),
+    "LangGraph graph, async": ("engine_langgraph", "graph_async"),
+    "DBOS": ("engine_dbos", "dbos"),
+    "DBOS, WAL and synchronous=FULL": ("engine_dbos", "dbos_write_ahead"),
+    "DBOS, PostgreSQL": ("engine_dbos", "dbos_postgres"),
+    "Burr": ("engine_burr", "burr"),
+    "Burr, WAL and synchronous=FULL": ("engine_burr", "burr_write_ahead"),
+    "sqlite3, a commit per step": ("engine_sqlite", "floor"),
 }
-"""Module and function of each `Engine`: a process loads its own only."""
+"""Module of `benchmarks` and function of each `Engine`: a process loads its own only."""
 
 
 def written() -> int:
@@ -58,7 +63,7 @@ def measured(engine: str, task: Task, *, commits: bool) -> dict[str, Any]:
     """Do the task once."""
     counted = counting_commits() if commits else [0]
     module, function = ENGINES[engine]
-    prepare: Engine = getattr(importlib.import_module(module), function)
+    prepare: Engine = getattr(importlib.import_module(f"benchmarks.{module}"), function)
     probe = Probe(task)
     go, close = prepare(task, probe)
     before, counted[0] = written(), 0
