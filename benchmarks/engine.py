@@ -4,9 +4,9 @@ All keep an SQLite file and store every result with its step, none of them a lis
 measured as they open it, and once more with the settings of tideate, LangGraph and the floor: a write-ahead
 log, `synchronous=FULL` and, which is checked, one sync for a step. LangGraph has steps that are functions and
 such that are coroutines; a graph of it syncs twice for a step, and the result of a `@task` may not be durable
-yet when the next one starts. tideate alone stores the events of each step, too.
+yet when the next one starts. A step of tideate stores its events, too.
 
-``--short`` takes fewer and smaller samples, and measures the second entry of a peer in chains only.
+``--short`` takes fewer and smaller samples, and measures the second entry of a peer in plain chains only.
 ``--postgres URL`` adds DBOS on a PostgreSQL server, as ``postgresql://user:password@host/postgres``, whose
 user may create databases; without it there is no such row. What the server does is none of the measured
 process's: its syncs, files, memory and processor time are left out.
@@ -145,6 +145,7 @@ def columns(size: Size, engines: list[str]) -> Columns:
     growths = Growths(size.growth)
     all_files = [name for name in engines if name != POSTGRES]
     every = [name for name in engines if size.second or name not in SECOND]
+    counted = [name for name in all_files if name in every or name in ONE_SYNC]
     files, whole = [name for name in every if name != POSTGRES], [name for name in every if name != FLOOR]
     peaks, agains, worked = dict[str, float](), dict[str, float](), dict[str, float]()
 
@@ -174,7 +175,7 @@ def columns(size: Size, engines: list[str]) -> Columns:
         Column(f"chain of {size.chain:,}, ms/step", chain, size.turns, engines),
         Column("on tmpfs, ms/step", software, few, all_files),
         Column("its processor time", lambda each: worked[each], 1, all_files),
-        Column("syncs/step", synced, 1, all_files),
+        Column("syncs/step", synced, 1, counted),
         Column(f"1 → {size.fan:,} → 1, ms", fan, few, whole),
         Column("50 of 100 ms, ms", naps, few, whole),
         Column("start to step, ms", lambda each: cold(each) * 1000, few, every),
