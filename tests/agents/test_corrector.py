@@ -124,13 +124,17 @@ async def test_a_new_file_of_the_plan_may_be_made(root: Path) -> None:
 
 async def test_nothing_to_change_is_no_change(root: Path) -> None:
     done = await corrected(StageStep(root, "NO CHANGE"))
-    assert (done.changes, done.summary) == ([], "nothing was changed")
+    assert (done.changes, done.summary, done.no_change) == ([], "", True)
 
 
 async def test_an_answer_that_cannot_be_used_is_no_change_and_says_why(root: Path) -> None:
-    done = await corrected(StageStep(root, "no", "neither", attempts=2))
+    step = StageStep(root, "no", "neither", attempts=2)
+    done = await corrected(step)
     assert done.changes == []
-    assert "nothing was changed; the model's answer could not be used after 2 attempts" in done.summary
+    assert done.summary.startswith("the model's answer could not be used after 2 attempts")
+    assert not done.no_change
+    (told,) = step.notices
+    assert told.startswith("answer refused, asking again: it holds no edit of a file")
 
 
 async def test_a_small_model_corrects_one_file_at_a_time_the_failing_one_first(root: Path) -> None:
@@ -152,7 +156,7 @@ async def test_files_that_do_not_fit_are_left_out(root: Path) -> None:
 async def test_where_nothing_fits_that_is_said(root: Path) -> None:
     write_files(root, {"src/a.py": "x = 1\n" * 500, "src/new.py": "x = 1\n" * 500})
     done = await corrected(StageStep(root, context_tokens=100), found())
-    assert done.summary == "nothing was changed; none of the files concerned fits this model"
+    assert done.summary == "none of the files concerned fits this model"
 
 
 async def test_failures_elsewhere_bring_no_file(root: Path, tmp_path_factory: Any) -> None:

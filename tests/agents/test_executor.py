@@ -10,7 +10,15 @@ from tests.agents.stage import BRIEF, Buffers, StageStep, role, write_files
 from tideate_core.adapters import Reply
 from tideate_core.agents.executor import Executed, execute_plan
 from tideate_core.errors import ContextTooLong, RateLimited
-from tideate_core.gates import ExecutionPlan, PlanStep, TaskResult
+from tideate_core.gates import (
+    Approval,
+    AuditIssue,
+    AuditReport,
+    ExecutionPlan,
+    PlanStep,
+    Severity,
+    TaskResult,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,6 +133,32 @@ async def test_what_cannot_be_used_is_given_back_with_the_reason(root: Path, bad
     assert texts(done) == {"src/a.py": DOUBLE, "tests/test_a.py": TEST}
     assert said in step.asked[1].user
     assert step.asked[1].history[0].user == step.asked[0].user
+
+
+async def test_a_refused_answer_is_told_in_one_line_before_it_is_asked_for_again(root: Path) -> None:
+    step = StageStep(root, block(DOUBLE, "src/a.py"), "no", "neither", attempts=3)
+    await executed(step, BOTH)
+    told = [notice for notice in step.notices if "refused" in notice]
+    assert told[0].startswith("answer refused, asking again: it leaves out tests/test_a.py")
+    assert len(told) == 2, "the last answer is not asked for again"
+    assert "\n" not in "".join(told)
+
+
+async def test_what_the_audit_remarks_is_told(root: Path) -> None:
+    issue = AuditIssue(severity=Severity.WARNING, description="keep ints ints", step=1, fix="use +")
+    audit = AuditReport(approval=Approval.APPROVED, issues=[issue])
+    step = StageStep(root, block(DOUBLE))
+    await execute_plan(step, role("executor"), BRIEF, EDIT, audit=audit)  # type: ignore[arg-type]
+    asked = step.asked[0].user
+    assert "The plan, with what its audit remarks as a quote above it; heed that:" in asked
+    assert "> - warning: step 1: keep ints ints (use +)" in asked
+
+
+async def test_an_audit_without_remarks_is_not_told(root: Path) -> None:
+    step = StageStep(root, block(DOUBLE))
+    audit = AuditReport(approval=Approval.APPROVED)
+    await execute_plan(step, role("executor"), BRIEF, EDIT, audit=audit)  # type: ignore[arg-type]
+    assert "audit" not in step.asked[0].user
 
 
 async def test_after_all_attempts_it_is_an_error_of_the_result(root: Path) -> None:

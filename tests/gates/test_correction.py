@@ -108,6 +108,14 @@ async def test_no_edit_ends_it() -> None:
     assert (corrected.end, verifier.runs) == (CorrectionEnd.NO_EDIT, 1)
 
 
+async def test_a_corrector_that_finds_nothing_to_change_ends_it_as_such() -> None:
+    async def corrector(_report: VerificationReport) -> Correction:
+        return Correction("", no_change=True)
+
+    corrected = await SelfCorrectionLoop(Verifier(errors("a"))).verify_and_correct(corrector)
+    assert (corrected.end, len(corrected.attempts)) == (CorrectionEnd.NO_CHANGE, 1)
+
+
 @pytest.mark.parametrize(
     "found",
     [

@@ -21,7 +21,9 @@ REQUIRED: Final = (
 )
 ABSENT: Final[dict[str, Any]] = {
     **{name: name.upper() for name in REQUIRED},
-    **dict.fromkeys(("after", "before", "changelog", "diff", "earlier", "end", "feedback", "language"), ""),
+    **dict.fromkeys(
+        ("after", "before", "changelog", "diff", "earlier", "end", "feedback", "language", "remarks"), ""
+    ),
     **dict.fromkeys(("description", "path", "said", "said_in", "schema", "text"), ""),
     **dict.fromkeys(
         ("documents", "files", "issues", "items", "kept", "left_out", "own", "past", "steps", "ways"), ()

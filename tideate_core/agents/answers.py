@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tideate_core.adapters import Prompt, Reply
+    from tideate_core.agents.attempts import OnRefused
 
 __all__ = ["Answer", "AskBySchema", "ask_until_valid", "tidy_line", "tidy_path", "tidy_text"]
 
@@ -39,10 +40,12 @@ async def ask_until_valid(
     *,
     attempts: int,
     correction: str,
+    on_refused: OnRefused | None = None,
 ) -> tuple[T, list[str]]:
     """Ask until an answer has no mistakes, `attempts` times at most; returns the last one with its mistakes.
 
     :param correction: the follow-up, with `{mistakes}`.
+    :param on_refused: called with the mistakes before the model is asked again.
     """
     for attempt in range(1, attempts + 1):
         parsed = (await ask(prompt, schema=schema)).parsed
@@ -51,8 +54,10 @@ async def ask_until_valid(
         mistakes = find_mistakes(answer)
         if not mistakes or attempt == attempts:
             break
-        turn = Turn(prompt.user, answer.model_dump_json())
-        words = correction.format(mistakes="; ".join(mistakes))
+        turn, found = Turn(prompt.user, answer.model_dump_json()), "; ".join(mistakes)
+        if on_refused is not None:
+            on_refused(found)
+        words = correction.format(mistakes=found)
         prompt = replace(prompt, history=(*prompt.history, turn), user=words)
     return answer, mistakes
 

@@ -13,9 +13,11 @@ from tideate_core.errors import ContextTooLong, UnusableAnswer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Ask", "Attempted", "Draft", "until_usable"]
+__all__ = ["Ask", "Attempted", "Draft", "OnRefused", "until_usable"]
 
 Ask = Callable[[Prompt], Awaitable[Reply]]
+OnRefused = Callable[[str], None]
+"""Is given the reason that an answer cannot be used, before the model is asked again."""
 
 T = TypeVar("T")
 
@@ -64,6 +66,7 @@ async def until_usable(
     attempts: int,
     *,
     form: str = "",
+    on_refused: OnRefused | None = None,
 ) -> Attempted[T, P]:
     """Ask, build and check; tell the model what was wrong and ask again, `attempts` times at most.
 
@@ -71,6 +74,7 @@ async def until_usable(
     errors is returned with them: the draft with the fewest.
 
     :param form: names the form that the prompt asks for: `search/replace blocks`.
+    :param on_refused: called with the reason before the model is asked again.
     :raises UnusableAnswer: nothing could be made of any answer; `build` raises it with the reason.
     """
     replies: list[Reply] = []
@@ -97,8 +101,10 @@ async def until_usable(
             reason = "it brings new syntax errors: " + "; ".join(map(str, attempted.problems))
             repeated = repeated or any(_same(attempted, earlier) for earlier in drafts)
             drafts.append(attempted)
-        if repeated:
+        if repeated or len(replies) == attempts:
             break
+        if on_refused is not None:
+            on_refused(reason)
         asked = _correction(prompt, reply, reason, form)
     return _best(drafts, len(replies), reason)
 

@@ -88,6 +88,7 @@ async def audit_plan(step: StepContext, role: Role, brief: TaskBrief, plan: Exec
             lambda audit: _mistakes(audit.as_report(), plan),
             attempts=step.attempts,
             correction="This audit cannot be used: {mistakes}. Give the corrected audit.",
+            on_refused=stage.report_refusal,
         )
         return answer.as_report()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from tideate_core.agents.attempts import Ask, Draft, until_usable
+from tideate_core.agents.attempts import Ask, Draft, OnRefused, until_usable
 from tideate_core.edits import (
     NO_CHANGE,
     extract_code,
@@ -168,6 +168,7 @@ async def write_text(
     path: str = "",
     attempts: int = 3,
     form: EditFormat | None = None,
+    on_refused: OnRefused | None = None,
 ) -> Written:
     """Ask for a whole file and return its lines; the prompt holds the words of `edit_format(before)`.
 
@@ -189,7 +190,7 @@ async def write_text(
     def check(new: list[str]) -> list[SyntaxProblem]:
         return new_errors(language, before or "", _text(new))
 
-    return await _written(ask, prompt, build, check, attempts, form.short)
+    return await _written(ask, prompt, build, check, attempts, form.short, on_refused)
 
 
 async def _written(
@@ -199,8 +200,9 @@ async def _written(
     check: Callable[[list[str]], list[SyntaxProblem]],
     attempts: int,
     form: str = "one fenced code block with the new text",
+    on_refused: OnRefused | None = None,
 ) -> Written:
-    done = await until_usable(ask, prompt, build, check, attempts, form=form)
+    done = await until_usable(ask, prompt, build, check, attempts, form=form, on_refused=on_refused)
     return Written(done.value, done.problems, done.attempts, done.replies, done.notes)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from tideate_core.agents.file_edits import Edit, can_be_named, edit_files, files_format, shown_of
+from tideate_core.agents.file_edits import Edit, Edited, can_be_named, edit_files, files_format, shown_of
 from tideate_core.agents.model_input import is_small, named_files, real_names, text_budget
 from tideate_core.agents.plan_document import plan_as_markdown
 from tideate_core.agents.stage import open_stage
@@ -40,6 +40,8 @@ class Corrected:
     changes: list[FileChange]
     summary: str
     notes: list[str] = field(default_factory=list)
+    no_change: bool = False
+    """The model answered of all files that nothing has to change."""
 
 
 async def correct_task(
@@ -68,16 +70,19 @@ async def correct_task(
         await staged.load(stage, candidates)
         usable = [path for path in candidates if staged.knows(path)]
         notes: list[str] = []
-        summary = ""
+        summary, no_change = "", True
         try:
             for part in _parts(step, usable, failing, staged):
-                notes += await _correct(stage, plan, report, staged, part)
+                edited = await _correct(stage, plan, report, staged, part)
+                notes += edited.notes
+                no_change = no_change and edited.no_change
         except (ContextTooLong, UnusableAnswer) as error:
             summary = str(error)
         changes = staged.changes()
         changed = ", ".join(change.path for change in changes)
-        said = f"corrected {changed}" if changes else "nothing was changed"
-        return Corrected(changes, f"{said}; {summary}" if summary else said, notes)
+        if changes:
+            summary = f"corrected {changed}; {summary}" if summary else f"corrected {changed}"
+        return Corrected(changes, summary, notes, no_change and not summary)
 
 
 async def _failing_files(workspace: Workspace, report: VerificationReport) -> list[str]:
@@ -116,7 +121,7 @@ def _parts(
 
 async def _correct(
     stage: Stage, plan: ExecutionPlan, report: VerificationReport, staged: StagedFiles, files: tuple[str, ...]
-) -> list[str]:
+) -> Edited:
     step = stage.step
     shown = shown_of(staged, files)
     words = plan_as_markdown(plan).strip()

@@ -162,6 +162,7 @@ class _Documentation:
             self._mistakes,
             attempts=self._stage.step.attempts,
             correction="This cannot be used: {mistakes}. Give the corrected answer.",
+            on_refused=self._stage.report_refusal,
         )
         self.errors += mistakes
         return answer
@@ -242,6 +243,7 @@ class _Documentation:
                 path=path,
                 attempts=step.attempts,
                 form=form,
+                on_refused=self._stage.report_refusal,
             )
         except (ContextTooLong, WorkspaceError) as error:
             unnamed = isinstance(error, UnusableAnswer)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tideate_core.agents.roles import Role
     from tideate_core.agents.stage import Stage, TaskBrief
-    from tideate_core.gates import PlanStep
+    from tideate_core.gates import AuditReport, PlanStep
     from tideate_core.workflows import StepContext
 
 __all__ = ["Executed", "execute_plan", "result_of"]
@@ -57,6 +57,7 @@ async def execute_plan(
     brief: TaskBrief,
     plan: ExecutionPlan,
     *,
+    audit: AuditReport | None = None,
     beyond: bool = True,
     staged: StagedFiles | None = None,
 ) -> Executed:
@@ -64,21 +65,32 @@ async def execute_plan(
 
     An answer that cannot be used becomes an error of the result.
 
+    :param audit: of the plan; the model is told its remarks.
     :param beyond: files may go away or be emptied though no step of the plan deletes or moves them; not where
         nobody reviews that: a test would be made to pass by taking it out.
     :param staged: edits that were made before; the plan's are made on top of them, in place.
     :raises StepFailed: the role's budget is used up.
     """
     async with open_stage(step, role, brief) as stage:
-        execution = _Execution(stage, plan, staged or StagedFiles(), beyond=beyond)
+        remarks = audit if audit is not None and audit.issues else None
+        execution = _Execution(stage, plan, remarks, staged or StagedFiles(), beyond=beyond)
         await execution.run()
         return execution.done()
 
 
 class _Execution:
-    def __init__(self, stage: Stage, plan: ExecutionPlan, staged: StagedFiles, *, beyond: bool) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        plan: ExecutionPlan,
+        remarks: AuditReport | None,
+        staged: StagedFiles,
+        *,
+        beyond: bool,
+    ) -> None:
         self._stage = stage
         self._plan = plan
+        self._remarks = remarks
         self._staged = staged
         self._errors: list[str] = []
         self._notes: list[str] = []
@@ -203,17 +215,18 @@ class _Execution:
             )
         step.notice(f"asking for the edits of {', '.join(part.files)}")
         shown = shown_of(self._staged, part.files)
-        plan = plan_as_markdown(self._plan).strip()
+        plan = plan_as_markdown(self._plan, self._remarks).strip()
         prompt = self._stage.render(
             "task_execute",
             plan=plan,
+            remarks=self._remarks is not None,
             files=shown,
             order=part.order,
             answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
             fence=fence_for(plan, *(file.text or "" for file in shown)),
         )
         edit = Edit(part.files, part.wanted, self._removable(part.files))
-        self._notes += await edit_files(self._stage, prompt, self._staged, edit)
+        self._notes += (await edit_files(self._stage, prompt, self._staged, edit)).notes
 
 
 def _kind(step: PlanStep) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tideate_core.agents.stage import Stage
     from tideate_core.agents.staged_files import StagedFiles
 
-__all__ = ["Edit", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
+__all__ = ["Edit", "Edited", "FileProblem", "can_be_named", "edit_files", "files_format", "shown_of"]
 
 _WHOLE: Final = (
     "For each file that you change or create you write its path on a line of its own, below it a fenced code "
@@ -71,6 +71,16 @@ class Edit:
     removable: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """The outcome of an answer whose edits are staged."""
+
+    notes: list[str]
+    """On places that were not exact, and on new syntax errors."""
+    no_change: bool
+    """The model answered that nothing has to change."""
+
+
 def can_be_named(path: str) -> bool:
     """Tell whether a path is recognised on a line above a block: `Makefile` or `a file.py` is not."""
     return path_in(path) == path
@@ -93,8 +103,8 @@ def files_format(texts: Sequence[str | None], *, small: bool) -> EditFormat:
     return EditFormat("whole", _WHOLE + (_LONGER_FENCE if nested else ""), short)
 
 
-async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> list[str]:
-    """Ask for edits and put them over the files; returns how places were found that were not exact.
+async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Edit) -> Edited:
+    """Ask for edits and put them over the files.
 
     What brings new syntax errors after all attempts is taken all the same: the next gate tells of them.
 
@@ -109,9 +119,18 @@ async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Ed
         _refuse(draft.value, staged, edit)
         return draft
 
-    done = await until_usable(stage.ask, prompt, build, _problems, stage.step.attempts, form=form.short)
+    done = await until_usable(
+        stage.ask,
+        prompt,
+        build,
+        _problems,
+        stage.step.attempts,
+        form=form.short,
+        on_refused=stage.report_refusal,
+    )
     staged.stage(done.value)
-    return [*done.notes, *(f"{problem} is new" for problem in done.problems)]
+    notes = [*done.notes, *(f"{problem} is new" for problem in done.problems)]
+    return Edited(notes, not done.value and says_no_change(done.replies[-1].text))
 
 
 def _resolved(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from tideate_core.errors import StepFailed, StepTimedOut
 from tideate_core.project import config_dir
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Stage", "TaskBrief", "open_stage"]
 
 T = TypeVar("T", bound="BaseModel")
+
+LONGEST_REASON: Final = 300
+"""Characters of the reason that an answer was refused for, as a person is told it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,11 @@ class Stage:
                 f"set `tokens` higher in {_place(self._role)}, or give it less to do"
             )
         return reply
+
+    def report_refusal(self, reason: str) -> None:
+        """Tell that an answer was refused and is asked for again."""
+        short = shorten(reason, LONGEST_REASON, placeholder=" …")
+        self.step.notice(f"answer refused, asking again: {short}", level="warn")
 
     async def ask_for(self, schema: type[T], prompt: Prompt) -> T:
         """Ask for a value of a schema; see `ask`."""

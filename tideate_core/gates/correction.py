@@ -38,6 +38,8 @@ class Correction:
     edit: str
     """The same text for the same change: a diff, say. Empty: it changed nothing."""
     summary: str = ""
+    no_change: bool = False
+    """The corrector said that nothing has to change."""
 
     @property
     def digest(self) -> str:
@@ -60,6 +62,8 @@ class CorrectionEnd(StrEnum):
     """The corrector came back with a change that it had made before."""
     NO_EDIT = "no_edit"
     """The corrector changed nothing."""
+    NO_CHANGE = "no_change"
+    """The corrector said that nothing has to change."""
     EXHAUSTED = "exhausted"
     NOT_CORRECTABLE = "not_correctable"
     """A command, a program or trust is missing: no edit brings that."""
@@ -152,7 +156,7 @@ class SelfCorrectionLoop:
         if (end := self._end_of_report(report)) is not None:
             return CorrectionTurn(end)
         correction = await corrector(report)
-        end = self._end_of_edit(correction.digest)
+        end = self._end_of_edit(correction)
         self._corrected.append(report)
         self._edits.append(correction.digest)
         return CorrectionTurn(end, correction)
@@ -166,7 +170,8 @@ class SelfCorrectionLoop:
             return CorrectionEnd.SAME_ERRORS
         return CorrectionEnd.EXHAUSTED if len(self._corrected) >= self._max_attempts else None
 
-    def _end_of_edit(self, digest: str) -> CorrectionEnd | None:
+    def _end_of_edit(self, correction: Correction) -> CorrectionEnd | None:
+        digest = correction.digest
         if not digest:
-            return CorrectionEnd.NO_EDIT
+            return CorrectionEnd.NO_CHANGE if correction.no_change else CorrectionEnd.NO_EDIT
         return CorrectionEnd.SAME_EDIT if digest in self._edits else None

@@ -28,6 +28,7 @@ _WORDS: Final = {
     CorrectionEnd.SAME_ERRORS: "the last correction left exactly the errors that there were",
     CorrectionEnd.SAME_EDIT: "the corrector came back with a change that it had made before",
     CorrectionEnd.NO_EDIT: "the corrector changed nothing",
+    CorrectionEnd.NO_CHANGE: "the corrector answered NO CHANGE: it finds nothing to correct",
     CorrectionEnd.EXHAUSTED: "as many corrections as there may be did not settle it",
     CorrectionEnd.NOT_CORRECTABLE: "no edit would settle it: a command, a program or trust is missing",
 }
@@ -65,7 +66,12 @@ async def execute(step: StepContext, record: TaskRecord, environment: TaskEnviro
 
     brief = await environment.brief(step)
     done = await execute_plan(
-        step, environment.role(step, "executor"), brief, record.agreed, beyond=environment.gated
+        step,
+        environment.role(step, "executor"),
+        brief,
+        record.agreed,
+        audit=record.audit,
+        beyond=environment.gated,
     )
     return _made(step, record, WorkflowEvent.EXECUTION_COMPLETE, done.changes, done.result, done.notes)
 
@@ -117,7 +123,7 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
         for note in done.notes:
             step.notice(note)
         changes.extend(done.changes)
-        return Correction(diff_of(done.changes), done.summary)
+        return Correction(diff_of(done.changes), done.summary, no_change=done.no_change)
 
     loop = SelfCorrectionLoop(corrected=record.corrected, edits=record.edits)
     turn = await loop.correct(record.reports[-1], corrector)
