@@ -33,10 +33,10 @@ def model(shell: Shell, answering: ModelServer) -> Model:
     return Model(answering)
 
 
-def failing(model: Model) -> None:
-    """Have the executor write what fails a test, and the corrector give up."""
+def failing(model: Model, *first: str) -> None:
+    """Have the executor write what fails a test, after other answers, and the corrector give up."""
     body = next(line.strip() for line in LINES.splitlines() if "return " in line and '"""' not in line)
-    model.says("executor", edits({**CODE, "src/tally/lines.py": LINES.replace(body, "return 0")}))
+    model.says("executor", *first, edits({**CODE, "src/tally/lines.py": LINES.replace(body, "return 0")}))
     model.says("corrector", "I cannot.")
 
 
@@ -74,6 +74,30 @@ def test_a_failed_task_is_shown_with_all_that_was_decided(shell: Shell, model: M
     assert gated["audit"]["approval"] == "approved"
     assert len(gated["plan"]["steps"]) == 4
     assert "src/tally/lines.py" in gated["rolled_back"]["restored"]
+
+
+def test_the_log_of_a_task_has_what_happened_and_nothing_else(shell: Shell, model: Model) -> None:
+    config = shell.project / ".tideate" / "config.toml"
+    lines = config.read_text().splitlines()
+    off = [
+        f'{line.partition(" = ")[0]} = "off"' if line.startswith(("lint", "build")) else line
+        for line in lines
+    ]
+    config.write_text("\n".join(off) + "\n")
+    assert shell.run("trust", "--yes").returncode == 0
+    failing(model, "I am confused.")
+    model.says("corrector", "NO CHANGE")
+    done = shell.run("run", "task", TASK, "--yes")
+    told = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert not [line for line in told if line.startswith(("idle", "awaiting_", "→ ", "* → "))], told
+    assert not [line for line in told if "after 0.0 s" in line], told
+    (refused,) = [line for line in told if "refused" in line]
+    assert refused.startswith("answer refused, asking again: it holds no edit of a file")
+    assert [line for line in told if "lint" in line] == ["· not run: lint (off), build (off)"]
+    assert len([line for line in told if "check.py tests" in line]) == 1
+    assert "the corrector answered NO CHANGE: it finds nothing to correct" in done.stderr
+    assert "exhausted" not in done.stderr
 
 
 def test_decisions_are_counted_by_gate(shell: Shell, model: Model) -> None:

@@ -24,6 +24,7 @@ from tideate_core.cli.render.output import (
     tell,
 )
 from tideate_core.cli.render.progress import Progress
+from tideate_core.cli.render.words import TASK
 from tideate_core.engine import EventName, PolicyFrontEnd, declined_unasked
 from tideate_core.util.escaping import visible
 
@@ -163,7 +164,7 @@ class TerminalFrontEnd:
 def _print_notes(result: WorkflowResult, interaction: Interaction, console: Console) -> None:
     if result.reason == "declined" and not interaction.asks and interaction.policy is None:
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
-    if result.path:
+    if result.path and result.workflow != TASK:  # its stages and gates were told
         tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
     if result.files and not result.rollback_performed:
         console.print(f"roll back: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)

@@ -21,17 +21,26 @@ FAILURE = {"filename": "tests/test_a.py", "lnum": 7, "col": 0, "text": "Assertio
 class Told:
     """A run's events, and what was printed of them."""
 
-    def __init__(self, *, live: bool = False) -> None:
+    def __init__(self, name: str = "task", *, live: bool = False) -> None:
         self.file = io.StringIO()
         self.console = Console(file=self.file, width=80, height=40, force_terminal=live, highlight=False)
         self.progress = Progress(self.console, live=live)
-        self.event("WORKFLOW_STARTED", name="task", adapter="fake", steps=[], demonstration=False)
+        self.event("WORKFLOW_STARTED", name=name, adapter="fake", steps=[], demonstration=False)
 
     def event(self, name: str, /, **data: Any) -> None:
         self.progress.emit(Event(EventName[name], RUN, data))
 
     def step(self, step: str) -> None:
-        self.event("STEP_STARTED", step=step, index=1, total=0)
+        """Begin a step as a task does: those that only prepare or decide have no stage."""
+        state = step.partition("#")[0]
+        stage = {} if state == "idle" or state.startswith("awaiting_") else {"stage": 1}
+        self.event("STEP_STARTED", step=step, index=1, total=0, state=state, **stage)
+
+    def ends(self, step: str, milliseconds: int, *, success: bool = True) -> None:
+        self.event("STEP_EXECUTED", step=step, success=success, duration_ms=milliseconds)
+
+    def moves(self, target: str, event: str) -> None:
+        self.event("TRANSITION", **{"from": "x", "to": target, "when": event, "by": "only", "move": 1})
 
     def gate(self, step: str, number: int, gate: str, *issues: str, **more: Any) -> None:
         name = "GATE_FAILED" if issues else "GATE_PASSED"
@@ -60,7 +69,6 @@ def test_a_log_has_the_stages_the_gates_and_the_checks_in_their_order() -> None:
     told.check("passed")
     told.gate("verifying", 5, "verification", duration_ms=1600)
     assert told.lines == [
-        "awaiting_plan_gate …",
         "✓ gate 1, plan  passed, 12 ms",
         "verifying …",
         "tests: python -m pytest -q …",
@@ -73,7 +81,89 @@ def test_a_failed_gate_says_what_and_where() -> None:
     told = Told()
     told.step("awaiting_plan_gate")
     told.gate("awaiting_plan_gate", 1, "plan", "rollback_strategy: is missing")
-    assert told.lines[1:] == ["✗ gate 1, plan  failed, 12 ms", "plan: rollback_strategy: is missing"]
+    assert told.lines == ["✗ gate 1, plan  failed, 12 ms", "plan: rollback_strategy: is missing"]
+
+
+def test_states_without_work_and_moves_of_a_task_have_no_line() -> None:
+    told = Told()
+    for step, event, milliseconds in (
+        ("idle", "only", 200),
+        ("planning", "start_task", 1800),
+        ("awaiting_plan_gate", "planning_complete", 5000),
+        ("auditing", "plan_gate_passed", 49),
+    ):
+        told.moves(step, event)
+        told.step(step)
+        told.ends(step, milliseconds)
+    assert told.lines == ["planning …", "planning done after 1.8 s", "auditing …"]
+
+
+def test_a_state_without_work_that_fails_has_a_line() -> None:
+    told = Told()
+    told.step("idle")
+    told.ends("idle", 20, success=False)
+    assert told.lines == ["idle failed after 0.0 s"]
+
+
+def test_moves_of_other_machines_are_told() -> None:
+    told = Told("essay")
+    told.moves("review", "it is long enough")
+    assert told.lines == ["→ review  (it is long enough)"]
+
+
+def test_the_time_of_a_verification_is_told_once() -> None:
+    told = Told()
+    told.step("verifying")
+    told.gate("verifying", 5, "verification", duration_ms=1600)
+    told.ends("verifying", 1700)
+    assert told.lines == ["verifying …", "✓ gate 5, verification  passed, 1.6 s"]
+
+
+def without_command(told: Told, check: str, *, required: bool = False) -> None:
+    told.event("CHECK_ENDED", step="verifying", check=check, status="not_configured", required=required)
+
+
+def test_checks_that_are_not_run_are_told_in_one_line_once() -> None:
+    told = Told()
+    for step in ("verifying", "verifying#2"):
+        told.step(step)
+        without_command(told, "lint")
+        without_command(told, "build", required=True)
+        told.gate(step, 5, "verification")
+    assert told.lines == [
+        "verifying …",
+        "· not run: lint (off), build (not configured)",
+        "✓ gate 5, verification  passed, 12 ms",
+        "verifying#2 …",
+        "✓ gate 5, verification  passed, 12 ms",
+    ]
+
+
+def test_the_command_of_a_check_is_told_once() -> None:
+    told = Told()
+    told.check("failed", exit_code=1)
+    told.check("passed")
+    assert told.lines == [
+        "tests: python -m pytest -q …",
+        "✗ tests  failed after 1.5 s with exit status 1",
+        "✓ tests  passed after 1.5 s",
+    ]
+
+
+def test_on_a_terminal_a_state_without_work_leaves_only_its_gate() -> None:
+    told = Told(live=True)
+    told.moves("awaiting_plan_gate", "planning_complete")
+    told.step("awaiting_plan_gate")
+    told.gate("awaiting_plan_gate", 1, "plan")
+    with told.console.capture() as captured:
+        told.console.print(told.progress._view.latest())
+    assert "awaiting_plan_gate" in captured.get(), "it runs"
+    told.ends("awaiting_plan_gate", 2000)
+    told.event("WORKFLOW_FAILED", error="it failed")
+    last = told.text.rpartition("task · fake")[2]
+    assert "gate 1, plan" in last
+    assert "awaiting_plan_gate" not in last
+    assert "planning_complete" not in last
 
 
 def test_a_plan_that_the_audit_mended_says_so() -> None:

@@ -122,6 +122,7 @@ class CheckEvents:
         data: dict[str, Any] = {
             "check": result.check.value,
             "status": result.status.value,
+            "required": result.required,
             "reason": result.reason,
             "duration_ms": result.duration_ms,
             "exit_code": result.exit_code,

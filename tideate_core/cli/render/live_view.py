@@ -59,6 +59,10 @@ class StepState:
     notes: list[Text] = field(default_factory=list)
     """Rows below it: the gate that decided, the checks that ended."""
     check: RunningCheck | None = None
+    workless: bool = False
+    """It only prepares or decides: it has a row while it runs, or where it did not end well."""
+    verified: bool = False
+    """Gate 5 decided in it, and said how long that took."""
 
     @property
     def elapsed(self) -> float:
@@ -170,7 +174,9 @@ class RunView:
         for name, step in self.steps.items():
             if step.move:
                 rows.append(self._move_row(step.move))
-            rows += [step_row(name, step), *(note.copy() for note in step.notes)]
+            if not step.workless or step.state != "done":
+                rows.append(step_row(name, step))
+            rows += [note.copy() for note in step.notes]
             if step.check:
                 rows += check_rows(step.check)
         if self.move:

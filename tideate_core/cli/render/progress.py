@@ -12,11 +12,14 @@ from rich.text import Text
 from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
 from tideate_core.cli.render.output import tell
 from tideate_core.cli.render.words import (
+    TASK,
+    VERIFICATION,
     check_text,
     correction_words,
     first_failures,
     gate_issues,
     gate_text,
+    not_run_words,
     rolled_back_lines,
     tool_running,
     tool_text,
@@ -45,6 +48,13 @@ class Progress:
         self._view = RunView(console)
         self._within: dict[str, str] = {}
         """Prefix of the names of a run's steps, by its id."""
+        self._tasks: set[str] = set()
+        """Ids of the runs that are tasks with gates."""
+        self._commands: dict[str, str] = {}
+        """Commands of the checks that were told, by their check."""
+        self._not_run: list[str] = []
+        """Checks of a verification that have no command, and were not told yet."""
+        self._told_not_run: list[str] = []
         self.began = False
         """The run was accepted and has started."""
         self._live: Live | None = None
@@ -91,6 +101,8 @@ class Progress:
 
     def _started(self, event: Event) -> None:
         data = event.data
+        if data["name"] == TASK:
+            self._tasks.add(event.execution_id)
         parent = data.get("parent")
         if parent in self._within:
             self._within[event.execution_id] = f"{self._within[parent]}{data['parent_step']} → "
@@ -122,10 +134,15 @@ class Progress:
         step.state, step.begun = "running", time.monotonic()
         step.move, self._view.move = self._view.move, ""
         step.remark = correction_words(label)
+        step.workless = event.execution_id in self._tasks and "stage" not in data
+        if step.workless:
+            return
         place = f"[{data['index']}/{data['total']}] " if data["total"] else ""
         self._line(f"{place}{label}{f' ({step.remark})' if step.remark else ''} …")
 
     def _moved(self, event: Event) -> None:
+        if event.execution_id in self._tasks:
+            return  # its table is known: its stages and gates say where it is
         data = event.data
         why = " ".join(data["when"].split())
         move = f"→ {data['to']}" + (f"  ({why})" if why else "")
@@ -148,7 +165,9 @@ class Progress:
         elif data["success"]:
             step.items += 1
         self._view.streamed(label)
-        self._line(f"{label} {how} after {seconds:.1f} s")
+        took = f"{seconds:.1f} s"
+        if how != "done" or not (step.workless or step.verified or took == "0.0 s"):
+            self._line(f"{label} {how} after {took}")
 
     def _step_skipped(self, event: Event) -> None:
         label = self._label(event)
@@ -175,19 +194,30 @@ class Progress:
 
     def _gate_passed(self, event: Event) -> None:
         if "number" in event.data:  # the others are shown only when they fail
-            self._note(event, gate_text(event.data, passed=True))
+            self._decided(event, passed=True)
 
     def _gate_failed(self, event: Event) -> None:
         if "number" in event.data:
-            self._note(event, gate_text(event.data, passed=False))
+            self._decided(event, passed=False)
         for issue in gate_issues(event.data):
             self._print(f"{event.data['gate']}: {issue}", "red")
+
+    def _decided(self, event: Event, *, passed: bool) -> None:
+        if self._not_run and self._not_run != self._told_not_run:
+            self._note(event, Text(f"· not run: {', '.join(self._not_run)}", style="dim"))
+            self._told_not_run = self._not_run
+        self._not_run = []
+        self._note(event, gate_text(event.data, passed=passed))
+        if event.data["number"] == VERIFICATION:
+            self._view.step_of(self._label(event)).verified = True
 
     def _check_started(self, event: Event) -> None:
         data = event.data
         check = RunningCheck(data["check"], data["command"], time.monotonic())
         self._view.step_of(self._label(event)).check = check
-        self._line(f"{check.name}: {check.command} …")
+        if self._commands.get(check.name) != check.command:
+            self._commands[check.name] = check.command
+            self._line(f"{check.name}: {check.command} …")
 
     def _check_printed(self, event: Event) -> None:
         check = self._view.step_of(self._label(event)).check
@@ -198,6 +228,9 @@ class Progress:
     def _check_ended(self, event: Event) -> None:
         data = event.data
         self._view.step_of(self._label(event)).check = None
+        if data["status"] == "not_configured":
+            self._not_run.append(not_run_words(data))
+            return
         self._note(event, check_text(data))
         for line in first_failures(data["failures"]):
             self._print(f"{data['check']}: {line}", "red")

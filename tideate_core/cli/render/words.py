@@ -13,17 +13,22 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "TASK",
+    "VERIFICATION",
     "check_text",
     "correction_words",
     "failure_words",
     "first_failures",
     "gate_issues",
     "gate_text",
+    "not_run_words",
     "rolled_back_lines",
     "tool_running",
     "tool_text",
 ]
 
+TASK: Final = "task"
+"""The workflow with gates; `builtin.task` holds its name, which a list of words need not load."""
 VERIFICATION: Final = 5
 """The gate whose issues are the failures of its checks, which are shown as those end."""
 MOST_FAILURES: Final = 5
@@ -79,6 +84,11 @@ def check_text(data: Mapping[str, Any]) -> Text:
     if data["status"] != "passed" and not failures and data.get("reason"):
         line.append(f": {visible(data['reason'])}", "dim")
     return line
+
+
+def not_run_words(data: Mapping[str, Any]) -> str:
+    """Return the check that has no command, and why."""
+    return f"{data['check']} ({'not configured' if data.get('required', True) else 'off'})"
 
 
 def first_failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
