@@ -37,7 +37,7 @@ __all__ = ["confirm", "execute", "plan"]
 Unusable: TypeAlias = UnusableAnswer | ContextTooLong
 """Errors of one file that say nothing about the others."""
 MOST_ROUNDS = 3
-"""How often files that fail are tried again."""
+"""Times that is asked about files that fail; those that still do are left out then."""
 SIGNS = {"create": "+", "modify": "~", "delete": "-", "move": "→"}
 
 
@@ -123,7 +123,7 @@ async def execute(step: StepContext) -> dict[str, Any]:
 async def _write_and_ask(
     step: StepContext, planned: list[PlannedFile]
 ) -> tuple[list[FileChange], dict[str, Unusable]]:
-    """Return the changes, and the errors of files that nobody decided about.
+    """Return the changes, and the errors of files that are left out though nobody took them out.
 
     :raises TideateError: there is no change.
     """
@@ -132,10 +132,8 @@ async def _write_and_ask(
     while failed := await _write_all(step, left, planned, changes):
         rounds += 1
         wanted = await _ask_about_failed(step, failed, len(changes))
-        if wanted is None:
+        if wanted is None or (rounds == MOST_ROUNDS and wanted):
             break
-        if rounds == MOST_ROUNDS and wanted:
-            raise next(iter(failed.values()))
         left = [file for file in wanted if file.path not in changes]
         await _ask_about_secrets(step, [file for file in left if file.path not in failed])
     if not changes:
