@@ -91,7 +91,7 @@ local function manage(method, execution_id, on_reply)
   end)
 end
 
---- Cancel the named run, or all of them. Their writes are rolled back.
+--- Cancel the named run, or all of them. What completed steps wrote stays; a task is rolled back.
 ---@param execution_id? string
 ---@return boolean asked false if there is nothing to cancel
 function M.cancel(execution_id)
