@@ -110,7 +110,7 @@ async def test_a_long_cut_off_answer_is_not_sent_back_whole() -> None:
 async def test_after_the_last_attempt_it_is_a_clear_error() -> None:
     model = Model("one", "two words", "three")
     with pytest.raises(
-        UnusableAnswer, match=r"could not be used after 3 attempts: .* no code.*; nothing was changed"
+        UnusableAnswer, match=r"could not be used after 3 attempts: .* no code.*; it changed nothing"
     ):
         await edit(model)
     assert len(model.asked) == 3

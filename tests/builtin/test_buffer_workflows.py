@@ -118,7 +118,7 @@ async def test_a_useless_answer_is_asked_again_with_the_reason_and_then_refused(
     before = bench.fingerprint()
     result = await bench.run("refactor", "simplify", context=bench.context("a.py", 4, 6))
     assert result.error_code == "UnusableAnswer"
-    assert "nothing was changed" in str(result.error)
+    assert "it changed nothing" in str(result.error)
     assert bench.fingerprint() == before
     assert len(bench.server.requests) > 2
     assert len(bench.server.requests[2]["messages"]) > len(bench.server.requests[1]["messages"])
@@ -281,13 +281,14 @@ async def test_an_edited_plan_that_cannot_be_carried_out_is_asked_about_again(be
     assert again.payload["files"] == wrong["files"]
 
 
-async def test_one_unusable_file_and_nothing_is_written(bench: Bench) -> None:
+async def test_one_unusable_file_and_a_declined_review_and_nothing_is_written(bench: Bench) -> None:
     planned(bench)
     before = bench.fingerprint()
     bench.server.answers("Write the new file lib/b.py: holds it", "```python\n# rest of the code\n```")
+    bench.front.answer = lambda request: Decision(request.kind != "review")
     result = await bench.run("multi_file", "move f into a library")
-    assert result.error_code == "UnusableAnswer"
-    assert "lib/b.py: " in str(result.error)
+    assert result.reason == "declined"
+    assert any("lib/b.py: " in request.message for request in bench.front.requests)
     assert bench.fingerprint() == before
     bench.server.wait_idle()
 

@@ -26,15 +26,16 @@ async def test_lines_that_do_not_fit_the_model_are_refused_before_it_is_asked(be
     assert bench.server.requests == []
 
 
-async def test_a_planned_file_that_does_not_fit_the_model_stops_all_of_them(bench: Bench) -> None:
+async def test_a_planned_file_that_does_not_fit_the_model_is_named_and_left_as_it_is(bench: Bench) -> None:
     planned(bench)
     bench.write("a.py", "x = 1\n" * 2000)
     await bench.limit(4096)
     before = bench.fingerprint()
     result = await bench.run("multi_file", "move f into a library")
-    assert result.error_code == "ContextTooLong"
-    assert "a.py does not fit this model; nothing was changed" in str(result.error)
-    assert bench.fingerprint() == before
+    assert (result.ok, result.error_code) == (False, "StepFailed")
+    assert "left out a.py; changed lib/b.py, old.py, lib/m.py" in str(result.error)
+    assert "a.py does not fit this model" in str(result.error)
+    assert bench.fingerprint()["a.py"] == before["a.py"]
 
 
 async def test_a_handler_that_works_on_lines_says_so_where_there_are_none(bench: Bench) -> None:

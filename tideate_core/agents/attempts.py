@@ -114,7 +114,7 @@ def _best(drafts: Sequence[Attempted[T, P]], count: int, reason: str) -> Attempt
         best = min(drafts, key=lambda attempted: len(attempted.problems))
         return replace(best, attempts=count)
     times = f"{count} attempt{'s' if count > 1 else ''}"
-    raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; nothing was changed")
+    raise UnusableAnswer(f"the model's answer could not be used after {times}: {reason}; it changed nothing")
 
 
 def _try(

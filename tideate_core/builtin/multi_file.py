@@ -230,7 +230,7 @@ async def _change(step: StepContext, file: PlannedFile, planned: list[PlannedFil
         return change(text, move_to=file.move_to)
     budget = text_budget(step)
     if budget is not None and len(text) > budget:
-        raise ContextTooLong(f"{file.path} does not fit this model; nothing was changed")
+        raise ContextTooLong(f"{file.path} does not fit this model")
     return change(await _write(step, file, planned, text))
 
 
