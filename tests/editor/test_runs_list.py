@@ -135,7 +135,7 @@ def test_the_list_is_filtered_by_name_and_state(nvim: Editor, server: ModelServe
     nvim.feed("q")
     open_list(nvim, "failed")
     assert len(nvim.lines()) == 3
-    assert "runs: failed" in "\n".join(nvim.screen())
+    nvim.wait_screen("runs: failed")
 
 
 def test_a_filter_that_is_none_leaves_the_list_as_it_was(nvim: Editor, server: ModelServer) -> None:
