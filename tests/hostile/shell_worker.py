@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MIB", "SECONDS", "answer_jobs", "make_worker"]
 
-SECONDS: Final = 10.0
-"""Within which a command answers."""
+SECONDS: Final = 30.0
+"""Within which a command answers, on a machine that is busy with other work, too."""
 PATIENCE: Final = 120.0
 """With the runs that make the place."""
 MIB: Final = 500
