@@ -383,3 +383,11 @@ async def test_a_changelog_that_is_not_there_is_written_like_every_file(root: Pa
     step = StageStep(root, block(DOUBLE, "src/a.py") + block("# Changelog", "CHANGELOG.md"))
     done = await executed(step, steps)
     assert texts(done) == wanted
+
+
+async def test_a_checklist_outside_of_the_project_is_left_out_and_the_rest_is_done(root: Path) -> None:
+    steps = plan(("edit", "x", ["src/a.py"]), ("document", "y", ["../list.md"]))
+    step = StageStep(root, block(DOUBLE), "NO CHANGE", inputs={"checklist": "../list.md"})
+    done = await executed(step, steps)
+    assert texts(done) == {"src/a.py": DOUBLE}
+    assert any("../list.md was left out" in note for note in done.notes)

@@ -66,7 +66,7 @@ def test_states_follow_the_events(running: Editor, events: list[str], state: str
     assert status(running)["state"] == state
 
 
-def test_a_wish_to_pause_is_told_during_a_question(running: Editor) -> None:
+def test_a_requested_pause_is_shown_during_a_question(running: Editor) -> None:
     apply(running, "STEP_STARTED", step="a", index=1, total=3)
     running.lua("require('tideate.state').set_pausing(..., true)", ID)
     apply(running, "CONFIRMATION_REQUIRED")
@@ -83,7 +83,7 @@ def test_a_wish_to_pause_is_told_during_a_question(running: Editor) -> None:
     assert status(running)["state"] == "pausing"
 
 
-def test_a_wish_that_is_taken_back_during_a_question_is_told_no_more(running: Editor) -> None:
+def test_a_withdrawn_pause_is_not_shown_during_a_question(running: Editor) -> None:
     running.lua("require('tideate.state').set_pausing(..., true)", ID)
     apply(running, "CONFIRMATION_REQUIRED")
     running.lua("require('tideate.state').set_pausing(..., false)", ID)

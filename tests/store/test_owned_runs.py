@@ -151,7 +151,7 @@ def locked(private: Path) -> sqlite3.Connection:
 
 
 @pytest.mark.slow
-async def test_a_wish_is_heard_while_another_process_keeps_the_database_locked(
+async def test_a_control_request_is_read_while_another_process_keeps_the_database_locked(
     store: Store, private: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "LOCKED", 60)

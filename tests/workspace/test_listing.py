@@ -120,5 +120,6 @@ async def test_a_pipe_or_a_link_in_an_ignore_files_place_is_not_read(
 ) -> None:
     os.mkfifo(root / ".gitignore")
     (root / "src" / ".gitignore").symlink_to("one.py")
+    (root / "made" / ".gitignore").mkdir(parents=True)
     async with asyncio.timeout(5):
         assert set(FILES) <= set(await workspace.list())

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.agents.model_input import read_if_there
-from tideate_core.errors import WorkspaceError
+from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.gates import CHANGELOGS, SECTIONS, is_unreleased
 from tideate_core.util.markdown import ListItem, read_markdown
 
@@ -57,8 +57,12 @@ class Records:
 
 def is_record(path: str, step: StepContext) -> bool:
     """Tell whether the documenter keeps a file that is there: what an executor writes would be said twice."""
-    named = path in CHANGELOGS or path in CHECKLISTS or path == _given_checklist(step)
-    return named and step.workspace.resolve(path).exists()
+    if path not in CHANGELOGS and path not in CHECKLISTS and path != _given_checklist(step):
+        return False
+    try:
+        return step.workspace.resolve(path).exists()
+    except OutsideRoot:
+        return False  # reading it says why it cannot be changed
 
 
 def other_changelogs(files: Iterable[str]) -> list[str]:

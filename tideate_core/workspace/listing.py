@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tideate_core.util.escaping import visible
+from tideate_core.util.regular_files import read_bounded
 from tideate_core.workspace.git import EXCLUDE_PRIVATE, SAFE_GIT, git_environment
 from tideate_core.workspace.paths import PROTECTED
 
@@ -109,7 +110,8 @@ class IgnoreRules:
 
     def _spec(self, folder: Path) -> GitIgnoreSpec | None:
         if folder not in self._specs:
-            lines = _lines(folder / ".gitignore")
+            content = read_bounded(folder / ".gitignore", _LARGEST_RULES) or b""
+            lines = content.decode("utf-8", "replace").splitlines()
             self._specs[folder] = _spec_of(lines) if lines else None
         return self._specs[folder]
 
@@ -127,18 +129,6 @@ def _spec_of(lines: list[str]) -> GitIgnoreSpec:
 
     # a line that is no pattern says nothing to git either
     return GitIgnoreSpec.from_lines(filter(is_pattern, lines))
-
-
-def _lines(path: Path) -> list[str]:
-    """Return a file's lines; none of one that is too large, no regular file, or not there."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return []
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return []
-        return file.read(_LARGEST_RULES).decode("utf-8", "replace").splitlines()
 
 
 def _children(directory: Path) -> Iterable[Path]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import stat
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -13,6 +11,7 @@ from tideate_core.builtin.task.environment import root_of
 from tideate_core.engine import temporary_pin
 from tideate_core.errors import SnapshotNotFound
 from tideate_core.snapshots import ChangesSince, SnapshotLimits, SnapshotManager
+from tideate_core.util.regular_files import read_bounded
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ LONGEST_DIFF: Final = 20_000
 """Characters that are shown with the question."""
 SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
 """The first bytes of a `CACHEDIR.TAG`."""
+LARGEST_TAG: Final = 64 * 1024
 
 
 class ForeignChanges:
@@ -125,12 +125,8 @@ def without_caches(since: ChangesSince, root: Path) -> ChangesSince:
 
 
 def _is_tagged(directory: Path) -> bool:
-    try:
-        descriptor = os.open(directory / "CACHEDIR.TAG", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return False
-    with os.fdopen(descriptor, "rb") as tag:
-        return stat.S_ISREG(os.fstat(descriptor).st_mode) and tag.read(len(SIGNATURE)) == SIGNATURE
+    content = read_bounded(directory / "CACHEDIR.TAG", LARGEST_TAG)
+    return content is not None and content.startswith(SIGNATURE)
 
 
 def _details(since: ChangesSince) -> str:

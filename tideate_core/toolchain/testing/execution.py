@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from tideate_core.process import ProcessLimits, run_program
 from tideate_core.toolchain.testing.json_reports import GoEvents, read_jest
-from tideate_core.toolchain.testing.listing import read_bounded
 from tideate_core.toolchain.testing.printed_results import count_printed, failures_printed
 from tideate_core.toolchain.testing.results import Tally, TestResults, UnreadableReport
+from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -5,19 +5,19 @@ Tests that only a runner's configuration or a running program makes are not seen
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import stat
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from tideate_core.util.regular_files import read_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["ListedTest", "find_test_files", "list_tests", "read_bounded"]
+__all__ = ["ListedTest", "find_test_files", "list_tests"]
 
 MOST_FILES: Final = 20_000
 MOST_TESTS: Final = 50_000
@@ -84,20 +84,6 @@ def list_tests(root: Path, files: list[str]) -> list[ListedTest]:
             if len(found) >= MOST_TESTS:
                 return found
     return found
-
-
-def read_bounded(path: Path, largest: int) -> bytes | None:
-    """Return a file's content; None where there is no regular file, or a larger one.
-
-    No link is followed, and a pipe does not keep us waiting.
-    """
-    with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                content = file.read(largest + 1)
-                return content if len(content) <= largest else None
-    return None
 
 
 def _walk(root: Path, *, generated: bool) -> Iterator[str]:

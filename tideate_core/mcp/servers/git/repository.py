@@ -138,6 +138,7 @@ class Repository:
 
 
 def unknown_commit(name: str) -> ToolError:
+    """Return the error for a commit that the repository does not have."""
     return ToolError(f"there is no commit {short_repr(name)}: `git_log` and `git_branch` list what there is")
 
 
