@@ -365,7 +365,7 @@ async def test_a_run_that_goes_on_after_a_crash_does_not_call_again_what_was_ans
     def once(request: ConfirmationRequest) -> Decision:
         nonlocal asked
         asked += 1
-        if asked == 2:
+        if asked == 1:
             bench.front.hold = True
         return Decision(True)
 
