@@ -28,7 +28,7 @@ PASSED = "SD_EVENT_GATE_PASSED"
 
 
 def details(run: RunRow, steps: list[StepRow], *events: EventRow) -> RunDetails:
-    return RunDetails(run, steps, list(events), [], [], None, "")
+    return RunDetails(run, steps, list(events), [], [], None, None, "")
 
 
 def test_an_item_is_what_its_last_attempt_was_and_items_are_in_order() -> None:

@@ -60,10 +60,6 @@ class Logbook:
         await self.flush()
         return number
 
-    async def paused_here(self) -> None:
-        self.lines.append(("paused",))
-        await self.flush()
-
     async def flush(self) -> None:
         self.durable = len(self.lines)
 

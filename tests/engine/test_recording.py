@@ -109,16 +109,13 @@ async def test_what_did_the_steps_is_known_once_each_in_order() -> None:
     assert list(written.agents) == ["tool", "assistant", "handler"]
 
 
-async def test_pause_and_going_on_are_durable() -> None:
+async def test_where_a_run_stands_is_durable_once_it_is_flushed() -> None:
     log = Logbook()
     written = recorder(log, Watcher())
-    written.status(ExecutionState.EXECUTING_STEPS, "a")
-    assert log.durable == 0
-    await written.paused()
-    assert log.durable == 2
-    await written.resumed()
-    assert log.lines[-1] == ("status", "executing_steps", None)
-    assert log.durable == 3
+    written.status(ExecutionState.PAUSED, "a")
+    assert (log.lines[-1], log.durable) == (("status", "paused", "a"), 0)
+    await written.flush()
+    assert log.durable == 1
 
 
 async def test_the_end_is_written_with_its_event_and_told_when_it_is_durable() -> None:

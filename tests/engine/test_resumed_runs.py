@@ -528,7 +528,7 @@ async def test_a_manual_checkpoint_is_told(bench: Bench) -> None:
     task = asyncio.create_task(bench.run("g"))
     await bench.front.until(lambda: bool(bench.front.requests))
     (run,) = bench.runner.running
-    row = await bench.runner.checkpoint(run.id)
+    row = await bench.runner.persist_checkpoint(run.id)
     assert (row.manual, row.step) == (True, "a")
     assert bench.front.data(EventName.CHECKPOINT_CREATED)[-1]["manual"] is True
     bench.runner.cancel()

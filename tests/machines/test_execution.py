@@ -15,6 +15,7 @@ from tideate_core.machines import (
     Choice,
     ExecutionEvent,
     ExecutionMachine,
+    ExecutionMetrics,
     ExecutionState,
 )
 
@@ -166,3 +167,31 @@ def test_a_pause_survives_being_written_down() -> None:
     assert machine.state is S.PAUSED
     machine.require(E.RESUME_WORKFLOW)
     assert machine.get_state() is S.AWAITING_COMPLETION
+
+
+def test_metrics_count_steps_by_state_and_name_the_batch_that_has_not_ended() -> None:
+    batches = [["a", "b"], ["c"], ["d"]]
+
+    def metrics(**statuses: str) -> ExecutionMetrics:
+        return ExecutionMetrics.of(statuses, batches, checkpoints=1, duration_ms=5, tokens=(3, 2, None))
+
+    assert metrics().current_batch == 1
+    going = metrics(a="completed", b="running")
+    assert (going.total_steps, going.completed_steps, going.running_steps, going.pending_steps) == (
+        4,
+        1,
+        1,
+        2,
+    )
+    assert going.current_batch == 1
+    assert metrics(a="completed", b="skipped", c="pending").current_batch == 2
+    ended = metrics(a="completed", b="skipped", c="failed", d="skipped")
+    assert (ended.current_batch, ended.failed_steps, ended.skipped_steps) == (None, 1, 2)
+    assert (ended.batches, ended.checkpoints, ended.duration_ms) == (3, 1, 5)
+
+
+def test_metrics_of_a_machine_count_the_steps_that_started() -> None:
+    found = ExecutionMetrics.of(
+        {"a#1": "completed", "a#2": "running"}, (), checkpoints=0, duration_ms=1, tokens=(0, 0, 0.5)
+    )
+    assert (found.total_steps, found.batches, found.current_batch, found.cost) == (2, 0, None, 0.5)

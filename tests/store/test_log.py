@@ -112,7 +112,8 @@ async def test_an_end_and_its_event_are_one_commit(store: Store, private: Path) 
 async def test_a_paused_run_stays_with_its_process(store: Store, private: Path) -> None:
     run = new_run()
     log = await store.begin(run)
-    await log.paused_here()
+    log.status("paused", None)
+    await log.flush()
     assert query(private, "SELECT status FROM workflow_executions") == [("paused",)]
     with pytest.raises(RunIsOwned, match="is being run by process"):
         await store.adopt(run.id)

@@ -95,7 +95,8 @@ async def test_runs_are_listed_by_what_they_are(store: Store, reader: Reader) ->
     await Past(store, 1, "review", NOON).whole()
     await Past(store, 2, "review", NOON + 1).whole(status="failed")
     log = await Past(store, 3, "test", NOON + 2).begin()
-    await log.paused_here()
+    log.status("paused", None)
+    await log.flush()
     await Past(store, 4, "test", NOON + 3, parent=run_id(3)).begin()
 
     def listed(**filters: object) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -13,7 +14,8 @@ from tideate_core.store import Reader, last_result_value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tideate_core.store import CheckpointRow, EventRow, RunRow, StepRow
+    from tideate_core.machines import ExecutionMetrics
+    from tideate_core.store import CheckpointRow, EventRow, Graph, RunRow, StepRow
 
 __all__ = [
     "CHECK_ENDED",
@@ -63,6 +65,8 @@ class RunDetails:
     checkpoints: list[CheckpointRow]
     children: list[tuple[str, RunRow]]
     """Runs that are steps of it, each with the step."""
+    graph: Graph | None
+    """None of a machine, and of a run that was refused."""
     response: Any
     restored: str
     """The checkpoint that it was restored from, in words; empty if none."""
@@ -76,6 +80,26 @@ class RunDetails:
     def is_task(self) -> bool:
         """It is a gated task: a project may have a workflow of this name, too."""
         return self.run.name == TASK and any(_is_gate(row) for row in self.events)
+
+    @property
+    def failed_in(self) -> str | None:
+        """The state in which a run was refused whose workflow is broken; None of any other."""
+        return next((row.data["failed_in"] for row in self.events if "failed_in" in row.data), None)
+
+    @property
+    def metrics(self) -> ExecutionMetrics:
+        """The numbers of the run as it stands."""
+        from tideate_core.machines import ExecutionMetrics
+
+        run, tokens = self.run, self.run.tokens
+        until_now = time.time_ns() // 1_000_000 - run.started_at
+        return ExecutionMetrics.of(
+            {row.step: row.status for row in self.steps},
+            self.graph.execution_order if self.graph else (),
+            checkpoints=len(self.checkpoints),
+            duration_ms=until_now if run.duration_ms is None else run.duration_ms,
+            tokens=(tokens.input, tokens.output, tokens.cost),
+        )
 
     @property
     def moves(self) -> list[EventRow]:
@@ -133,6 +157,7 @@ def read_details(reader: Reader, wanted: str) -> RunDetails:
         reader.events(run.id),
         reader.checkpoints(run.id),
         child_runs(reader, run, steps),
+        reader.graph(run.id),
         reader.response(run.id),
         restored_words(reader, run),
     )
@@ -147,10 +172,13 @@ def details_json(details: RunDetails, *, events: bool) -> dict[str, Any]:
     shape: dict[str, Any] = {
         **run_json(run),
         "response": details.response,
+        "metrics": details.metrics.as_json(),
         "tool_calls": [{**row.data, "at": row.at} for row in details.tool_calls],
     }
     shape["steps"] = [step_json(row, items.get(row.step, [])) for row in details.steps]
     shape["runs"] = [{**run_json(child), "parent_step": step} for step, child in details.children]
+    if details.failed_in is not None:
+        shape["failed_in"] = details.failed_in
     if run.kind == "machine":
         shape["path"] = [{key: row.data.get(key) for key in ("from", "to", "when")} for row in details.moves]
     shape["checkpoints"] = [

@@ -33,7 +33,7 @@ class Checkpoints:
         """
         run = await self._run(params)
         try:
-            row = await self._projects.runner_of(run.id).checkpoint(run.id)
+            row = await self._projects.runner_of(run.id).persist_checkpoint(run.id)
         except RunNotFound:  # it is not under way, or in another process
             row = await (await self._manager(params)).create(run.id)
         return {"ok": True, "run": _named(run), "checkpoint": checkpoint_json(row)}
@@ -70,7 +70,8 @@ class Checkpoints:
         :raises CheckpointNotFound: there is no such checkpoint.
         :raises StoreError: it cannot be written.
         """
-        made = await (await self._manager(params)).restore(str(params["checkpoint_id"]))
+        runner = self._projects.runner(params.get("folder"))
+        made = await runner.restore_checkpoint(str(params["checkpoint_id"]))
         return {"ok": True, "execution_id": made.workflow_id}
 
     async def _run(self, params: dict[str, Any]) -> RunRow:

@@ -40,13 +40,6 @@ log = logging.getLogger(__name__)
 
 INTERRUPTED: Final = "interrupted"
 """The reason of a run that its process left and that can be resumed."""
-START = (
-    ExecutionEvent.INITIATE_WORKFLOW,
-    ExecutionEvent.WORKFLOW_PARSED,
-    ExecutionEvent.WORKFLOW_VALID,
-    ExecutionEvent.GRAPH_BUILT,
-    ExecutionEvent.STEPS_SCHEDULED,
-)
 
 
 class CannotGoOn(StoreError):
@@ -83,13 +76,11 @@ class RecordedFailure(WorkflowError):
 def start_execution(
     execution: Execution, recorder: Recorder, adapter: Adapter, parent: tuple[str, str] | None
 ) -> None:
-    """Begin a run.
+    """Begin a run that was prepared.
 
     :param parent: the run and the step that it is part of.
     """
-    for event in START:
-        execution.machine.require(event)
-    recorder.status(ExecutionState.EXECUTING_STEPS, None)
+    execution.move(ExecutionEvent.STEPS_SCHEDULED)
     recorder.event(EventName.WORKFLOW_STARTED, _about(execution, adapter, parent))
 
 
@@ -105,9 +96,7 @@ def restore_execution(
     execution.files = list(recorded.files)
     execution.executed = dict(recorded.executed)
     execution.elapsed_before = recorded.elapsed_ms
-    execution.machine.require(ExecutionEvent.RESTORE_CHECKPOINT)
-    execution.machine.require(ExecutionEvent.CHECKPOINT_RESTORED)
-    recorder.status(ExecutionState.EXECUTING_STEPS, None)
+    execution.move(ExecutionEvent.CHECKPOINT_RESTORED)
     about = _about(execution, adapter, parent)
     recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(recorded.settled)})
 
@@ -209,7 +198,7 @@ def _completed(execution: Execution) -> tuple[Event, WorkflowResult]:
 
 
 def _cancelled(execution: Execution, reason: str, words: str) -> tuple[Event, WorkflowResult]:
-    execution.machine.require(ExecutionEvent.CANCEL_WORKFLOW)
+    execution.move(ExecutionEvent.CANCEL_WORKFLOW)
     data = {"reason": reason, "message": words, "step": execution.step}
     ending = _result(execution, **_unfinished(execution), cancelled=True, reason=reason)
     return _event(execution, EventName.WORKFLOW_CANCELLED, data), ending
@@ -225,7 +214,7 @@ def _failed(execution: Execution, error: BaseException) -> tuple[Event, Workflow
     if not isinstance(error, TideateError):
         log.error("run %s failed unexpectedly", execution.id, exc_info=error)
     if execution.machine.state is not ExecutionState.FAILED:
-        execution.machine.require(ExecutionEvent.WORKFLOW_FAILED)
+        execution.move(ExecutionEvent.WORKFLOW_FAILED)
     data = {"name": execution.definition.name, "step": execution.step, **error_fields(error)}
     ending = _result(execution, **_unfinished(execution), **error_fields(error))
     return _event(execution, EventName.WORKFLOW_FAILED, data), ending

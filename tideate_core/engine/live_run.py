@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.recording import Recorder
     from tideate_core.engine.run import Execution, RunRequest, WorkflowResult
     from tideate_core.engine.step_context import OfferTools
+    from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, ControlRequest, Definition, RunLog, Store
     from tideate_core.workflows import MachineWorkflow, PromptLibrary
     from tideate_core.workspace import Workspace
@@ -176,6 +177,7 @@ class LiveRun:
         self._log = log
         self.memory.attach(log)
         self.recorder.attach(log)
+        self.execution.on_state = self._record_state
         log.on_control_request = self._obey
         log.on_lost = self._lost
 
@@ -218,7 +220,8 @@ class LiveRun:
             if self.execution.driver.reversible is not None:
                 event, result = await self._roll_back_unless_complete(event, result)
             ending = ending_of(self.execution, result)
-            await self.recorder.ended(ending, event.name, event.data)
+            metrics = self.execution.metrics(len(self.recorder.checkpoints)).as_json()
+            await self.recorder.ended(ending, event.name, {**event.data, "metrics": metrics})
         except StoreError as failure:
             words = error_fields(failure)
             data = {"name": result.workflow, "step": self.execution.step, **words}
@@ -254,10 +257,10 @@ class LiveRun:
 
     def report_checkpoint(self, row: CheckpointRow) -> None:
         """Tell of a checkpoint that a person wanted."""
-        machine = self.execution.machine
         data = {"checkpoint_id": row.id, "step": row.step, "cursor": row.cursor, "manual": row.manual}
-        if machine.transition(ExecutionEvent.CREATE_CHECKPOINT):
-            machine.require(ExecutionEvent.CHECKPOINT_CREATED)
+        if self.execution.machine.can_transition(ExecutionEvent.CREATE_CHECKPOINT):
+            self.execution.move(ExecutionEvent.CREATE_CHECKPOINT)
+            self.execution.move(ExecutionEvent.CHECKPOINT_CREATED)
         self.recorder.event(EventName.CHECKPOINT_CREATED, data)
 
     def cancel(self) -> None:
@@ -285,6 +288,10 @@ class LiveRun:
         """Stop it without an end: another process can resume it."""
         self.execution.left = True
         self.cancel()
+
+    def _record_state(self, state: ExecutionState) -> None:
+        """Write down, with the next commit, where the run stands."""
+        self.recorder.status(state, self.execution.step)
 
     def _obey(self, request: ControlRequest) -> None:
         """Do what another process asks."""

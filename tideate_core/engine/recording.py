@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import TRANSIENT, Event, EventName
-from tideate_core.machines import ExecutionState
 from tideate_core.store import StepOutcome, StepStart, Tokens
 
 if TYPE_CHECKING:
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver import Settled, Work
     from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.machines import ExecutionState
     from tideate_core.store import CheckpointRow, Ending, RunLog
 
 __all__ = ["Recorder", "now_ms", "tokens_of"]
@@ -158,13 +158,8 @@ class Recorder:
         sequence = await self._log.ended(ending, (name.value, at, _kept(name, data)))
         self._notify(Event(name, self.execution_id, data, at, sequence))
 
-    async def paused(self) -> None:
-        """Write down that the run pauses, so that it is paused after a restart, too."""
-        await self._log.paused_here()
-
-    async def resumed(self) -> None:
-        """Write down that it goes on."""
-        self._log.status(ExecutionState.EXECUTING_STEPS.value, None)
+    async def flush(self) -> None:
+        """Wait until all so far is durable: a run that pauses is paused after a restart, too."""
         await self._log.flush()
 
     def _notify(self, event: Event) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
-from tideate_core.machines import ExecutionMachine, ExecutionState
+from tideate_core.machines import ExecutionMachine, ExecutionMetrics, ExecutionState
 from tideate_core.workflows import RunContext
 
 if TYPE_CHECKING:
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from tideate_core.engine.driver import Driver, Settled
     from tideate_core.errors import TideateError
+    from tideate_core.machines import ExecutionEvent
     from tideate_core.workflows import MachineWorkflow, WorkflowDefinition
 
-__all__ = ["TAKE_OVER_AFTER", "Execution", "RunRequest", "WorkflowResult"]
+__all__ = ["TAKE_OVER_AFTER", "Execution", "RunMachine", "RunRequest", "WorkflowResult"]
 
 
 T = TypeVar("T")
@@ -117,11 +118,36 @@ def usage_json(usage: Usage) -> dict[str, Any]:
     return shape
 
 
+class RunMachine(ExecutionMachine):
+    """The lifecycle of one run after the other; its guards ask what drives the run, once that is known."""
+
+    def __init__(self) -> None:
+        self.driver: Driver | None = None
+        self.failed: set[str] = set()
+        """Steps that the run does not go on without."""
+        super().__init__(
+            {
+                # a driver is known by then, but of a text whose steps have no order
+                "has_steps": lambda: self.driver is None or self.driver.has_steps,
+                "has_graph": lambda: self.driver is not None and self.driver.prepared,
+                "has_more_batches": lambda: self.driver is not None and self.driver.has_more,
+                "has_fatal_failure": lambda: bool(self.failed),
+                "all_settled": lambda: self.driver is not None and not self.driver.has_more,
+            }
+        )
+
+    def _restart(self) -> None:
+        super()._restart()
+        self.driver = None
+        self.failed.clear()
+
+
 class Execution:
     """A run while it lasts. Its lifecycle is the execution table's; nobody else keeps one.
 
     :param inputs: the request's, checked against what the workflow declares, with its defaults.
     :param around: the run that this one is a step of.
+    :param machine: as the preparation left it.
     """
 
     def __init__(
@@ -131,6 +157,7 @@ class Execution:
         driver: Driver,
         inputs: Mapping[str, Any] | None = None,
         around: Execution | None = None,
+        machine: RunMachine | None = None,
     ) -> None:
         self.request = request
         self.id = request.execution_id
@@ -141,8 +168,8 @@ class Execution:
         """Results of the steps; of a failed one that the run goes on without, its error."""
         self.settled: dict[str, Settled] = {}
         """Ends of all steps that have ended, in their order."""
-        self.failed: set[str] = set()
-        """Steps that the run does not go on without."""
+        self.begun: set[str] = set()
+        """Steps that have started here, those that have ended included."""
         self.files: list[str] = []
         self.executed: dict[str, dict[str, str]] = {}
         """Of them those that other tools run by themselves, each `path` and `reason`, by path."""
@@ -168,15 +195,25 @@ class Execution:
         self._started = time.monotonic()
         self._pause_wanted = False
         self._go_on = asyncio.Event()
-        self.machine = ExecutionMachine(
-            {
-                "has_steps": lambda: driver.has_steps,
-                "has_graph": lambda: driver.prepared,
-                "has_more_batches": lambda: driver.has_more,
-                "has_fatal_failure": lambda: bool(self.failed),
-                "all_settled": lambda: not driver.has_more,
-            }
-        )
+        self.on_state: Callable[[ExecutionState], None] | None = None
+        """Called when its state changes."""
+        self.machine = machine or RunMachine()
+        self.machine.driver = driver
+
+    @property
+    def failed(self) -> set[str]:
+        """Steps that the run does not go on without."""
+        return self.machine.failed
+
+    def move(self, event: ExecutionEvent) -> None:
+        """Follow an event of its lifecycle.
+
+        :raises InvalidTransition: it is not allowed now.
+        """
+        before = self.machine.state
+        self.machine.require(event)
+        if self.on_state is not None and self.machine.state is not before:
+            self.on_state(self.machine.state)
 
     @property
     def elapsed_ms(self) -> int:
@@ -193,6 +230,22 @@ class Execution:
             self._around._within.add(self)
             if self._around.pause_wanted:
                 self.pause()
+
+    def metrics(self, checkpoints: int) -> ExecutionMetrics:
+        """Return the numbers of the run as it stands.
+
+        :param checkpoints: how many there are of it.
+        """
+        graph = self.driver.graph()
+        ended = {step: settled.status for step, settled in self.settled.items()}
+        usage = self.usage
+        return ExecutionMetrics.of(
+            dict.fromkeys(self.begun, "running") | ended,
+            graph.execution_order if graph else (),
+            checkpoints=checkpoints,
+            duration_ms=self.elapsed_ms,
+            tokens=(usage.input_tokens, usage.output_tokens, usage.cost),
+        )
 
     def cancel(self) -> None:
         """Cancel everything that is under way."""

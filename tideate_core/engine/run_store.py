@@ -84,6 +84,7 @@ def new_run(execution: Execution, definition: Definition, parent: tuple[str, str
         Graph(graph.nodes, graph.edges, graph.execution_order) if graph else None,
         parent_run,
         parent_step,
+        execution.machine.state.value,
         tuple((step.id, step.name or step.id, step.agent or step.kind) for step in steps),
     )
 

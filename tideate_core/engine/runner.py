@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers import driver_for
-from tideate_core.engine.events import Event, EventName, error_fields
+from tideate_core.engine.events import EventName
 from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_inputs
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
+from tideate_core.engine.preparation import Preparation
 from tideate_core.engine.recorded_run import load_recorded_run, recorded_result
 from tideate_core.engine.recording import Recorder, now_ms
 from tideate_core.engine.recovery import (
@@ -35,14 +35,17 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import AdapterPool, Reply
     from tideate_core.config import Config
+    from tideate_core.engine.checkpoints import CheckpointRestoreDTO
     from tideate_core.engine.confirmation import FrontEnd
+    from tideate_core.engine.driver import Driver
     from tideate_core.engine.events import WorkflowHooks
     from tideate_core.engine.live_run import ParentStep
     from tideate_core.engine.recorded_run import RecordedRun
+    from tideate_core.engine.run import RunMachine
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
     from tideate_core.store import CheckpointRow, RunRow, Store
-    from tideate_core.workflows import PromptLibrary, Registration
+    from tideate_core.workflows import PromptLibrary, Registration, TextFormat
     from tideate_core.workspace import Workspace
 
 __all__ = ["WorkflowRunner"]
@@ -96,6 +99,38 @@ class WorkflowRunner:
         """
         return await self._run(request, None, hooks)
 
+    async def run_text(
+        self,
+        request: RunRequest,
+        text: str,
+        format: TextFormat,  # noqa: A002 what everybody calls it
+        *,
+        machine: RunMachine | None = None,
+    ) -> WorkflowResult:
+        """Run a workflow that is given as text. Failures are results, not exceptions.
+
+        :param request: its name is the workflow's.
+        :param machine: an idle one that follows the run.
+        :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
+        """
+        return await self._run(
+            request,
+            None,
+            read=lambda: self.registry.parse(text, format, request.name),
+            machine=machine,
+        )
+
+    async def record_refused(self, request: RunRequest, error: TideateError) -> WorkflowResult:
+        """Have a run in the history whose workflow the caller found broken.
+
+        :param error: with which it was refused.
+        """
+
+        def read() -> Registration:
+            raise error
+
+        return await self._run(request, None, read=read)
+
     async def resume_run(
         self, execution_id: str, *, takeover_after: float = TAKE_OVER_AFTER, changed: Changed = "ask"
     ) -> WorkflowResult:
@@ -144,7 +179,7 @@ class WorkflowRunner:
             live.leave()
         return list(self._running)
 
-    async def checkpoint(self, execution_id: str) -> CheckpointRow:
+    async def persist_checkpoint(self, execution_id: str) -> CheckpointRow:
         """Make a checkpoint of a run where it stands.
 
         :raises RunNotFound: nothing of this id is running.
@@ -155,6 +190,16 @@ class WorkflowRunner:
         row = await store.checkpoint(execution_id, at=now_ms())
         live.report_checkpoint(row)
         return row
+
+    async def restore_checkpoint(self, checkpoint_id: str) -> CheckpointRestoreDTO:
+        """Make a new run that stands where the checkpoint was made; the old run stays as it is.
+
+        :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
+        :raises StoreError: it cannot be written.
+        """
+        from tideate_core.engine.checkpoints import CheckpointManager
+
+        return await CheckpointManager(await self._store.get()).restore(checkpoint_id)
 
     async def ask(self, execution_id: str, step: str, prompt: str, system: str = "") -> Reply:
         """Ask a run's adapter for a handler that lives in the front end.
@@ -172,15 +217,21 @@ class WorkflowRunner:
         await self._store.close()
 
     async def _run(
-        self, request: RunRequest, parent: ParentStep, hooks: WorkflowHooks | None = None
+        self,
+        request: RunRequest,
+        parent: ParentStep,
+        hooks: WorkflowHooks | None = None,
+        *,
+        read: Callable[[], Registration] | None = None,
+        machine: RunMachine | None = None,
     ) -> WorkflowResult:
-        begun, name = time.monotonic(), request.name
+        preparation = Preparation(request, machine=machine)
         try:
-            registration = self.registry.get(name, obfuscate=request.obfuscate)
-            name = registration.definition.name
-            live = self._prepare(request, registration, parent, hooks=hooks)
+            registration = preparation.parse(read or partial(self._registration, request))
+            live = self._prepare(request, registration, parent, preparation, hooks=hooks)
         except TideateError as error:
-            return self._refused(request, name, error, begun)
+            nested = parent is not None
+            return await preparation.refuse(error, self._store.get, self._front.emit, nested=nested)
 
         async def begin_and_drive() -> None:
             live.adapter  # noqa: B018 a run that nobody can answer is not begun
@@ -190,6 +241,9 @@ class WorkflowRunner:
 
         return await self._supervise(live, begin_and_drive())
 
+    def _registration(self, request: RunRequest) -> Registration:
+        return self.registry.get(request.name, obfuscate=request.obfuscate)
+
     async def _resume(
         self, execution_id: str, parent: ParentStep, takeover_after: float, changed: Changed
     ) -> WorkflowResult:
@@ -198,13 +252,14 @@ class WorkflowRunner:
         log = await store.adopt(execution_id, takeover_after=takeover_after)
         try:
             request, stored, recorded = await load_recorded_run(store, execution_id)
+            preparation = Preparation(request, resumed=True)
             hide, front = request.obfuscate, self._front
             registration = await definition_for(
                 execution_id, stored, self.registry, changed=changed, front=front, obfuscate=hide
             )
             workspace = self._dependencies.workspace(request)
             request = await rebind_buffer(request, workspace)
-            live = self._prepare(request, registration, parent, recorded)
+            live = self._prepare(request, registration, parent, preparation, recorded)
             live.execution.takeover_after = takeover_after
             live.adapter  # noqa: B018 a run that nobody can answer stays as it is
             await store_chosen_definition(store, stored, registration, live.execution)
@@ -283,6 +338,7 @@ class WorkflowRunner:
         request: RunRequest,
         registration: Registration,
         parent: ParentStep,
+        preparation: Preparation,
         recorded: RecordedRun | None = None,
         *,
         hooks: WorkflowHooks | None = None,
@@ -293,10 +349,6 @@ class WorkflowRunner:
         """
         self._refuse_twice(request.execution_id)
         definition, dependencies = registration.definition, self._dependencies
-        check_inputs(definition, request, dependencies.config.limits)
-        if recorded is None:
-            refuse_unknown(definition, request.inputs)
-        inputs = typed_inputs(definition, request.inputs)
         recorder = Recorder(
             request.execution_id,
             self._front,
@@ -314,11 +366,19 @@ class WorkflowRunner:
             asks_person(request, definition, dependencies.config),
             self._store.get,
         )
-        driver = driver_for(registration, request, dependencies.config, services)
-        driver.prepare()
+
+        def make_driver() -> Driver:
+            check_inputs(definition, request, dependencies.config.limits)
+            if recorded is None:
+                refuse_unknown(definition, request.inputs)
+            return driver_for(registration, request, dependencies.config, services)
+
+        driver = preparation.validate(make_driver)
+        inputs = typed_inputs(definition, request.inputs)
+        preparation.build_graph(driver)
         around = parent[0].execution if parent else None
         return LiveRun(
-            Execution(request, definition, driver, inputs, around),
+            Execution(request, definition, driver, inputs, around, preparation.machine),
             dependencies,
             recorder,
             gated=services.gated,
@@ -337,11 +397,3 @@ class WorkflowRunner:
             return self._running[execution_id]
         except KeyError:
             raise RunNotFound(execution_id) from None
-
-    def _refused(self, request: RunRequest, name: str, error: TideateError, begun: float) -> WorkflowResult:
-        duration = round((time.monotonic() - begun) * 1000)
-        data = {"name": name, **error_fields(error), "duration_ms": duration}
-        self._front.emit(Event(EventName.WORKFLOW_FAILED, request.execution_id, data))
-        return WorkflowResult(
-            request.execution_id, name, ok=False, **error_fields(error), duration_ms=duration
-        )

@@ -123,16 +123,17 @@ class Scheduler:
             self._admit(self._driver.ready_steps())
         else:
             await self._replay(recorded)
-        machine = self._execution.machine
-        while self._driver.has_more:
-            await self._pause()
-            machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
+        move = self._execution.move
+        await self._pause()
+        move(ExecutionEvent.EXECUTE_STEP_BATCH)
+        while self._driver.has_more:  # False at once where all was done in earlier processes
             await self._run_until_idle()
-            machine.require(ExecutionEvent.BATCH_COMPLETED)
-        if machine.can_transition(ExecutionEvent.EXECUTE_STEP_BATCH):  # all was done in earlier processes
-            machine.require(ExecutionEvent.EXECUTE_STEP_BATCH)
-            machine.require(ExecutionEvent.BATCH_COMPLETED)
-        machine.require(ExecutionEvent.RESULTS_AGGREGATED)
+            if self._driver.has_more:
+                move(ExecutionEvent.BATCH_COMPLETED)
+                await self._pause()
+                move(ExecutionEvent.EXECUTE_STEP_BATCH)
+        move(ExecutionEvent.ALL_STEPS_COMPLETED)
+        move(ExecutionEvent.RESULTS_AGGREGATED)
 
     async def _replay(self, recorded: RecordedRun) -> None:
         """Give the driver back how steps ended, without running or reporting them.
@@ -182,13 +183,12 @@ class Scheduler:
         first = self._queue.first
         if first is None or not self._execution.pause_wanted:
             return
-        machine = self._execution.machine
-        machine.require(ExecutionEvent.PAUSE_WORKFLOW)
+        self._execution.move(ExecutionEvent.PAUSE_WORKFLOW)
         self._recorder.event(EventName.WORKFLOW_PAUSED, {"step": first.step})
-        await self._recorder.paused()
+        await self._recorder.flush()
         await self._execution.resumed()
-        machine.require(ExecutionEvent.RESUME_WORKFLOW)
-        await self._recorder.resumed()
+        self._execution.move(ExecutionEvent.RESUME_WORKFLOW)
+        await self._recorder.flush()
         self._recorder.event(EventName.WORKFLOW_RESUMED, {"step": first.step})
 
     async def _run_until_idle(self) -> None:
@@ -205,6 +205,7 @@ class Scheduler:
                 raise asyncio.CancelledError from error
             if self._execution.failed:
                 await self._skip_the_rest({})
+                self._execution.move(ExecutionEvent.ALL_STEPS_COMPLETED)
             raise
         finally:
             self._execution.on_resume = None

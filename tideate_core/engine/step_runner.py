@@ -34,7 +34,7 @@ from tideate_core.errors import (
     UnknownTool,
     UnknownWorkflow,
 )
-from tideate_core.machines import ExecutionEvent, ExecutionState
+from tideate_core.machines import ExecutionEvent
 from tideate_core.workflows import Confirm, Declined, StepContext, persons_time
 
 if TYPE_CHECKING:
@@ -275,12 +275,13 @@ class StepRunner:
         with self._recorder.silenced(interrupted):  # the driver reported it in an earlier process
             self._execution.driver.begin_step(progress.work)
         progress.begun = time.monotonic()
-        self._recorder.status(ExecutionState.EXECUTING_STEPS, progress.work.step)
+        self._execution.begun.add(progress.work.step)
+        self._recorder.status(self._execution.machine.state, progress.work.step)
         self._recorder.event(EventName.STEP_STARTED, progress.work.place)
 
     def _completed(self, progress: _StepProgress, settled: Settled) -> Settled:
         settled = progress.totalled(settled)
-        self._execution.machine.require(ExecutionEvent.STEP_COMPLETED)
+        self._execution.move(ExecutionEvent.STEP_COMPLETED)
         data = {**progress.work.place, "duration_ms": settled.duration_ms, "result": settled.value}
         self._recorder.event(EventName.STEP_COMPLETED, data)
         self._report_time(progress, success=True)
@@ -290,7 +291,7 @@ class StepRunner:
         words, work = error_fields(error), progress.work
         if progress.begun is None:
             self._begin(progress, interrupted=False)
-        self._execution.machine.require(ExecutionEvent.STEP_FAILED)
+        self._execution.move(ExecutionEvent.STEP_FAILED)
         self._recorder.event(EventName.STEP_FAILED, {**work.place, **words})
         self._report_time(progress, success=False, declined=False)
         return progress.totalled(Settled(work.step, "failed", **words, duration_ms=progress.elapsed_ms))

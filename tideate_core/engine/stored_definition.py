@@ -18,14 +18,15 @@ from tideate_core.workflows import MachineWorkflow, Registration, WorkflowDefini
 
 if TYPE_CHECKING:
     from tideate_core.engine.confirmation import FrontEnd
-    from tideate_core.workflows import Source
+    from tideate_core.workflows import Source, TextFormat
 
-__all__ = ["Changed", "Workflows", "definition_for", "stored_definition", "stored_graph"]
+__all__ = ["WORKFLOW_IDS", "Changed", "Workflows", "definition_for", "stored_definition", "stored_graph"]
 
 Changed = Literal["ask", "stored", "file"]
 """The definition that counts where a file was changed: as the person says, the run's own, or the file's."""
 
-_NAMESPACE: Final = uuid.UUID("5b0d6f0e-8a53-5d0f-9a6b-3a4c1f6f2d11")
+WORKFLOW_IDS: Final = uuid.UUID("5b0d6f0e-8a53-5d0f-9a6b-3a4c1f6f2d11")
+"""Namespace of the ids of workflows, from their source and place."""
 _REGISTERED: Final = {
     "builtin": "with tideate itself; this version has it no more",
     "package": "by a package; install it and resume again",
@@ -38,6 +39,8 @@ class Workflows(Protocol):
     """Lookup of workflows by name: a `WorkflowRegistry` or a `Catalog`."""
 
     def get(self, name: str, *, obfuscate: bool = False) -> Registration: ...
+
+    def parse(self, text: str, format: TextFormat, name: str) -> Registration: ...  # noqa: A002
 
     def kept(self, definition: WorkflowDefinition, source: Source, path: Path | None) -> Registration: ...
 
@@ -88,7 +91,7 @@ def stored_definition(registration: Registration) -> Definition:
     known = definition.id if isinstance(definition, WorkflowDefinition) else None
     place = str(path or definition.name)
     return Definition(
-        str(known or uuid.uuid5(_NAMESPACE, f"{registration.source}\0{place}")),
+        str(known or uuid.uuid5(WORKFLOW_IDS, f"{registration.source}\0{place}")),
         definition.name,
         registration.kind,
         _text_of(registration),
@@ -117,6 +120,8 @@ async def definition_for(
     :raises UnknownWorkflow: the file is wanted and there is none.
     :raises InvalidDefinition: the file is wanted and has mistakes.
     """
+    if stored.source == "text":
+        return _rebuilt(run_id, stored, _Found(None), catalog, obfuscate)
     name = stored.path if stored.source == "file" and stored.path else stored.name
     if changed == "file":
         return catalog.get(name, obfuscate=obfuscate)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from tideate_core.errors.base import TideateError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
 __all__ = [
     "CheckpointNotFound",
@@ -22,6 +23,7 @@ __all__ = [
     "MissingStepHandler",
     "MoveLimitReached",
     "OutputMismatch",
+    "ReadingStage",
     "RunEnded",
     "RunIsOwned",
     "RunLost",
@@ -35,6 +37,10 @@ __all__ = [
     "UnknownWorkflow",
     "WorkflowError",
 ]
+
+
+ReadingStage: TypeAlias = Literal["parsing", "validation", "graph"]
+"""Parts of the work on a definition's text: its syntax, its content, the order of its steps."""
 
 
 class WorkflowError(TideateError):
@@ -59,11 +65,19 @@ class InvalidDefinitionFile(InvalidDefinition):
     """A YAML or JSON file has mistakes.
 
     :param mistakes: `workflows.FileMistake`s, all of the file, in its order.
+    :param failed_in: the first part of the work on it that found one.
     """
 
-    def __init__(self, message: str, mistakes: Sequence[object] = ()) -> None:
+    def __init__(
+        self, message: str, mistakes: Sequence[object] = (), failed_in: ReadingStage = "validation"
+    ) -> None:
         super().__init__(message)
         self.mistakes = tuple(mistakes)
+        self.failed_in: ReadingStage = failed_in
+        self.path: Path | None = None
+        """The file, where the text is one's."""
+        self.source = "file"
+        """Who has that file, as `workflows.Source`."""
 
 
 class InvalidInput(WorkflowError):
@@ -147,14 +161,20 @@ class InvalidMachineRecord(MachineError):
 
 
 class InvalidWorkflowFile(MachineError):
-    """A `.workflow` file has mistakes.
+    """A `.workflow` file has mistakes; all that are errors are those of its syntax.
 
     :param diagnostics: `machines.language.Diagnostic`s, all of the file, in its order.
     """
 
+    failed_in: ReadingStage = "parsing"
+
     def __init__(self, message: str, diagnostics: Sequence[object] = ()) -> None:
         super().__init__(message)
         self.diagnostics = tuple(diagnostics)
+        self.path: Path | None = None
+        """The file, where the text is one's."""
+        self.source = "file"
+        """Who has that file, as `workflows.Source`."""
 
 
 class UnknownToken(MachineError):

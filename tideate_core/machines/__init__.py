@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         EXECUTION_TABLE as EXECUTION_TABLE,
         ExecutionEvent as ExecutionEvent,
         ExecutionMachine as ExecutionMachine,
+        ExecutionMetrics as ExecutionMetrics,
         ExecutionState as ExecutionState,
     )
     from tideate_core.machines.state_machine import (
@@ -31,7 +32,7 @@ else:
         __name__,
         {
             "state_machine": "PREVIOUS Choice StateMachine StateTransition Table",
-            "execution": "EXECUTION_TABLE ExecutionEvent ExecutionMachine ExecutionState",
+            "execution": "EXECUTION_TABLE ExecutionEvent ExecutionMachine ExecutionMetrics ExecutionState",
             "task": "TASK_TABLE WorkflowEvent WorkflowFSM WorkflowState",
         },
     )

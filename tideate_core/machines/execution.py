@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.machines.state_machine import PREVIOUS, Choice, StateMachine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tideate_core.machines.state_machine import Guard, Table, Target
 
-__all__ = ["EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionState"]
+__all__ = ["EXECUTION_TABLE", "ExecutionEvent", "ExecutionMachine", "ExecutionMetrics", "ExecutionState"]
 
 
 class ExecutionState(StrEnum):
@@ -118,3 +119,69 @@ class ExecutionMachine(StateMachine[ExecutionState, ExecutionEvent]):
 
     def __init__(self, guards: Mapping[str, Guard]) -> None:
         super().__init__(EXECUTION_TABLE, ExecutionState.IDLE, guards=guards, reset=ExecutionEvent.RESET)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionMetrics:
+    """Numbers of a run, at any time of it."""
+
+    total_steps: int
+    """Of a machine those that have started, as nobody knows how many there will be."""
+    pending_steps: int
+    running_steps: int
+    completed_steps: int
+    failed_steps: int
+    skipped_steps: int
+    batches: int
+    """Sets of steps that could run side by side; 0 of a machine."""
+    current_batch: int | None
+    """From 1: the first with a step that has not ended; None behind the last, and of a machine."""
+    checkpoints: int
+    duration_ms: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """US dollars; None where nobody knows."""
+
+    @classmethod
+    def of(
+        cls,
+        statuses: Mapping[str, str],
+        batches: Sequence[Sequence[str]],
+        *,
+        checkpoints: int,
+        duration_ms: int,
+        tokens: tuple[int, int, float | None],
+    ) -> ExecutionMetrics:
+        """Count.
+
+        :param statuses: of the steps that are known: `pending`, `running`, `completed`, `failed`, `skipped`.
+        :param batches: the execution order of a graph; a step that has no status is pending.
+        :param tokens: those read, those written, and the cost.
+        """
+        waiting = [step for batch in batches for step in batch if step not in statuses]
+        found = [*statuses.values(), *("pending" for _ in waiting)]
+        going = {"pending", "running"}
+        current = (
+            at
+            for at, batch in enumerate(batches, 1)
+            if any(statuses.get(step, "pending") in going for step in batch)
+        )
+        counts = {f"{status}_steps": found.count(status) for status in _STEP_STATUSES}
+        return cls(
+            total_steps=len(found),
+            **counts,
+            batches=len(batches),
+            current_batch=next(current, None),
+            checkpoints=checkpoints,
+            duration_ms=duration_ms,
+            input_tokens=tokens[0],
+            output_tokens=tokens[1],
+            cost=tokens[2],
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+_STEP_STATUSES: Final = ("pending", "running", "completed", "failed", "skipped")

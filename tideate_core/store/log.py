@@ -129,15 +129,6 @@ class RunLog(RunBuffer):
         event = None if last is None else (*last[:2], pack(last[2]))
         return await self._last(partial(write_ending, ending=ending, response=pack(ending.response)), event)
 
-    async def paused_here(self) -> None:
-        """Write that the run is paused, and keep owning it; durable when this returns.
-
-        :raises RunLost: another process has the run.
-        :raises StoreError: it could not be written.
-        """
-        self.status("paused", None)
-        await self.flush()
-
     async def release(self) -> None:
         """Release the run, to be resumed; durable when this returns. Nothing more can be written.
 

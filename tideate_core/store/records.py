@@ -116,6 +116,7 @@ class NewRun:
     parent: str | None = None
     """The run whose step this is, None of a run by itself."""
     parent_step: str | None = None
+    status: Status = "idle"
     steps: tuple[tuple[str, str, str], ...] = ()
     """Id, name and what does it (an agent, a handler, …) of every step of a graph, in its order."""
 

@@ -30,10 +30,11 @@ def add_run(transaction: Transaction, run: NewRun, request: str | Packed) -> Non
         raise StoreError(f"there is a run {run.id} already; a run's id is used once")
     digest = _add_definition(transaction, definition, run.started_at)
     transaction.execute(
-        "INSERT INTO workflow_executions (id, workflow_id, total_steps, started_at, definition_hash, source,"
-        " path, prompt, parent_id, parent_step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO workflow_executions (id, status, workflow_id, total_steps, started_at, definition_hash,"
+        " source, path, prompt, parent_id, parent_step) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             run.id,
+            run.status,
             definition.workflow_id,
             run.total_steps,
             run.started_at,

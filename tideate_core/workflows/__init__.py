@@ -41,7 +41,10 @@ if TYPE_CHECKING:
     )
     from tideate_core.workflows.json_reader import read_json as read_json
     from tideate_core.workflows.limits import LIMITS as LIMITS
-    from tideate_core.workflows.loading import parse_definition as parse_definition
+    from tideate_core.workflows.loading import (
+        TextFormat as TextFormat,
+        parse_definition as parse_definition,
+    )
     from tideate_core.workflows.mistakes import (
         FileMistake as FileMistake,
         LineTable as LineTable,
@@ -97,7 +100,7 @@ else:
             "json_reader": "read_json",
             "obfuscation_key": "key_file workflow_key",
             "limits": "LIMITS",
-            "loading": "parse_definition",
+            "loading": "TextFormat parse_definition",
             "mistakes": "FileMistake LineTable Located Nearest Problem",
             "parsing": "ParsedWorkflow WorkflowParser",
             "parts": "ForEach InputDefinition KNOWN_AGENTS NestedWorkflow ToolCall WORDS WorkflowStep",

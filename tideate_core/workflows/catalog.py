@@ -10,7 +10,7 @@ from tideate_core.errors import InvalidDefinition, UnknownWorkflow
 from tideate_core.project import expand_home
 from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.discovery import WorkflowFile, find_files
-from tideate_core.workflows.loading import Content, FileCache, load, registration_of
+from tideate_core.workflows.loading import Content, FileCache, load, parse_text, registration_of
 from tideate_core.workflows.registration import Registration, check_kept, check_trust
 from tideate_core.workflows.workflow_files import (
     is_definition_name,
@@ -21,6 +21,7 @@ from tideate_core.workflows.workflow_files import (
 
 if TYPE_CHECKING:
     from tideate_core.workflows.definitions import WorkflowDefinition
+    from tideate_core.workflows.loading import TextFormat
     from tideate_core.workflows.registration import Source
     from tideate_core.workflows.registry import WorkflowRegistry
 
@@ -98,6 +99,14 @@ class Catalog:
         kept = Registration(definition, self._registry.handlers_of(definition), source, path)
         check_kept(kept, self.look_at)
         return kept
+
+    def parse(self, text: str, format: TextFormat, name: str) -> Registration:  # noqa: A002
+        """Return the workflow of a text that is in no file.
+
+        :raises TideateError: as `parse_text`.
+        """
+        known = self._known_names(Path(name), self._files())
+        return parse_text(text, format, name, known, self._registry)
 
     def look_at(self, name: str) -> Registration:
         """Return a workflow to be shown; to run, its file may have to be trusted first.

@@ -139,7 +139,8 @@ class _Checks:
                 at = step.at("dependencies", place)
                 if name not in self._by_id:
                     message = f"step {step.id!r} depends on {name!r}, which is not a step of this workflow"
-                    yield Finding(at, message, self._nearest.hint(name, self._by_id))
+                    hint = self._nearest.hint(name, self._by_id)
+                    yield Finding(at, message, hint, of_graph=True)
                 elif name in seen:
                     message = f"step {step.id!r} depends on {name!r} twice"
                     yield Finding(at, message, "remove one of them", "warning")
@@ -153,7 +154,8 @@ class _Checks:
             message = f"steps wait for each other: {format_cycle(cycle)}"
             if len(cycle) == 1:
                 message = f"step {cycle[0]!r} waits for itself"
-            yield Finding(first.at("dependencies", place), message, "remove one of these dependencies")
+            at = first.at("dependencies", place)
+            yield Finding(at, message, "remove one of these dependencies", of_graph=True)
 
     def _stuck(self) -> dict[str, list[str]]:
         order = set(self._order())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile, InvalidWorkflowFile
-from tideate_core.workflows.definitions import MachineWorkflow
+from tideate_core.workflows.definitions import MachineWorkflow, check_name
 from tideate_core.workflows.registration import Registration
 from tideate_core.workflows.workflow_files import check_stem, load_machine, read_machine_text, shown_path
 
@@ -27,9 +27,11 @@ __all__ = [
     "Content",
     "DefinitionFile",
     "FileCache",
+    "TextFormat",
     "load",
     "load_definition",
     "parse_definition",
+    "parse_text",
     "registration_of",
 ]
 
@@ -48,6 +50,8 @@ class DefinitionFile:
     text: str
 
 
+TextFormat: TypeAlias = Literal["yaml", "json", "workflow"]
+"""Language of a workflow's text; `workflow` is that of machines."""
 Content: TypeAlias = MachineWorkflow | DefinitionFile
 
 
@@ -92,9 +96,13 @@ def load(file: WorkflowFile, known: KnownNames | None) -> Content:
     :raises InvalidDefinitionFile: a definition's text has; all of them are told.
     :raises InvalidDefinition: it cannot be used.
     """
-    if known is None:
-        return load_machine(file.path, file.root)
-    return load_definition(file.path, known, file.root)
+    try:
+        if known is None:
+            return load_machine(file.path, file.root)
+        return load_definition(file.path, known, file.root)
+    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
+        error.path, error.source = file.path, file.source
+        raise
 
 
 def registration_of(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:
@@ -106,6 +114,35 @@ def registration_of(content: Content, file: WorkflowFile, registry: WorkflowRegi
         own = registry.handlers_of(content.definition)
         return Registration(content.definition, own, file.source, file.path, content.text)
     return _of_machine(content, file.source)
+
+
+def parse_text(
+    text: str,
+    format: TextFormat,  # noqa: A002 what everybody calls it
+    name: str,
+    known: KnownNames,
+    registry: WorkflowRegistry,
+) -> Registration:
+    """Return the workflow of a text that is in no file.
+
+    :param known: what its steps may name.
+    :raises InvalidWorkflowFile: a machine's text has mistakes; all of them are told.
+    :raises InvalidDefinitionFile: a definition's text has; all of them are told.
+    :raises InvalidDefinition: the name cannot be a workflow's.
+    """
+    try:
+        if format == "workflow":
+            from tideate_core.machines.language import parse
+
+            check_name(name)
+            return _of_machine(MachineWorkflow(name, parse(text, name).require(name)), "text")
+        from tideate_core.workflows.parsing import WorkflowParser
+
+        definition = WorkflowParser(known).parse(text, format=format, name=name).require()
+    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
+        error.source = "text"
+        raise
+    return Registration(definition, registry.handlers_of(definition), "text", None, text)
 
 
 def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:

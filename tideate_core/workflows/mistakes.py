@@ -73,6 +73,7 @@ class Finding(NamedTuple):
     :param on_key: it is in the part's key, not in its value.
     :param needle: what to point at within the part's text.
     :param see: another part that it is about, whose line is told.
+    :param of_graph: it is about the order of the steps.
     """
 
     loc: Loc
@@ -82,6 +83,7 @@ class Finding(NamedTuple):
     on_key: bool = False
     needle: str = ""
     see: Loc | None = None
+    of_graph: bool = False
 
 
 @dataclass(slots=True)

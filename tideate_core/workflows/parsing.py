@@ -24,6 +24,8 @@ from tideate_core.workflows.workflow_files import BOM, LARGEST_FILE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tideate_core.errors import ReadingStage
+
 __all__ = ["FileFormat", "ParsedWorkflow", "WorkflowParser", "format_of"]
 
 FileFormat = Literal["yaml", "json"]
@@ -49,6 +51,8 @@ class ParsedWorkflow:
     mistakes: list[FileMistake]
     file: str
     """Its name in messages."""
+    failed_in: ReadingStage = "validation"
+    """The first part of the work on the text that found an error; of nobody's interest without one."""
 
     def require(self) -> WorkflowDefinition:
         """Return the definition.
@@ -58,7 +62,7 @@ class ParsedWorkflow:
         if self.definition is not None:
             return self.definition
         told = [mistake.describe(self.file) for mistake in self.mistakes if mistake.severity == "error"]
-        raise InvalidDefinitionFile("\n".join(told), self.mistakes)
+        raise InvalidDefinitionFile("\n".join(told), self.mistakes, self.failed_in)
 
 
 class WorkflowParser:
@@ -87,10 +91,10 @@ class WorkflowParser:
         file = path or name
         decoded = _decoded(text)
         if isinstance(decoded, FileMistake):
-            return ParsedWorkflow(None, [decoded], file)
+            return ParsedWorkflow(None, [decoded], file, "parsing")
         lines = LineTable(decoded)
         root, problems = _read(decoded, format)
-        found = problems
+        found, findings = problems, list[Finding]()
         definition = None
         if root is not None:
             definition, findings = self._understand(root, name)
@@ -102,7 +106,7 @@ class WorkflowParser:
         mistakes = _sorted(lines.mistake(problem) for problem in found)
         if any(mistake.severity == "error" for mistake in mistakes):
             definition = None
-        return ParsedWorkflow(definition, mistakes, file)
+        return ParsedWorkflow(definition, mistakes, file, _failed_in(problems, findings))
 
     def _understand(self, root: Located, name: str) -> tuple[WorkflowDefinition | None, list[Finding]]:
         if not isinstance(root.value, dict):
@@ -125,6 +129,13 @@ class WorkflowParser:
         definition, wrong = validate_definition(_called(values, name), nearest)
         findings += [*twice, *map(_as_the_file_has_it, wrong)]
         return definition, [*findings, *check_definition(values, name, self._known)]
+
+
+def _failed_in(problems: list[Problem], findings: list[Finding]) -> ReadingStage:
+    if any(problem.severity == "error" for problem in problems):
+        return "parsing"
+    errors = [finding for finding in findings if finding.severity == "error"]
+    return "graph" if errors and all(finding.of_graph for finding in errors) else "validation"
 
 
 def _called(values: dict[str, Any], name: str) -> dict[str, Any]:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Registration", "Source", "check_kept", "check_trust"]
 
-Source = Literal["builtin", "package", "editor", "user", "project", "file"]
-"""`user` and `project`: a file of theirs; `file`: one that was named by its path."""
+Source = Literal["builtin", "package", "editor", "user", "project", "file", "text"]
+"""`user` and `project`: a file of theirs; `file`: one that was named by its path; `text`: no file at all."""
 _Seen: TypeAlias = "set[tuple[str, Path | None]]"
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.handler import StepHandler
+    from tideate_core.workflows.loading import TextFormat
     from tideate_core.workflows.registration import Source
 
 __all__ = ["ENTRY_POINT_GROUP", "WorkflowRegistry"]
@@ -72,6 +73,19 @@ class WorkflowRegistry:
         except KeyError:
             raise UnknownWorkflow(name, self._known) from None
         return known.obfuscated(None) if obfuscate else known
+
+    def parse(self, text: str, format: TextFormat, name: str) -> Registration:  # noqa: A002
+        """Return the workflow of a text that is in no file.
+
+        :raises TideateError: as `parse_text`.
+        """
+        # here, because most runs need no parser
+        from tideate_core.workflows.checking import KnownNames
+        from tideate_core.workflows.loading import parse_text
+
+        machines = frozenset(one for one, known in self._known.items() if known.kind == "machine")
+        names = KnownNames(frozenset(self.handlers_for(name)), frozenset(self._known), machines)
+        return parse_text(text, format, name, names, self)
 
     def list(self) -> list[Registration]:
         """Return all workflows by name."""

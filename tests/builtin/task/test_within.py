@@ -91,7 +91,7 @@ async def test_a_checkpoint_can_be_made_of_a_task(desk: Desk) -> None:
     request = RunRequest(name="task", prompt=TASK)
 
     def make() -> None:
-        made.append(asyncio.ensure_future(runner.checkpoint(request.execution_id)))
+        made.append(asyncio.ensure_future(runner.persist_checkpoint(request.execution_id)))
 
     desk.when("STEP_STARTED", "executing", make)
     result = await asyncio.wait_for(runner.run(request), LIMIT)

@@ -286,3 +286,59 @@ def test_an_unreachable_server_is_status_1(shell: Shell, server: ModelServer) ->
     done = shell.run("run", "ask", "hello")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Traceback" not in done.stderr
+
+
+FLOW = "inputs: {who: {type: string}}\nsteps:\n  - {id: one, task: 'Greet {{ inputs.who }}.'}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        (FLOW, ()),
+        (json.dumps({"steps": [{"id": "one", "task": "Greet Ada."}]}), ()),
+        ("* to greeting:\n  Greet Ada.\n\ngreeting to *\n", ("--format", "workflow")),
+    ],
+)
+def test_a_workflow_comes_from_stdin(
+    shell: Shell, answering: ModelServer, text: str, options: tuple[str, ...]
+) -> None:
+    answering.answers("Greet Ada.", "hello Ada")
+    inputs = ("-i", "who=Ada") if "who" in text else ()
+    done = shell.run("run", "-", *options, *inputs, "--yes", stdin=text)
+    assert (done.returncode, done.stdout) == (0, "hello Ada\n"), done.stderr
+    assert "stdin" in shell.run("history").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("run", "-", "-"), "stdin is the workflow"),
+        (("run", "-", "--obfuscate"), "a workflow from stdin cannot be obfuscated"),
+        (("run", "ask", "hi", "--format", "yaml"), "--format is for a workflow from stdin"),
+    ],
+)
+def test_what_does_not_go_with_stdin_is_refused(shell: Shell, arguments: tuple[str, ...], words: str) -> None:
+    done = shell.run(*arguments, stdin=FLOW)
+    assert done.returncode == 2
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "failed_in"),
+    [
+        ("flow.yaml", "steps: [\n", "parsing"),
+        ("flow.yaml", FLOW.replace("task", "tusk"), "validating_workflow"),
+        ("flow.yaml", "steps:\n  - {id: a, task: b, dependencies: [a]}\n", "building_dependency_graph"),
+        ("walk.workflow", "a ->\n", "parsing"),
+    ],
+)
+def test_a_run_of_a_broken_file_is_in_the_history(shell: Shell, name: str, text: str, failed_in: str) -> None:
+    shell.write(name, text)
+    done = shell.run("run", f"./{name}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{name}:" in done.stderr
+    [run] = json.loads(shell.run("history", "--json").stdout)["runs"]
+    assert (run["workflow"], run["state"], run["total_steps"]) == (name.partition(".")[0], "failed", 0)
+    shown = json.loads(shell.run("show", run["execution_id"], "--json").stdout)
+    assert (shown["failed_in"], shown["steps"], shown["metrics"]["total_steps"]) == (failed_in, [], 0)
+    assert failed_in.replace("_", " ") in shell.run("show", run["execution_id"]).stdout

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -15,6 +16,7 @@ from tideate_core.app import (
     build_catalog,
     continue_paused,
     open_project,
+    open_runner,
     paused_in,
     read_file_context,
     run_to_resume,
@@ -23,20 +25,23 @@ from tideate_core.app import (
 from tideate_core.cli.arguments import Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
 from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.location import log_to_file
-from tideate_core.cli.process import DECLINED, USAGE
-from tideate_core.cli.render.output import fail, messages, note, report_errors, report_usage_errors, tell
+from tideate_core.cli.process import DECLINED
+from tideate_core.cli.render.output import messages, note, report_errors, report_usage_errors, tell
 from tideate_core.cli.render.tables import steps_words, when
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile
 from tideate_core.store import Reader, state_of
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from pydantic import JsonValue
 
     from tideate_core.cli.terminal import Interaction
-    from tideate_core.engine import Changed, RunRequest
+    from tideate_core.engine import Changed, Event, RunRequest, WorkflowResult, WorkflowRunner
+    from tideate_core.errors import TideateError
     from tideate_core.store import RunRow
-    from tideate_core.workflows import Catalog
+    from tideate_core.workflows import Catalog, TextFormat
 
 __all__ = ["resume", "run"]
 
@@ -45,7 +50,10 @@ __all__ = ["resume", "run"]
 def run(
     name: Annotated[
         str,
-        Parameter(help="A workflow, see `tideate list`, or a workflow file.", completer=workflow_names),
+        Parameter(
+            help="A workflow, see `tideate list`, a workflow file, or `-` to read one from stdin.",
+            completer=workflow_names,
+        ),
     ],
     /,
     *prompt: Annotated[str, Parameter(help="The prompt; `-` reads it from stdin.")],
@@ -60,6 +68,10 @@ def run(
         ),
     ] = None,
     adapter: Annotated[str | None, Parameter(name="--adapter", metavar="NAME", help="Model adapter.")] = None,
+    format: Annotated[  # noqa: A002 the option's name
+        Literal["yaml", "json", "workflow"] | None,
+        Parameter(name="--format", help="Language of a workflow from stdin. Default: yaml or json."),
+    ] = None,
     yes: Yes = None,
     obfuscate: Obfuscate = False,
     json: Json = False,
@@ -69,21 +81,69 @@ def run(
     from tideate_core.cli.terminal import Interaction
     from tideate_core.engine import RunRequest
 
-    if name == STDIN:
-        fail(InvalidInput("a workflow cannot be read from stdin; write it to a .workflow file and name that"))
-        return USAGE
+    _check_stdin(name, prompt, format, obfuscate=obfuscate)
     log_to_file()
     project = open_project(root)
     catalog = build_catalog(project.root)
-    catalog.get(name, obfuscate=obfuscate)
     request = RunRequest(
-        name=name,
+        name="stdin" if name == STDIN else name,
         inputs=parse_inputs(inputs),
         prompt=sys.stdin.read().strip() if prompt == (STDIN,) else " ".join(prompt),
         adapter=adapter,
         obfuscate=obfuscate,
     )
-    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json)))
+    if name == STDIN:
+        text = sys.stdin.read()
+        start = partial(_run_text, text, format or ("json" if text.lstrip().startswith("{") else "yaml"))
+        return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))
+    try:
+        catalog.get(name, obfuscate=obfuscate)
+    except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
+        asyncio.run(_record_refused(request, error, project, catalog))
+        raise
+    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), _run_named))
+
+
+def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfuscate: bool) -> None:  # noqa: A002
+    """Refuse options that do not go with a workflow from stdin, or only with one."""
+    if name != STDIN:
+        if format is not None:
+            raise InvalidInput(
+                "--format is for a workflow from stdin, `-`; a file has its format in its name"
+            )
+    elif prompt == (STDIN,):
+        raise InvalidInput("stdin is the workflow, so the prompt cannot be read from it, too")
+    elif obfuscate:
+        raise InvalidInput("a workflow from stdin cannot be obfuscated; write it to a file and name that")
+
+
+def _run_named(runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
+    return runner.run(request)
+
+
+def _run_text(
+    text: str,
+    format: TextFormat,  # noqa: A002 as the option
+    runner: WorkflowRunner,
+    request: RunRequest,
+) -> Coroutine[Any, Any, WorkflowResult]:
+    from tideate_core.engine import WorkflowEngine
+
+    return WorkflowEngine(runner).execute(text, format, request=request)
+
+
+async def _record_refused(
+    request: RunRequest, error: TideateError, project: Project, catalog: Catalog
+) -> None:
+    """Have a run of a broken file in the history."""
+    from tideate_core.engine import EventName, PolicyFrontEnd
+
+    def tell(event: Event) -> None:
+        if event.name is EventName.NOTICE:
+            note(event.data["message"])
+
+    async with open_runner(project, catalog, PolicyFrontEnd(accept=False, sink=tell)) as runner:
+        await runner.record_refused(request, error)
 
 
 def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
@@ -103,14 +163,18 @@ def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
 
 
 async def _run(
-    request: RunRequest, file: str | None, project: Project, catalog: Catalog, interaction: Interaction
+    request: RunRequest,
+    file: str | None,
+    project: Project,
+    catalog: Catalog,
+    interaction: Interaction,
+    start: Callable[[WorkflowRunner, RunRequest], Coroutine[Any, Any, WorkflowResult]],
 ) -> int:
     from tideate_core.cli.terminal import run_to_end
 
     request = request.model_copy(update={"context": await read_file_context(file, project)})
-    return await run_to_end(
-        project, catalog, interaction, lambda runner: runner.run(request), catalog.notices_of(request.name)
-    )
+    notices = catalog.notices_of(request.name)
+    return await run_to_end(project, catalog, interaction, lambda runner: start(runner, request), notices)
 
 
 WITHIN = 10.0

@@ -117,15 +117,24 @@ def _run_facts(details: RunDetails) -> dict[str, str | Text]:
         "took": lasted(run.duration_ms),
         "prompt": run.prompt,
         "steps": steps_words(run),
+        "batch": _batch_words(details),
         "models": usage,
         "changed": ", ".join(run.files),
         "undo": f"tideate rollback {short_id(run.id)}" if run.files else "",
         "part of": f"the run {short_id(run.parent)}" if run.parent else "",
         "restored": details.restored,
+        "failed in": (details.failed_in or "").replace("_", " "),
         "error": Text(visible(run.error or ""), style="red"),
         "owner": _owner_words(run),
         "events": str(len(details.events) or ""),
     }
+
+
+def _batch_words(details: RunDetails) -> str:
+    """Return the batch of steps that a run has come to; empty behind the last, and of a machine."""
+    metrics = details.metrics
+    ended = details.run.ended or metrics.current_batch is None
+    return "" if ended else f"{metrics.current_batch} of {metrics.batches}"
 
 
 def _owner_words(run: RunRow) -> str:

@@ -1,0 +1,239 @@
+"""A workflow is parsed, validated and ordered in states of these names; the history has what fails there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tideate_core.engine import EventName, RunRequest, WorkflowRunner
+from tideate_core.engine.preparation import Preparation
+from tideate_core.errors import InvalidInput, StoreError
+from tideate_core.machines import ExecutionState
+from tideate_core.store import Reader, Store
+from tideate_core.workflows import Catalog, WorkflowDefinition
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.engine.conftest import Bench
+    from tideate_core.engine import WorkflowResult
+    from tideate_core.engine.run import RunMachine
+    from tideate_core.workflows import StepContext
+
+NOT_YAML = "steps: [unclosed\n"
+NO_SUCH_KEY = "steps:\n  - {id: one, task: do it, colour: red}\n"
+NO_SUCH_AGENT = "steps:\n  - {id: one, task: do it, agent: nobody}\n"
+CIRCLE = "steps:\n  - {id: one, task: a, dependencies: [two]}\n  - {id: two, task: b, dependencies: [one]}\n"
+NO_SUCH_STEP = "steps:\n  - {id: one, task: a, dependencies: [none]}\n"
+NOT_A_MACHINE = "state1 -> \n"
+
+BROKEN = [
+    ("flow.yaml", NOT_YAML, "parsing"),
+    ("flow.json", "{", "parsing"),
+    ("walk.workflow", NOT_A_MACHINE, "parsing"),
+    ("flow.yaml", NO_SUCH_KEY, "validating_workflow"),
+    ("flow.yaml", NO_SUCH_AGENT, "validating_workflow"),
+    ("flow.yaml", CIRCLE + "  - {id: three, agent: nobody, task: c}\n", "validating_workflow"),
+    ("flow.yaml", CIRCLE, "building_dependency_graph"),
+    ("flow.yaml", NO_SUCH_STEP, "building_dependency_graph"),
+]
+
+
+@pytest.fixture
+async def runner(bench: Bench) -> AsyncIterator[WorkflowRunner]:
+    """A runner that finds workflows in files."""
+    runner = WorkflowRunner(
+        Catalog(bench.registry, bench.root, cwd=bench.root),
+        bench.pool,
+        bench.config,
+        bench.front,
+        lambda _request: bench.workspace(),
+        bench.make_runner(bench.config)._dependencies.prompts,
+        lambda: Store.open(bench.private),
+    )
+    yield runner
+    await runner.aclose()
+
+
+async def refused(bench: Bench, runner: WorkflowRunner, name: str, text: str) -> WorkflowResult:
+    return await runner.run(RunRequest(name=str(bench.write(name, text))))
+
+
+@pytest.mark.parametrize(("name", "text", "state"), BROKEN)
+async def test_a_broken_file_is_in_the_history_with_the_state_that_it_failed_in(
+    bench: Bench, runner: WorkflowRunner, name: str, text: str, state: str
+) -> None:
+    result = await refused(bench, runner, name, text)
+    assert not result.ok
+    assert result.error_code in ("InvalidDefinitionFile", "InvalidWorkflowFile")
+    reader = Reader(bench.private)
+    [row] = reader.runs()
+    assert (row.id, row.status, row.name) == (result.execution_id, "failed", name.partition(".")[0])
+    assert (row.error, row.path) == (result.error, str(bench.root / name))
+    assert (row.total_steps, reader.steps(row.id), reader.checkpoints(row.id)) == (0, [], [])
+    [event] = reader.events(row.id)
+    assert (event.name, event.data["failed_in"]) == (EventName.WORKFLOW_FAILED.value, state)
+    [told] = bench.front.events
+    assert (told.sequence, told.data) == (event.sequence, event.data)
+
+
+@pytest.mark.parametrize(
+    ("text", "events"),
+    [
+        (NOT_YAML, ["initiate_workflow", "parse_failed"]),
+        (NO_SUCH_KEY, ["initiate_workflow", "workflow_parsed", "workflow_invalid"]),
+        (CIRCLE, ["initiate_workflow", "workflow_parsed", "workflow_valid", "graph_invalid"]),
+    ],
+)
+async def test_the_machine_of_a_broken_text_fails_by_the_event_of_its_state(
+    bench: Bench, text: str, events: list[str]
+) -> None:
+    preparation = Preparation(RunRequest(name="flow"))
+    with pytest.raises(Exception, match="flow"):
+        preparation.parse(lambda: bench.registry.parse(text, "yaml", "flow"))
+    assert [move.event for move in preparation.machine.get_history()] == events
+    assert preparation.machine.state is ExecutionState.FAILED
+
+
+async def test_a_workflow_of_a_program_whose_steps_have_no_order_is_in_the_history(bench: Bench) -> None:
+    steps: list[dict[str, Any]] = [
+        {"id": "a", "dependencies": ["b"], "handler": "h"},
+        {"id": "b", "dependencies": ["a"], "handler": "h"},
+    ]
+    bench.registry.register(WorkflowDefinition.model_validate({"name": "ring", "steps": steps}), {})
+    result = await bench.run("ring")
+    assert "wait for each other" in (result.error or "")
+    [row] = Reader(bench.private).runs()
+    assert (row.status, row.total_steps) == ("failed", 0)
+    [event] = bench.front.events
+    assert event.data["failed_in"] == "building_dependency_graph"
+
+
+async def test_a_request_that_is_wrong_is_no_run(bench: Bench) -> None:
+    assert not (await bench.run("nothing")).ok
+    assert not (await bench.run("ask", inputs={"no": "such input"})).ok
+    assert not (bench.private / "tideate.db").exists()
+    assert [event.sequence for event in bench.front.events] == [None, None]
+    assert all("failed_in" not in event.data for event in bench.front.events)
+
+
+async def test_a_broken_workflow_within_a_run_fails_its_step_and_is_no_run_of_its_own(
+    bench: Bench, runner: WorkflowRunner
+) -> None:
+    broken = bench.write("broken.yaml", NO_SUCH_KEY)
+    outer = bench.write("outer.yaml", f"steps:\n  - id: one\n    workflow: {{name: {broken}}}\n")
+    result = await runner.run(RunRequest(name=str(outer)))
+    assert "colour" in (result.error or "")
+    rows = Reader(bench.private).runs(parents_only=False)
+    assert [(row.name, row.status) for row in rows] == [("outer", "failed")]
+
+
+async def test_a_history_that_cannot_be_written_is_told_beside_the_failure(bench: Bench) -> None:
+    def refuse() -> Store:
+        raise StoreError("the disk is full")
+
+    runner = WorkflowRunner(
+        bench.registry,
+        bench.pool,
+        bench.config,
+        bench.front,
+        lambda _request: bench.workspace(),
+        bench.runner._dependencies.prompts,
+        refuse,
+    )
+    result = await runner.run_text(RunRequest(name="flow"), CIRCLE, "yaml")
+    assert result.error_code == "InvalidDefinitionFile"
+    notice, failure = bench.front.events
+    assert notice.data["message"] == "this run is not in the history: the disk is full"
+    assert failure.name is EventName.WORKFLOW_FAILED
+
+
+async def test_the_stored_status_follows_the_machine(bench: Bench) -> None:
+    seen: list[str] = []
+
+    async def look(step: StepContext) -> str:
+        await step.remember("x", 1)  # a commit, with all that was buffered before
+        seen.append(Reader(bench.private).run(step.execution_id).status)
+        return "done"
+
+    bench.register("one", {"a": look, "b": look})
+    result = await bench.run("one")
+    assert result.ok
+    assert seen == ["awaiting_completion", "awaiting_completion"]
+    assert Reader(bench.private).run(result.execution_id).status == "completed"
+
+
+async def test_a_run_goes_through_the_states_of_the_table(bench: Bench) -> None:
+    done = asyncio.Event()
+
+    async def wait(_step: StepContext) -> str:
+        await done.wait()
+        return "done"
+
+    bench.register("one", {"a": wait})
+    run = asyncio.create_task(bench.run("one"))
+    await bench.front.until(lambda: "STEP_STARTED" in bench.front.names())
+    [execution] = bench.runner.running
+    done.set()
+    await run
+    assert [move.to_state.value for move in execution.machine.get_history()] == [
+        "parsing",
+        "validating_workflow",
+        "building_dependency_graph",
+        "scheduling_steps",
+        "executing_steps",
+        "awaiting_completion",
+        "awaiting_completion",
+        "aggregating_results",
+        "completed",
+    ]
+    assert [move.event.value for move in execution.machine.get_history()][-2:] == [
+        "all_steps_completed",
+        "results_aggregated",
+    ]
+
+
+async def test_a_step_that_fails_ends_the_run_when_all_steps_have_ended(bench: Bench) -> None:
+    async def fail(_step: StepContext) -> str:
+        raise InvalidInput("no")
+
+    bench.register("one", {"a": fail, "b": fail})
+    machines: list[RunMachine] = []
+
+    def look() -> bool:
+        machines.extend(execution.machine for execution in bench.runner.running)
+        return False
+
+    bench.front.waiters.append((look, asyncio.Event()))
+    assert not (await bench.run("one")).ok
+    last = machines[-1].get_history()[-1]
+    assert (last.event.value, last.to_state.value) == ("all_steps_completed", "failed")
+
+
+async def test_the_metrics_of_a_run_are_in_its_last_event(bench: Bench) -> None:
+    async def do(step: StepContext) -> str:
+        if step.step == "b":
+            raise InvalidInput("no")
+        return "done"
+
+    bench.register("three", {"a": do, "b": do, "c": do})
+    await bench.run("three")
+    [ended] = bench.front.data(EventName.WORKFLOW_FAILED)
+    metrics = ended["metrics"]
+    assert metrics.pop("duration_ms") >= 0
+    assert metrics == {
+        "total_steps": 3,
+        "pending_steps": 0,
+        "running_steps": 0,
+        "completed_steps": 1,
+        "failed_steps": 1,
+        "skipped_steps": 1,
+        "batches": 3,
+        "current_batch": None,
+        "checkpoints": 1,
+        "input_tokens": 0,
+        "output_tokens": 0,
+        "cost": None,
+    }
