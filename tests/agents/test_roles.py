@@ -8,8 +8,8 @@ import pytest
 
 from tests.agents.stage import write_files
 from tests.support.state import trust_file
-from tideate_core.agents.roles import BUILTIN_ROLES, Role, Roles
-from tideate_core.errors import ConfigError, InvalidDefinition, InvalidDefinitionFile
+from tideate_core.agents import BUILTIN_ROLES, Role, Roles
+from tideate_core.errors import ConfigError, InvalidDefinition, InvalidDefinitionFile, UnknownAgent
 from tideate_core.project import config_dir, files_to_trust, project_state
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def of_person(text: str, name: str = "planner") -> None:
 
 
 def test_the_built_in_roles_are_five_with_words_and_budgets() -> None:
-    assert sorted(path.stem for path in BUILTIN_ROLES.glob("*.md")) == NAMES
+    assert sorted(path.stem for path in BUILTIN_ROLES.glob("*.md")) == ["assistant", *NAMES]
     for name in NAMES:
         role = Roles(None).get(name)
         assert role.name == name
@@ -52,8 +52,46 @@ def test_the_built_in_roles_are_five_with_words_and_budgets() -> None:
 
 
 def test_a_role_that_there_is_not_names_the_nearest() -> None:
-    with pytest.raises(ConfigError, match="no role 'planer'; did you mean 'planner'"):
+    with pytest.raises(UnknownAgent, match="no agent is called 'planer'; did you mean 'planner'"):
         Roles(None).get("planer")
+    with pytest.raises(UnknownAgent):
+        Roles(None).get("../builtin/planner")
+
+
+def test_agents_of_the_person_and_the_project_are_found_by_their_files(root: Path) -> None:
+    of_person("You check spelling.\n", "speller")
+    of_project(root, "---\ndescription: Cooks\ntokens: 900\n---\nYou cook.\n", "cook")
+    of_project(root, "no name of an agent", "not an agent")
+    assert Roles(root).names() == {"assistant", "speller", "cook", *NAMES}
+    assert Roles(None).names() == {"assistant", "speller", *NAMES}
+    cook = Roles(root).get("cook")
+    assert (cook.description, cook.tokens, cook.instructions, cook.notices) == ("Cooks", 900, "You cook.", ())
+    assert Roles(root).get("speller").instructions == "You check spelling."
+
+
+def test_a_projects_agent_uses_tools_agents_and_an_adapter_once_it_is_trusted(root: Path) -> None:
+    text = "---\nadapter: far\nagents: [planner]\ntools: [fs]\noutput_schema: {type: array}\n---\nYou cook.\n"
+    path = of_project(root, text, "cook")
+    cook = Roles(root).get("cook")
+    assert (cook.adapter, cook.agents, cook.tools) == (None, (), ())
+    assert cook.output_schema == {"type": "array"}
+    assert "left out adapter, agents, tools" in cook.notices[0]
+    trust_file(path)
+    trusted = Roles(root).get("cook")
+    assert (trusted.adapter, trusted.agents, trusted.tools) == ("far", ("planner",), ("fs",))
+
+
+def test_an_agent_without_instructions_is_refused(root: Path) -> None:
+    of_project(root, "---\ndescription: Cooks\n---\n", "cook")
+    with pytest.raises(InvalidDefinition, match="'cook' has no instructions; write them below the front"):
+        Roles(root).get("cook")
+
+
+def test_agents_behind_a_link_are_not_listed(root: Path, tmp_path: Path) -> None:
+    write_files(tmp_path, {"elsewhere/cook.md": "You cook."})
+    (root / ".tideate").mkdir()
+    (root / ".tideate/agents").symlink_to(tmp_path / "elsewhere")
+    assert "cook" not in Roles(root).names()
 
 
 def test_the_project_comes_before_the_person_before_the_built_in(root: Path) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
         write_text as write_text,
     )
     from tideate_core.agents.corrector import correct_task as correct_task
+    from tideate_core.agents.delegation import (
+        Delegation as Delegation,
+        render_task_prompt as render_task_prompt,
+    )
     from tideate_core.agents.documenter import document_task as document_task
     from tideate_core.agents.executor import execute_plan as execute_plan, result_of as result_of
     from tideate_core.agents.file_plan import (
@@ -45,14 +49,18 @@ if TYPE_CHECKING:
     )
     from tideate_core.agents.planner import plan_task as plan_task
     from tideate_core.agents.project_files import list_for_model as list_for_model
-    from tideate_core.agents.roles import (
+    from tideate_core.agents.role_files import (
         BUILTIN_ROLES as BUILTIN_ROLES,
         LARGEST_ROLE as LARGEST_ROLE,
-        Role as Role,
-        Roles as Roles,
+        package_file as package_file,
         read_role as read_role,
     )
-    from tideate_core.agents.stage import TaskBrief as TaskBrief
+    from tideate_core.agents.roles import Role as Role, Roles as Roles
+    from tideate_core.agents.stage import (
+        Stage as Stage,
+        TaskBrief as TaskBrief,
+        open_stage as open_stage,
+    )
     from tideate_core.agents.staged_files import StagedFiles as StagedFiles
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -62,6 +70,7 @@ else:
             "auditor": "apply_fixes audit_plan",
             "coder": "edit_format edit_range insert_text or_no_change write_text",
             "corrector": "correct_task",
+            "delegation": "Delegation render_task_prompt",
             "documenter": "document_task",
             "executor": "execute_plan result_of",
             "file_plan": "Plan PlannedFile make_plan parse_plan",
@@ -70,8 +79,9 @@ else:
             "plan_steps": "PartOfPlan Verdict analyse review_change",
             "planner": "plan_task",
             "project_files": "list_for_model",
-            "roles": "BUILTIN_ROLES LARGEST_ROLE Role Roles read_role",
-            "stage": "TaskBrief",
+            "role_files": "BUILTIN_ROLES LARGEST_ROLE package_file read_role",
+            "roles": "Role Roles",
+            "stage": "Stage TaskBrief open_stage",
             "staged_files": "StagedFiles",
         },
     )

@@ -1,42 +1,39 @@
-"""Roles of a task: instructions, adapter, tools and budgets, read from Markdown files.
+"""Agents and the roles of a task: settings and instructions, put together from their files.
 
-A role's file is YAML front matter between two lines of `---`, then instructions. The built-in one comes
-first, the person's (`agents/NAME.md` in the configuration) is put over it, then the project's
-(`.tideate/agents/NAME.md`), key by key: a key that a file does not have stays as it was. A project's file may
-come from anybody. Unless the person trusts its content it changes words, and may make a budget smaller, but
-it cannot say where code is sent, which tools are used, or that more may be spent.
+A built-in file or that of a package comes first, the person's (`agents/NAME.md` in the configuration) is put
+over it, then the project's (`.tideate/agents/NAME.md`), key by key: a key that a file does not have stays as
+it was. A project's file may come from anybody. Unless the person trusts its content it changes words, and may
+make a budget smaller, but it cannot say where code is sent, which tools and agents are used, or that more may
+be spent.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import (
-    ConfigError,
-    InvalidDefinition,
-    InvalidDefinitionFile,
-    UnusableFile,
-    did_you_mean,
+from tideate_core.agents.role_files import (
+    BUILTIN_ROLES,
+    LARGEST_ROLE,
+    RoleFile,
+    agent_names,
+    package_file,
+    read_role,
 )
+from tideate_core.errors import InvalidDefinition, UnknownAgent, UnusableFile
 from tideate_core.project import Trust, config_dir, read_document
-from tideate_core.workflows import LineTable, Located, Nearest, Problem, shown_path
+from tideate_core.workflows import shown_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
+    from pathlib import Path
 
-__all__ = ["BUILTIN_ROLES", "LARGEST_ROLE", "Role", "RoleFile", "Roles", "read_role"]
-
-BUILTIN_ROLES: Final = Path(__file__).parent / "builtin"
-LARGEST_ROLE: Final = 64 * 1024
-"""Bytes."""
-MARK: Final = "---"
+__all__ = ["Role", "Roles"]
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The agent of one stage: its words, adapter, tools and budgets."""
+    """An agent, of a step or of a task's stage: its words, adapter, tools and budgets."""
 
     name: str
     instructions: str
@@ -44,10 +41,15 @@ class Role:
     adapter: str | None = None
     """None: the run's."""
     tools: tuple[str, ...] = ()
+    """Of MCP servers: `SERVER/TOOL`, or `SERVER` for all of one."""
+    agents: tuple[str, ...] = ()
+    """Other agents that it may give a task to."""
     tokens: int | None = None
-    """Of all questions and answers of one stage; None: no limit."""
+    """Of all questions and answers of one stage, with those of the agents that it asks; None: no limit."""
     timeout: int | None = None
     """Milliseconds of one stage; None: no limit."""
+    output_schema: Mapping[str, Any] | None = None
+    """JSON Schema of its answers in a step; None: text, or what the step says."""
     path: Path | None = None
     """The file whose words these are."""
     description: str = ""
@@ -56,7 +58,7 @@ class Role:
 
 
 class Roles:
-    """Finds roles by name.
+    """Finds agents by name.
 
     :param root: of the project whose files come before all others; None: there is none.
     """
@@ -64,20 +66,30 @@ class Roles:
     def __init__(self, root: Path | None) -> None:
         self._root = root
 
-    def get(self, name: str) -> Role:
-        """Return a role as its files say.
+    def names(self) -> frozenset[str]:
+        """Return the names of all agents; some may have mistakes."""
+        return agent_names(self._root)
 
-        :raises ConfigError: there is no such role, or what is trusted cannot be read.
+    def get(self, name: str) -> Role:
+        """Return an agent as its files say; blocking.
+
+        :raises UnknownAgent: there is none of this name.
+        :raises ConfigError: what is trusted cannot be read.
         :raises InvalidDefinition: a file cannot be read, or has mistakes: a line each, `file:line:column`.
         """
-        known = sorted(path.stem for path in BUILTIN_ROLES.glob("*.md"))
-        if name not in known:
-            raise ConfigError(f"there is no role {name!r}{did_you_mean(name, known)}")
-        role = _over(Role(name, ""), read_role(BUILTIN_ROLES / f"{name}.md"))
+        if name not in (known := self.names()):
+            raise UnknownAgent(name, known)
+        builtin = BUILTIN_ROLES / f"{name}.md"
+        first = builtin if builtin.is_file() else package_file(name)
+        role = _over(Role(name, ""), read_role(first)) if first else Role(name, "")
         own = config_dir() / "agents" / f"{name}.md"
         if own.is_file():
             role = _over(role, read_role(own))
-        return self._of_project(role)
+        role = self._of_project(role)
+        if not role.instructions and first != builtin:
+            reason = "; ".join(role.notices) or "write them below the front matter of its file"
+            raise InvalidDefinition(f"the agent {name!r} has no instructions; {reason}")
+        return role
 
     def _of_project(self, role: Role) -> Role:
         if self._root is None:
@@ -96,8 +108,9 @@ class Roles:
             return _over(role, file)
         kept = {key: value for key, value in file.keys.items() if key not in left_out}
         notice = (
-            f"{shown_path(path)}: left out {', '.join(left_out)}: it could send code elsewhere, use tools or "
-            "spend more, and this file is not trusted. Read it, then run :Workflow trust or `tideate trust`"
+            f"{shown_path(path)}: left out {', '.join(left_out)}: it could send code elsewhere, use tools "
+            "or agents, or spend more, and this file is not trusted. Read it, then run :Workflow trust or "
+            "`tideate trust`"
         )
         return replace(_over(role, replace(file, keys=kept)), notices=(notice,))
 
@@ -107,117 +120,12 @@ def _needs_trust(key: str, value: Any, below: Role) -> bool:
     if key in {"tokens", "timeout"}:
         limit = below.tokens if key == "tokens" else below.timeout
         return limit is not None and value > limit
-    return key in {"adapter", "tools"}
+    return key in {"adapter", "agents", "tools"}
 
 
 def _over(role: Role, file: RoleFile) -> Role:
     keys = dict(file.keys)
-    if "tools" in keys:
-        keys["tools"] = tuple(keys["tools"])
+    keys |= {key: tuple(keys[key]) for key in ("agents", "tools") if key in keys}
     if file.instructions:
         keys |= {"instructions": file.instructions, "path": file.path}
     return replace(role, **keys)
-
-
-@dataclass(frozen=True, slots=True)
-class RoleFile:
-    """The content of one role's file; a key that it does not set is not in `keys`."""
-
-    path: Path
-    content: bytes
-    keys: dict[str, Any]
-    instructions: str
-    """Empty: the file has no words of its own."""
-
-
-def read_role(path: Path, content: bytes | None = None) -> RoleFile:
-    """Read a role's file.
-
-    :param content: of the file, where it was read already.
-
-    :raises InvalidDefinition: it cannot be read.
-    :raises InvalidDefinitionFile: its front matter has mistakes; a line each, with `file:line:column`.
-    """
-    content = _bytes(path) if content is None else content
-    try:
-        text = content.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise InvalidDefinition(f"{shown_path(path)}: not UTF-8 at byte {error.start}") from error
-    lines = text.split("\n")
-    if lines[0].rstrip() != MARK:
-        return RoleFile(path, content, {}, text.strip())
-    end = next((at for at, line in enumerate(lines) if at and line.rstrip() == MARK), None)
-    if end is None:
-        raise InvalidDefinitionFile(
-            f"{shown_path(path)}:1:1: the front matter does not end; write a line `---` below its keys"
-        )
-    # an empty line in place of the mark, so that a mistake's line is the file's
-    keys = _keys(path, "\n".join(["", *lines[1:end]]))
-    return RoleFile(path, content, keys, "\n".join(lines[end + 1 :]).strip())
-
-
-def _bytes(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_ROLE + 1)
-    except OSError as error:
-        raise InvalidDefinition(f"{shown_path(path)} cannot be read: {error.strerror}") from error
-    if len(content) > LARGEST_ROLE:
-        raise InvalidDefinition(
-            f"{shown_path(path)} is larger than {LARGEST_ROLE // 1024} KiB; that is not a role"
-        )
-    return content
-
-
-def _keys(path: Path, text: str) -> dict[str, Any]:
-    # here, because most runs need no parser
-    from tideate_core.workflows import read_yaml
-
-    if all(not line.strip() or line.lstrip().startswith("#") for line in text.split("\n")):
-        return {}
-    root, problems = read_yaml(text)
-    if root is not None:
-        problems = [*problems, *_wrong(root)]
-    if root is None or problems:
-        table = LineTable(text)
-        mistakes = sorted(table.mistake(problem) for problem in problems)
-        raise InvalidDefinitionFile("\n".join(one.describe(shown_path(path)) for one in mistakes), mistakes)
-    return {key: value for key, value in root.value.items() if value is not None}
-
-
-def _wrong(root: Located) -> list[Problem]:
-    if not isinstance(root.items, dict):
-        return [Problem(root.start, root.end, "the front matter is not a mapping", "write `key: value`")]
-    found = []
-    nearest = Nearest()
-    for key, item in root.items.items():
-        if key not in KEYS:
-            hint = nearest.hint(key, KEYS) or f"the keys are {', '.join(KEYS)}"
-            found.append(Problem(*root.keys[key], f"unknown key {key!r}", hint))
-            continue
-        fits, wanted = KEYS[key]
-        if item.value is not None and not fits(item.value):
-            found.append(Problem(item.start, item.end, f"`{key}` {wanted}"))
-    return found
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list) and all(_is_text(one) for one in value)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
-
-
-KEYS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
-    "description": (_is_text, "is one line of text"),
-    "adapter": (_is_text, "is the name of an adapter, as `claude` or `openai:gpt-5`"),
-    "tools": (_is_list, "is a list of names"),
-    "tokens": (_is_count, "is a number of tokens above 0"),
-    "timeout": (_is_count, "is a number of milliseconds above 0"),
-}
-"""Keys of a role's front matter: the test of a value, and the words for one that does not fit."""

@@ -13,11 +13,11 @@ from tideate_core.workflows import shown_path, working_time
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Prompt, Reply
+    from tideate_core.adapters import OfferedTool, Prompt, Reply
     from tideate_core.agents.roles import Role
     from tideate_core.workflows import StepContext
 
@@ -39,10 +39,14 @@ class TaskBrief:
 
 
 class Stage:
-    """Asks for one stage and counts its tokens; made by `open_stage`."""
+    """Asks for one stage and counts its tokens; made by `open_stage`.
 
-    def __init__(self, step: StepContext, role: Role, brief: TaskBrief) -> None:
+    :param around: of the agent that asked for this one; its tokens are used, too.
+    """
+
+    def __init__(self, step: StepContext, role: Role, brief: TaskBrief, around: Stage | None = None) -> None:
         self.step = step
+        self._around = around
         self._role = role
         self._brief = brief
         self._spent = 0
@@ -54,21 +58,46 @@ class Stage:
         material = self._brief.material
         return replace(prompt, user=f"{material}\n\n---\n\n{prompt.user}") if material else prompt
 
-    async def ask(self, prompt: Prompt, *, schema: type[BaseModel] | None = None) -> Reply:
+    async def ask(
+        self,
+        prompt: Prompt,
+        *,
+        schema: type[BaseModel] | None = None,
+        quiet: bool = True,
+        agents: Sequence[OfferedTool] = (),
+    ) -> Reply:
         """Ask quietly: JSON and edits are for parsers, the person sees what comes of them.
 
+        :param quiet: False: the answer is for the person, who sees it come.
+        :param agents: others that may be asked; see `Delegation`.
         :raises StepFailed: the answers of this stage took more tokens than its role may use.
         """
-        more = {"tools": self._role.tools} if self._role.tools else {}
-        reply = await self.step.ask(prompt, schema=schema, quiet=True, adapter=self._role.adapter, **more)
-        self._spent += reply.usage.input_tokens + reply.usage.output_tokens
+        role = self._role
+        more: dict[str, Any] = {"tools": role.tools} if role.tools else {}
+        more |= {"agents": agents} if agents else {}
+        reply = await self.step.ask(prompt, schema=schema, quiet=quiet, adapter=role.adapter, **more)
+        self._spend(reply.usage.input_tokens + reply.usage.output_tokens)
+        self.check_budget()
+        return reply
+
+    def check_budget(self) -> None:
+        """Check what was used so far, by the agents that were asked, too.
+
+        :raises StepFailed: it is more than the role may use.
+        """
         limit = self._role.tokens
         if limit is not None and self._spent > limit:
             raise StepFailed(
                 f"the role {self._role.name!r} used {self._spent} tokens for this stage and may use {limit}; "
                 f"set `tokens` higher in {_place(self._role)}, or give it less to do"
             )
-        return reply
+        if self._around is not None:
+            self._around.check_budget()
+
+    def _spend(self, tokens: int) -> None:
+        self._spent += tokens
+        if self._around is not None:
+            self._around._spend(tokens)
 
     def report_refusal(self, reason: str) -> None:
         """Tell that an answer was refused and is asked for again."""
@@ -83,11 +112,14 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIterator[Stage]:
+async def open_stage(
+    step: StepContext, role: Role, brief: TaskBrief, *, around: Stage | None = None
+) -> AsyncIterator[Stage]:
     """Open a stage, which ends in time; notices of its role are passed on.
 
     The time that a person takes to answer is not the role's.
 
+    :param around: the stage of the agent that asked for this one.
     :raises StepTimedOut: it took longer than the role's timeout.
     """
     for notice in role.notices:
@@ -95,7 +127,7 @@ async def open_stage(step: StepContext, role: Role, brief: TaskBrief) -> AsyncIt
     limit: asyncio.Timeout | None = None
     try:
         async with working_time(None if role.timeout is None else role.timeout / 1000) as limit:
-            yield Stage(step, role, brief)
+            yield Stage(step, role, brief, around)
     except TimeoutError as error:
         if limit is None or not limit.expired():
             raise

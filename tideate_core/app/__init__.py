@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     )
     from tideate_core.app.retention import prune_runs as prune_runs, retention_of as retention_of
     from tideate_core.app.roles import (
+        agent_names as agent_names,
         eject_role as eject_role,
         role_json as role_json,
         role_names as role_names,
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
         ProjectRuntime as ProjectRuntime,
         build_catalog as build_catalog,
         locate_project as locate_project,
+        make_catalog as make_catalog,
         make_runtime as make_runtime,
         open_project as open_project,
         open_runner as open_runner,
@@ -135,7 +137,7 @@ else:
                 "ProjectView forget_project list_projects move_project moved_from moved_words project_named"
             ),
             "retention": "prune_runs retention_of",
-            "roles": "eject_role role_json role_names role_origin",
+            "roles": "agent_names eject_role role_json role_names role_origin",
             "rollback": "RunChanges choose_run find_changed_runs list_changes preview_rollback roll_back",
             "run_details": (
                 "CHECK_ENDED GATE_EVENTS Item ROLLED_BACK RunDetails TOOL_COMPLETED "
@@ -148,7 +150,7 @@ else:
             "snapshots": "choose_snapshot make_snapshot_manager open_snapshots snapshot_ids snapshot_json",
             "trust": "TrustItem TrustPlan apply_trust plan_trust revoke_trust",
             "wiring": (
-                "Project ProjectRuntime make_runtime build_catalog locate_project open_project "
+                "Project ProjectRuntime make_catalog make_runtime build_catalog locate_project open_project "
                 "open_runner read_file_context"
             ),
             "workflow_files": (

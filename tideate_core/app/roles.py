@@ -1,11 +1,11 @@
-"""Roles of a gated task: names, origin, JSON form; copy a built-in one to the project."""
+"""Agents of a project: names, origin, JSON form; copy a built-in one to the project."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import UnusableFile, WorkspaceError
+from tideate_core.errors import UnknownAgent, UnusableFile, WorkspaceError
 from tideate_core.project import config_dir, read_document, write_document
 
 if TYPE_CHECKING:
@@ -13,25 +13,35 @@ if TYPE_CHECKING:
 
     from tideate_core.agents import Role
 
-__all__ = ["eject_role", "role_json", "role_names", "role_origin"]
+__all__ = ["agent_names", "eject_role", "role_json", "role_names", "role_origin"]
 
-IN_ORDER = ("planner", "auditor", "executor", "documenter", "corrector")
-"""As a task asks them."""
+IN_ORDER = ("assistant", "planner", "auditor", "executor", "documenter", "corrector")
+"""The agent of a step, then the roles of a task as it asks them."""
 
 
-def role_names() -> list[str]:
-    """Return the names of all roles, in the order in which a task asks them."""
-    from tideate_core.agents import BUILTIN_ROLES
+def role_names(root: Path | None) -> list[str]:
+    """Return the names of all agents, the built-in ones first; blocking.
 
-    known = {path.stem for path in BUILTIN_ROLES.glob("*.md")}
-    return [*(name for name in IN_ORDER if name in known), *sorted(known.difference(IN_ORDER))]
+    :param root: of the project; None: there is none.
+    """
+    known = agent_names(root)
+    return [*IN_ORDER, *sorted(known.difference(IN_ORDER))]
+
+
+def agent_names(root: Path | None) -> frozenset[str]:
+    """Return what a step's agent may be called; some may have mistakes; blocking."""
+    from tideate_core.agents import Roles
+
+    return Roles(root).names()
 
 
 def role_origin(role: Role, root: Path | None) -> list[str]:
-    """Return which files a role is made of, the last of them counting most."""
-    from tideate_core.agents import LARGEST_ROLE
+    """Return which files an agent is made of, the last of them counting most."""
+    from tideate_core.agents import BUILTIN_ROLES, LARGEST_ROLE, package_file
 
-    found = ["built-in"]
+    found = ["built-in"] if (BUILTIN_ROLES / f"{role.name}.md").is_file() else []
+    if not found and package_file(role.name) is not None:
+        found.append("a package")
     if (config_dir() / "agents" / f"{role.name}.md").is_file():
         found.append("yours")
     if root is not None:
@@ -44,11 +54,11 @@ def role_origin(role: Role, root: Path | None) -> list[str]:
 def eject_role(root: Path, name: str) -> Path:
     """Write a built-in role to the project; return its file.
 
+    :raises UnknownAgent: no built-in one has this name.
     :raises WorkspaceError: there is a file already, or it cannot be written.
     """
-    from tideate_core.agents import Roles
-
-    Roles(None).get(name)  # or says which are known
+    if name not in IN_ORDER:
+        raise UnknownAgent(name, IN_ORDER)
     return _write_role(root, name)
 
 
@@ -61,6 +71,8 @@ def role_json(role: Role, root: Path | None) -> dict[str, Any]:
         "path": str(role.path) if role.path else None,
         "adapter": role.adapter,
         "tools": list(role.tools),
+        "agents": list(role.agents),
+        "output_schema": dict(role.output_schema) if role.output_schema is not None else None,
         "tokens": role.tokens,
         "timeout_ms": role.timeout,
         "notices": list(role.notices),

@@ -6,9 +6,11 @@ import os
 import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tideate_core.app.roles import agent_names
 from tideate_core.errors import ConfigError, InvalidInput, OutsideRoot
 from tideate_core.project import config_dir, find_root, project_state, real_path, state_dir
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from tideate_core.config import LoadedConfig
     from tideate_core.engine import FrontEnd, RunRequest, WorkflowRunner
     from tideate_core.mcp.client import MCPClient
-    from tideate_core.workflows import Catalog, RunContext, Selection
+    from tideate_core.workflows import Catalog, RunContext, Selection, WorkflowRegistry
     from tideate_core.workspace import Workspace
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "ProjectRuntime",
     "build_catalog",
     "locate_project",
+    "make_catalog",
     "make_runtime",
     "open_project",
     "open_runner",
@@ -72,12 +75,22 @@ def build_catalog(root: Path | None) -> Catalog:
     :param root: the project's, None outside of any.
     """
     from tideate_core.builtin import register_builtin
-    from tideate_core.workflows import Catalog, WorkflowRegistry
+    from tideate_core.workflows import WorkflowRegistry
 
     registry = WorkflowRegistry()
     register_builtin(registry)
     registry.load_packages()
-    return Catalog(registry, root)
+    return make_catalog(registry, root)
+
+
+def make_catalog(registry: WorkflowRegistry, root: Path | None, *, cwd: Path | None = None) -> Catalog:
+    """Return the workflows of a registry and of files, whose steps may name the project's agents.
+
+    :param cwd: where relative paths begin, by default where the process is.
+    """
+    from tideate_core.workflows import Catalog
+
+    return Catalog(registry, root, cwd=cwd, agents=partial(agent_names, root))
 
 
 def open_project(root: str | None) -> Project:

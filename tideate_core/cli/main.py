@@ -32,7 +32,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: Final[Mapping[str, Command]] = {
-    "agents": Command("agents:app", "List the roles of a task, or copy one to change it."),
+    "agents": Command("agents:app", "List agents, or copy a built-in one to change it."),
     "cancel": Command(
         "control:cancel",
         "Cancel a run.\n\nThe process that has it ends it; a run that no process has is ended here.",

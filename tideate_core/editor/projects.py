@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tideate_core import config as configuration
 from tideate_core.app import (
     find_changed_runs,
+    make_catalog,
     make_runtime,
     make_snapshot_manager,
     moved_words,
@@ -23,7 +24,6 @@ from tideate_core.engine import RunRequest, WorkflowRunner, nothing_changed_erro
 from tideate_core.errors import ConfigError, RunNotFound, TideateError
 from tideate_core.project import find_root, make_project_state, project_state
 from tideate_core.store import Reader
-from tideate_core.workflows import Catalog
 from tideate_core.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tideate_core.mcp.client import MCPClient
     from tideate_core.snapshots import SnapshotManager
     from tideate_core.store import Store
-    from tideate_core.workflows import WorkflowRegistry
+    from tideate_core.workflows import Catalog, WorkflowRegistry
     from tideate_core.workspace import Buffers
 
 __all__ = ["Projects"]
@@ -150,7 +150,7 @@ class Projects:
     def catalog(self, folder: str | None = None) -> Catalog:
         """Return the workflows that a folder's project has; where the editor was started if None."""
         root = self.root(folder)
-        return self._catalogs.setdefault(root, Catalog(self._registry, root, cwd=self._cwd))
+        return self._catalogs.setdefault(root, make_catalog(self._registry, root, cwd=self._cwd))
 
     def runner_of(self, execution_id: str) -> WorkflowRunner:
         """Return the runner of a running execution.
@@ -211,7 +211,7 @@ class Projects:
         root = find_root(start)
         if root is None:
             raise ConfigError(f"{start} is in no project; there is nothing to trust")
-        return plan_trust(root, Catalog(self._registry, root), None if path is None else Path(path))
+        return plan_trust(root, make_catalog(self._registry, root), None if path is None else Path(path))
 
     def servers(self, folder: str | None = None) -> MCPClient:
         """Return the MCP servers of a folder's project; see `runner`."""

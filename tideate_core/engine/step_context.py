@@ -217,8 +217,11 @@ class StepRun:
         quiet: bool = False,
         adapter: str | None = None,
         tools: Sequence[str] = (),
+        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
-        return await self.model.ask(prompt, schema=schema, quiet=quiet, adapter=adapter, tools=tools)
+        return await self.model.ask(
+            prompt, schema=schema, quiet=quiet, adapter=adapter, tools=tools, agents=agents
+        )
 
     def render(self, name: str, **values: Any) -> Prompt:
         return self.run.prompts.render(name, notice=self.person.warn_once, **values)

@@ -74,9 +74,13 @@ class StepModel:
         quiet: bool = False,
         adapter: str | None = None,
         tools: Sequence[str] = (),
+        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
         """Ask the run's adapter, or another one.
 
+        :param tools: of MCP servers, by their names.
+        :param agents: others that may be given a task.
+        :raises ConfigError: the adapter cannot use tools, and some are wanted.
         :raises ToolError: a tool that is offered cannot be found.
         :raises UnknownAdapter: there is none of this name.
         :raises InvalidReply: the answer is empty.
@@ -87,12 +91,16 @@ class StepModel:
         self.demonstration = self.demonstration or asked.demonstration
         shape = schema.model_json_schema() if schema else None
         more = [*([] if adapter is None else [adapter]), *([list(tools)] if tools else [])]
+        more += [["agent", *(one.name for one in agents)]] if agents else []
         digest = digest_of(asdict(prompt), shape, *more)
         key = self._memory.numbered(self._step, f"{self._attempt}{REPLY}{digest}")
         kept = self._memory.recall(self._step, key)
         if kept is not MISSING:
             return _reply_of(kept, schema)
-        offered = await self._find_tools(asked, tools) if tools else []
+        if agents and not isinstance(asked, ToolAdapter):
+            names = ", ".join(one.name for one in agents)
+            raise ConfigError(f"the adapter {asked.name!r} cannot use tools ({names} are wanted)")
+        offered = [*(await self._find_tools(asked, tools) if tools else ()), *agents]
         reply = await self._ask(asked, prompt, schema, quiet, offered)
         if not reply.text.strip() and reply.parsed is None:
             raise InvalidReply(f"{reply.model} answered with nothing; try again or word it differently")

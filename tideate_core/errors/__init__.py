@@ -39,7 +39,8 @@
     ├── WorkflowError                a run cannot start or go on
     │   ├── UnknownWorkflow          no workflow has this name
     │   ├── InvalidDefinition        a definition or registration is wrong
-    │   │   └── InvalidDefinitionFile    a YAML or JSON file has mistakes; all are reported
+    │   │   ├── InvalidDefinitionFile    a YAML or JSON file has mistakes; all are reported
+    │   │   └── UnknownAgent         no agent has this name
     │   ├── InvalidInput             a run was started with unusable input
     │   ├── MissingStepHandler       a step has nothing that runs it
     │   ├── StepFailed               a step's handler reported an error                     (retryable)
@@ -110,6 +111,7 @@ from tideate_core.errors.runs import (
     StepTimedOut,
     StoreError,
     StoreIsNewer,
+    UnknownAgent,
     UnknownToken,
     UnknownWorkflow,
     WorkflowError,
@@ -193,6 +195,7 @@ __all__ = [
     "ToolNotPermitted",
     "ToolTimedOut",
     "UnknownAdapter",
+    "UnknownAgent",
     "UnknownServer",
     "UnknownToken",
     "UnknownTool",

@@ -33,6 +33,7 @@ __all__ = [
     "StepTimedOut",
     "StoreError",
     "StoreIsNewer",
+    "UnknownAgent",
     "UnknownToken",
     "UnknownWorkflow",
     "WorkflowError",
@@ -78,6 +79,16 @@ class InvalidDefinitionFile(InvalidDefinition):
         """The file, where the text is one's."""
         self.source = "file"
         """Who has that file, as `workflows.Source`."""
+
+
+class UnknownAgent(InvalidDefinition):
+    """No agent has this name."""
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        super().__init__(
+            f"no agent is called {name!r}{did_you_mean(name, known)} (known: {', '.join(known)})"
+        )
 
 
 class InvalidInput(WorkflowError):

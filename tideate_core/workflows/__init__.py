@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows.registration import Registration as Registration, Source as Source
     from tideate_core.workflows.registry import WorkflowRegistry as WorkflowRegistry
     from tideate_core.workflows.schema import definition_schema as definition_schema
+    from tideate_core.workflows.shape import check_output_schema as check_output_schema
     from tideate_core.workflows.time_limits import persons_time as persons_time, working_time as working_time
     from tideate_core.workflows.workflow_files import (
         BOM as BOM,
@@ -108,6 +109,7 @@ else:
             "registration": "Registration Source",
             "registry": "WorkflowRegistry",
             "schema": "definition_schema",
+            "shape": "check_output_schema",
             "time_limits": "persons_time working_time",
             "workflow_files": (
                 "BOM is_definition_name is_definition_path is_machine_name is_machine_path "

@@ -11,6 +11,7 @@ from tideate_core.project import expand_home
 from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.discovery import WorkflowFile, find_files
 from tideate_core.workflows.loading import Content, FileCache, load, parse_text, registration_of
+from tideate_core.workflows.parts import KNOWN_AGENTS
 from tideate_core.workflows.registration import Registration, check_kept, check_trust
 from tideate_core.workflows.workflow_files import (
     is_definition_name,
@@ -20,6 +21,8 @@ from tideate_core.workflows.workflow_files import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tideate_core.workflows.definitions import WorkflowDefinition
     from tideate_core.workflows.loading import TextFormat
     from tideate_core.workflows.registration import Source
@@ -47,12 +50,21 @@ class Catalog:
 
     :param root: the project; None outside of any.
     :param cwd: where relative paths begin, by default where the process is.
+    :param agents: gives the names of the agents that steps may name, by default only the assistant.
     """
 
-    def __init__(self, registry: WorkflowRegistry, root: Path | None, *, cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        registry: WorkflowRegistry,
+        root: Path | None,
+        *,
+        cwd: Path | None = None,
+        agents: Callable[[], frozenset[str]] = lambda: KNOWN_AGENTS,
+    ) -> None:
         self._registry = registry
         self._root = root
         self._cwd = cwd
+        self._agents = agents
         self._cache = FileCache()
 
     @property
@@ -106,7 +118,7 @@ class Catalog:
         :raises TideateError: as `parse_text`.
         """
         known = self._known_names(Path(name), self._files())
-        return parse_text(text, format, name, known, self._registry)
+        return parse_text(text, format, name, known, self._registry.handlers_of)
 
     def look_at(self, name: str) -> Registration:
         """Return a workflow to be shown; to run, its file may have to be trusted first.
@@ -162,10 +174,11 @@ class Catalog:
         handlers = frozenset(self._registry.handlers_for(path.stem))
         machines = {name: known.kind == "machine" for name, known in self._registered().items()}
         machines |= {name: not file.is_definition for name, file in files.used.items()}
-        return KnownNames(handlers, frozenset(machines), frozenset(filter(machines.get, machines)))
+        of_machines = frozenset(filter(machines.get, machines))
+        return KnownNames(handlers, frozenset(machines), of_machines, self._agents())
 
     def _registration(self, file: WorkflowFile, content: Content) -> Registration:
-        return registration_of(content, file, self._registry)
+        return registration_of(content, file, self._registry.handlers_of)
 
     def _registered(self) -> dict[str, Registration]:
         return {known.definition.name: known for known in self._registry.list()}

@@ -38,7 +38,7 @@ class KnownNames:
     workflows: Collection[str] | None = None
     machines: Collection[str] | None = None
     """Those of `workflows` that are machines."""
-    agents: Collection[str] = KNOWN_AGENTS
+    agents: Collection[str] | None = KNOWN_AGENTS
     servers: Collection[str] | None = None
     """MCP servers: of the person, too, so that one that is missing here is only warned of."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
-    from tideate_core.adapters import Prompt, Reply
+    from tideate_core.adapters import OfferedTool, Prompt, Reply
     from tideate_core.workflows.parts import WorkflowStep
     from tideate_core.workspace import ExecutableFile, Workspace
 
@@ -161,11 +161,13 @@ class ModelAccess(Protocol):
         quiet: bool = False,
         adapter: str | None = None,
         tools: Sequence[str] = (),
+        agents: Sequence[OfferedTool] = (),
     ) -> Reply:
         """Ask a model; its tokens are streamed to the front end unless `quiet`.
 
         :param adapter: another one than the run's.
         :param tools: of MCP servers, which it may call first: `SERVER/TOOL`, or `SERVER` for all of one.
+        :param agents: others that it may give a task to first.
         """
         ...
 

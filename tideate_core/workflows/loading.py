@@ -13,15 +13,15 @@ from tideate_core.workflows.workflow_files import check_stem, load_machine, read
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from tideate_core.workflows.checking import KnownNames
     from tideate_core.workflows.definitions import Needs, WorkflowDefinition
     from tideate_core.workflows.discovery import WorkflowFile
+    from tideate_core.workflows.handler import StepHandler
     from tideate_core.workflows.parsing import ParsedWorkflow
     from tideate_core.workflows.registration import Source
-    from tideate_core.workflows.registry import WorkflowRegistry
 
 __all__ = [
     "Content",
@@ -52,6 +52,7 @@ class DefinitionFile:
 
 TextFormat: TypeAlias = Literal["yaml", "json", "workflow"]
 """Language of a workflow's text; `workflow` is that of machines."""
+HandlersOf: TypeAlias = "Callable[[WorkflowDefinition], Mapping[str, StepHandler]]"
 Content: TypeAlias = MachineWorkflow | DefinitionFile
 
 
@@ -105,13 +106,13 @@ def load(file: WorkflowFile, known: KnownNames | None) -> Content:
         raise
 
 
-def registration_of(content: Content, file: WorkflowFile, registry: WorkflowRegistry) -> Registration:
+def registration_of(content: Content, file: WorkflowFile, handlers_of: HandlersOf) -> Registration:
     """Return a file's workflow as a run takes it.
 
-    :param registry: has the handlers that its steps may name.
+    :param handlers_of: gives the handlers that its steps may name.
     """
     if isinstance(content, DefinitionFile):
-        own = registry.handlers_of(content.definition)
+        own = handlers_of(content.definition)
         return Registration(content.definition, own, file.source, file.path, content.text)
     return _of_machine(content, file.source)
 
@@ -121,11 +122,12 @@ def parse_text(
     format: TextFormat,  # noqa: A002 what everybody calls it
     name: str,
     known: KnownNames,
-    registry: WorkflowRegistry,
+    handlers_of: HandlersOf,
 ) -> Registration:
     """Return the workflow of a text that is in no file.
 
     :param known: what its steps may name.
+    :param handlers_of: gives the handlers among these.
     :raises InvalidWorkflowFile: a machine's text has mistakes; all of them are told.
     :raises InvalidDefinitionFile: a definition's text has; all of them are told.
     :raises InvalidDefinition: the name cannot be a workflow's.
@@ -142,7 +144,7 @@ def parse_text(
     except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
         error.source = "text"
         raise
-    return Registration(definition, registry.handlers_of(definition), "text", None, text)
+    return Registration(definition, handlers_of(definition), "text", None, text)
 
 
 def _of_machine(machine: MachineWorkflow, source: Source) -> Registration:

@@ -84,8 +84,8 @@ class WorkflowRegistry:
         from tideate_core.workflows.loading import parse_text
 
         machines = frozenset(one for one, known in self._known.items() if known.kind == "machine")
-        names = KnownNames(frozenset(self.handlers_for(name)), frozenset(self._known), machines)
-        return parse_text(text, format, name, names, self)
+        names = KnownNames(frozenset(self.handlers_for(name)), frozenset(self._known), machines, None)
+        return parse_text(text, format, name, names, self.handlers_of)
 
     def list(self) -> list[Registration]:
         """Return all workflows by name."""

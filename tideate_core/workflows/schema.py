@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
 from pydantic.alias_generators import to_camel
@@ -20,21 +20,26 @@ from tideate_core.workflows.parts import (
 )
 from tideate_core.workflows.shape import file_keys
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 __all__ = ["definition_schema"]
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 PARTS: Final[tuple[type[Part], ...]] = (ForEach, InputDefinition, NestedWorkflow, ToolCall, WorkflowStep)
 
 
-def definition_schema() -> dict[str, Any]:
+def definition_schema(agents: Collection[str] = KNOWN_AGENTS) -> dict[str, Any]:
     """Return the schema of a definition file, of draft 2020-12.
 
     Keys are proposed in snake_case; their camelCase spellings fit, too.
+
+    :param agents: names that a step's agent may have.
     """
     definitions = {part.__name__: _part(part) for part in PARTS}
     # it depends on the input's own default
     del definitions["InputDefinition"]["properties"]["required"]["default"]
-    _short_forms(definitions["WorkflowStep"]["properties"])
+    _short_forms(definitions["WorkflowStep"]["properties"], agents)
     definitions["WorkflowStep"] |= _one_kind()
     root = _part(WorkflowDefinition)
     root["properties"]["name"] = {
@@ -73,10 +78,10 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def _short_forms(properties: dict[str, Any]) -> None:
+def _short_forms(properties: dict[str, Any], agents: Collection[str]) -> None:
     """Add what a step may write short, and who may be named."""
-    agents = {"enum": sorted(KNOWN_AGENTS), "type": "string"}
-    properties["agent"] = {**agents, "description": properties["agent"]["description"]}
+    named = {"enum": sorted(agents), "type": "string"}
+    properties["agent"] = {**named, "description": properties["agent"]["description"]}
     for key, example in (("workflow", "name"), ("for_each", "items")):
         full = properties[key]["anyOf"][0]
         short = {"type": "string", "minLength": 1, "description": f"The `{example}` alone."}

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import ValidationError
 
 from tideate_core.errors import UnusableSchema
+from tideate_core.util.deadline import Deadline
 from tideate_core.util.json_schemas import check_schema, pattern_problem
 from tideate_core.workflows.definitions import WorkflowDefinition
-from tideate_core.workflows.mistakes import Finding, canonical
+from tideate_core.workflows.limits import LIMITS
+from tideate_core.workflows.mistakes import Finding, Problem, canonical, span_of
 from tideate_core.workflows.parts import (
     ForEach,
     InputDefinition,
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-    from tideate_core.util.deadline import Deadline
-    from tideate_core.workflows.mistakes import Loc, Nearest
+    from tideate_core.workflows.mistakes import Loc, Located, Nearest
 
-__all__ = ["file_keys", "normalize_keys", "schema_findings", "validate_definition"]
+__all__ = ["check_output_schema", "file_keys", "normalize_keys", "schema_findings", "validate_definition"]
 
 PARTS: Final[Mapping[tuple[str, ...], type[Part]]] = {
     (): WorkflowDefinition,
@@ -216,6 +217,15 @@ def _part_at(loc: Loc) -> type[Part]:
     # what follows an index or an input's name is a key again
     path = tuple("*" if place == 1 else canonical(str(key)) for place, key in enumerate(loc))
     return PARTS[path]
+
+
+def check_output_schema(schema: Located) -> list[Problem]:
+    """Check the schema that a file of another kind has."""
+    found = schema_findings(schema.value, (), Deadline(LIMITS.check_seconds))
+    return [
+        Problem(*span_of(schema, one.loc, on_key=one.on_key), one.message, one.hint, one.severity)
+        for one in found
+    ]
 
 
 def schema_findings(schema: Mapping[str, Any], at: Loc, deadline: Deadline) -> Iterator[Finding]:

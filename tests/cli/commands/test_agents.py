@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.cli.interrupted import object_of
-from tideate_core.agents.roles import BUILTIN_ROLES, Roles
+from tideate_core.agents import BUILTIN_ROLES, Roles
 from tideate_core.app.roles import role_names
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
-NAMES = ["planner", "auditor", "executor", "documenter", "corrector"]
+NAMES = ["assistant", "planner", "auditor", "executor", "documenter", "corrector"]
 
 
 def listed(shell: Shell) -> dict[str, dict[str, Any]]:
@@ -25,7 +26,7 @@ def listed(shell: Shell) -> dict[str, dict[str, Any]]:
 def test_all_are_listed_in_the_order_in_which_a_task_asks_them(shell: Shell) -> None:
     done = shell.run("agents")
     assert done.returncode == 0, done.stderr
-    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == NAMES == role_names()
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == NAMES == role_names(None)
     planner = listed(shell)["planner"]
     known = Roles(None).get("planner")
     assert (planner["from"], planner["tokens"], planner["timeout_ms"]) == (
@@ -84,3 +85,20 @@ def test_nothing_is_written_out_of_the_project(shell: Shell) -> None:
 def test_an_unknown_role_is_told_with_the_nearest(shell: Shell, command: str) -> None:
     done = shell.run("agents", command, "planer")
     assert (done.returncode, "did you mean 'planner'" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_projects_own_agent_is_listed_checked_completed_and_does_a_step(
+    shell: Shell, answering: ModelServer
+) -> None:
+    shell.write(".tideate/agents/cook.md", "---\ndescription: Cooks\n---\nYou cook for many.\n")
+    shell.write(".tideate/workflows/menu.yaml", "steps: [{id: menu, agentId: cook, task: Make a menu}]\n")
+    shell.write(".tideate/workflows/wrong.yaml", "steps: [{id: menu, agent: cok, task: Make a menu}]\n")
+    cook = listed(shell)["cook"]
+    assert (cook["from"], cook["description"], cook["agents"]) == (["the project's"], "Cooks", [])
+    checked = shell.run("check")
+    assert "no agent is called 'cok'; did you mean 'cook'?" in checked.stdout + checked.stderr
+    assert "cook" in object_of(shell.run("schema"))["$defs"]["WorkflowStep"]["properties"]["agent"]["enum"]
+    answering.answers("Make a menu", "soup")
+    done = shell.run("run", "menu")
+    assert (done.returncode, done.stdout) == (0, "soup\n"), done.stderr
+    assert "You cook for many." in answering.requests[0]["messages"][0]["content"]

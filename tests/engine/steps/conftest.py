@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
+from tideate_core.workflows.checking import KnownNames
 from tideate_core.workflows.parsing import WorkflowParser
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ def write(bench: Bench) -> Write:
     """Register a workflow from the text of its YAML file; handlers by step."""
 
     def register(text: str, name: str = "flow", **handlers: Any) -> None:
-        parsed = WorkflowParser().parse(dedent(text), format="yaml", name=name, path=None)
+        parsed = WorkflowParser(KnownNames(agents=None)).parse(
+            dedent(text), format="yaml", name=name, path=None
+        )
         bench.registry.register(parsed.require(), handlers)
 
     return register

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.model_rules import text_of
+from tests.support.state import trust_file
+from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.engine import EventName
 from tideate_core.workflows import WorkflowDefinition
 
@@ -79,7 +81,7 @@ async def test_an_agent_that_nobody_knows_does_not_fall_to_another_one(bench: Be
     steps = [{"id": "a", "agent": "asistant", "task": "Find Ada", "retries": 3}]
     bench.registry.register(WorkflowDefinition.model_validate({"name": "flow", "steps": steps}), {})
     result = await bench.run("flow")
-    assert result.error_code == "InvalidDefinition"
+    assert result.error_code == "UnknownAgent"
     assert "no agent is called 'asistant'; did you mean 'assistant'?" in str(result.error)
     assert not bench.server.requests
 
@@ -177,3 +179,134 @@ async def test_an_answer_that_was_cut_off_is_told(bench: Bench, write: Write) ->
     bench.server.answers("Decide", "half", finish_reason="length")
     assert (await bench.run("flow")).results["a"] == "half"
     assert any("cut off" in data["message"] for data in bench.front.data(EventName.NOTICE))
+
+
+COOK = "steps: [{id: menu, agent: cook, task: Make a menu}]"
+
+
+def agent(bench: Bench, name: str, text: str, *, trusted: bool = True) -> None:
+    path = bench.write(f".tideate/agents/{name}.md", text)
+    if trusted:
+        trust_file(path)
+
+
+async def test_an_agents_instructions_adapter_and_schema_are_those_of_its_file(
+    bench: Bench, write: Write
+) -> None:
+    agent(bench, "cook", "---\nadapter: fake\noutput_schema: {type: array}\n---\nYou cook for many.\n")
+    write(COOK)
+    bench.server.answers("Make a menu", {"result": ["soup"]})
+    result = await bench.run("flow")
+    assert result.results == {"menu": ["soup"]}, result.error
+    (request,) = bench.server.requests
+    assert "You cook for many." in request["messages"][0]["content"]
+    assert "one step of a larger workflow" not in str(request)
+
+
+async def test_an_agents_answer_has_to_fit_its_schema(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "---\noutput_schema: {type: object, required: [dish]}\n---\nYou cook.\n")
+    write(COOK)
+    bench.server.answers("Make a menu", {"no": "dish"})
+    result = await bench.run("flow")
+    assert result.error_code == "OutputMismatch"
+
+
+async def test_an_agent_that_uses_more_tokens_than_it_may_fails_its_step(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "---\ntokens: 1\n---\nYou cook.\n")
+    write(COOK)
+    bench.server.answers("Make a menu", "soup and bread")
+    result = await bench.run("flow")
+    assert "'cook' used" in str(result.error)
+    assert "set `tokens` higher" in str(result.error)
+
+
+async def test_an_agents_answer_is_streamed(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "You cook.\n", trusted=False)
+    write(COOK)
+    bench.server.answers("Make a menu", "soup and bread")
+    await bench.run("flow")
+    assert "".join(one["text"] for one in bench.front.data(EventName.TOKEN)) == "soup and bread"
+
+
+CHEF = "---\nagents: [cook]\n%s---\nYou are the chef.\n"
+CHEF_FLOW = "steps: [{id: menu, agent: chef, task: Make a menu}]"
+
+
+async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "---\ndescription: knows soups\n---\nYou cook.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.answers("Name a soup", "goulash", times=1)
+    bench.server.answers("Make a menu", "goulash it is")
+    result = await bench.run("flow")
+    assert result.results == {"menu": "goulash it is"}, result.error
+    first, cook, last = bench.server.requests
+    assert "Give a task to the agent cook: knows soups" in json.dumps(first["tools"])
+    assert "You cook." in cook["messages"][0]["content"]
+    assert "Make a menu" not in json.dumps(cook), "an agent sees its task and nothing else"
+    assert "goulash" in json.dumps(last["messages"][-1])
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert "chef asks cook: Name a soup" in notices
+    assert result.usage.input_tokens > 0
+
+
+async def test_what_goes_wrong_with_an_agent_that_is_asked_is_told_to_the_one_who_asked(
+    bench: Bench, write: Write
+) -> None:
+    agent(bench, "cook", "---\ntokens: 1\n---\nYou cook.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.answers("Name a soup", "goulash", times=1)
+    bench.server.answers("Make a menu", "bread it is")
+    result = await bench.run("flow")
+    assert result.results == {"menu": "bread it is"}
+    assert "cook failed" in json.dumps(bench.server.requests[-1]["messages"][-1])
+
+
+async def test_tokens_of_agents_count_to_the_one_who_asks(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "You cook.\n")
+    agent(bench, "chef", CHEF % "tokens: 1\n")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.answers("Name a soup", "goulash", times=1)
+    result = await bench.run("flow")
+    assert "'chef' used" in str(result.error)
+    assert len(bench.server.requests) == 2, "nothing is asked any more"
+
+
+async def test_agents_that_ask_each_other_end(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "---\nagents: [chef, boy]\n---\nYou cook.\n")
+    agent(bench, "boy", "---\nagents: [cook, girl]\n---\nYou help.\n")
+    agent(bench, "girl", "You help, too.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.calls("Name a soup", "agent_boy", {"task": "Peel onions"}, times=1)
+    bench.server.answers("Peel onions", "peeled", times=1)
+    bench.server.answers("Name a soup", "onion soup", times=1)
+    bench.server.answers("Make a menu", "onion soup it is")
+    result = await bench.run("flow")
+    assert result.ok, result.error
+    offered = [[tool["function"]["name"] for tool in body.get("tools", ())] for body in bench.server.requests]
+    assert offered == [["agent_cook"], ["agent_boy"], [], ["agent_boy"], ["agent_cook"]]
+
+
+async def test_only_so_many_tasks_are_given_to_others(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "You cook.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=MOST_CALLS + 1)
+    bench.server.answers("Name a soup", "goulash", times=MOST_CALLS)
+    bench.server.answers("Make a menu", "enough")
+    result = await bench.run("flow")
+    assert result.results == {"menu": "enough"}, result.error
+    assert f"no more than {MOST_CALLS} tasks" in json.dumps(bench.server.requests[-1]["messages"][-1])
+
+
+async def test_an_agent_that_is_asked_has_to_exist(bench: Bench, write: Write) -> None:
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    result = await bench.run("flow")
+    assert (result.error_code, bench.server.requests) == ("UnknownAgent", [])

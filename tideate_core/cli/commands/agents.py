@@ -1,7 +1,9 @@
-"""`tideate agents`: list and show the roles of a task, copy a built-in one to the project."""
+"""`tideate agents`: list and show agents, copy a built-in one to the project."""
 
 from __future__ import annotations
 
+from json import dumps as json_text
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -9,10 +11,11 @@ from rich.text import Text
 
 from tideate_core.app import eject_role, locate_project, role_json, role_names, role_origin
 from tideate_core.cli.arguments import Json, Root
-from tideate_core.cli.process import DONE
+from tideate_core.cli.process import DONE, USAGE
 from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table
-from tideate_core.errors import ConfigError
+from tideate_core.errors import ConfigError, InvalidDefinition
+from tideate_core.project import find_root
 from tideate_core.util.escaping import label, visible
 
 if TYPE_CHECKING:
@@ -26,24 +29,23 @@ app = App(name="agents")
 
 
 def _complete(context: CompletionContext) -> list[str]:
-    """Complete the names of the roles."""
-    return role_names()
+    """Complete the names of agents."""
+    return role_names(find_root(Path.cwd()))
 
 
-Name = Annotated[str, Parameter(help="A role, see `tideate agents`.", completer=_complete)]
+Name = Annotated[str, Parameter(help="An agent, see `tideate agents`.", completer=_complete)]
 
 
 @app.default
 @report_errors
-def list_roles(*, json: Json = False, root: Root = None) -> int:
-    """List the roles: their origin, model adapter and budgets."""
-    from tideate_core.agents import Roles
-
+def list_agents(*, json: Json = False, root: Root = None) -> int:
+    """List the agents: their origin, model adapter and budgets."""
     found = locate_project(root)
-    known = [Roles(found).get(name) for name in role_names()]
+    known, problems = _read_all(found)
     if json:
-        print_json({"ok": True, "agents": [role_json(role, found) for role in known]})
-        return DONE
+        listed = [role_json(role, found) for role in known]
+        print_json({"ok": not problems, "agents": listed, "problems": problems})
+        return USAGE if problems else DONE
     numbers = ("tokens", "timeout")
     rows = table("agent", "from", "adapter", *numbers, "description", right=numbers)
     for role in known:
@@ -58,13 +60,28 @@ def list_roles(*, json: Json = False, root: Root = None) -> int:
     page().print(rows)
     for role in known:
         _print_notices(role)
-    return DONE
+    for problem in problems:
+        note(problem)
+    return USAGE if problems else DONE
+
+
+def _read_all(root: Path | None) -> tuple[list[Role], list[str]]:
+    """Return the agents, and why others cannot be used."""
+    from tideate_core.agents import Roles
+
+    known, problems = [], []
+    for name in role_names(root):
+        try:
+            known.append(Roles(root).get(name))
+        except InvalidDefinition as error:
+            problems.append(str(error))
+    return known, problems
 
 
 @app.command
 @report_errors
 def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
-    """Show a role: its settings and its instructions."""
+    """Show an agent: its settings and its instructions."""
     from tideate_core.agents import Roles
 
     found = locate_project(root)
@@ -79,6 +96,8 @@ def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
             "file": label(role.path) if role.path else "",
             "adapter": role.adapter or "the run's adapter",
             "tools": ", ".join(role.tools),
+            "asks": ", ".join(role.agents),
+            "answers": _schema_words(role),
             "tokens": f"{role.tokens:,} a stage" if role.tokens else "",
             "timeout": f"{lasted(role.timeout)} a stage" if role.timeout else "",
         }
@@ -91,7 +110,7 @@ def show(name: Name, /, *, json: Json = False, root: Root = None) -> int:
 @app.command
 @report_errors
 def eject(name: Name, /, *, root: Root = None) -> int:
-    """Copy a built-in role to .tideate/agents/NAME.md, to change it there.
+    """Copy a built-in agent to .tideate/agents/NAME.md, to change it there.
 
     An existing file is never overwritten.
     """
@@ -102,10 +121,14 @@ def eject(name: Name, /, *, root: Root = None) -> int:
     print_text(str(path))
     words = (
         "its instructions apply from now on; settings above them that send code elsewhere, use tools or "
-        "spend more apply after `tideate trust`"
+        "agents, or spend more apply after `tideate trust`"
     )
     tell(messages(), Text(words, style="dim"))
     return DONE
+
+
+def _schema_words(role: Role) -> str:
+    return json_text(role.output_schema, ensure_ascii=False) if role.output_schema is not None else ""
 
 
 def _print_notices(role: Role) -> None:

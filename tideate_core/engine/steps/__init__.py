@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tideate_core.errors import InvalidDefinition, MissingStepHandler, did_you_mean
-from tideate_core.workflows import KNOWN_AGENTS
+from tideate_core.errors import MissingStepHandler
 
 if TYPE_CHECKING:
     from tideate_core.engine.step_services import Services
@@ -45,21 +44,10 @@ def _of_kind(step: WorkflowStep, registered: StepHandler | None, services: Servi
 
         return run_machine(step.machine, services)
     if step.agent is not None:
-        if step.agent not in KNOWN_AGENTS:
-            return _unknown_agent(step, step.agent)
-        from tideate_core.engine.steps.agent import assist
+        from tideate_core.engine.steps.agent import do_task
 
-        return assist(step)
+        return do_task(step, step.agent)
     return registered or _missing(step, services)
-
-
-def _unknown_agent(step: WorkflowStep, agent: str) -> StepHandler:
-    async def fail(_: StepContext) -> None:
-        # a file's is told when it is checked; a run's own definition may be of another version
-        known = f"{did_you_mean(agent, KNOWN_AGENTS)} (known: {', '.join(sorted(KNOWN_AGENTS))})"
-        raise InvalidDefinition(f"step {step.id!r}: no agent is called {agent!r}{known}")
-
-    return fail
 
 
 def _missing(step: WorkflowStep, services: Services) -> StepHandler:

@@ -1,11 +1,13 @@
-"""Agent step: a model does its task; typed output by a JSON Schema."""
+"""Agent step: an agent's model does its task, with its tools and budgets; typed output by a JSON Schema."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from tideate_core.agents import Delegation, Roles, TaskBrief, open_stage, render_task_prompt
 from tideate_core.edits import fence_for, fenced_blocks
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.mentions import with_material
@@ -15,52 +17,66 @@ from tideate_core.errors import OutputMismatch
 from tideate_core.workflows import render_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import Reply
+    from tideate_core.adapters import OfferedTool, Reply
+    from tideate_core.agents import Role, Stage
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
-__all__ = ["PROMPT", "WantedOutput", "assist"]
+__all__ = ["WantedOutput", "do_task"]
 
 
-PROMPT = "assistant"
-"""The prompt file; a project or a person may have their own."""
 WRAPPED: Final = "result"
 """The key of a value that is no object: providers only take objects."""
 REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
-def assist(definition: WorkflowStep) -> StepHandler:
-    """Return what gives a step's task to a model, and returns the answer.
+def do_task(definition: WorkflowStep, agent: str) -> StepHandler:
+    """Return what gives a step's task to an agent, and returns the answer.
 
-    The model sees of the steps before what the task's template says. With an `output_schema` the result is
-    a value that fits it, else the answer's text.
+    The model sees of the steps before what the task's template says. With an `output_schema`, the step's or
+    the agent's, the result is a value that fits it, else the answer's text.
     """
-    wanted = WantedOutput(definition.id, definition.output_schema) if definition.output_schema else None
 
     async def answer(step: StepContext) -> Any:
-        words = wanted.words if wanted else ""
+        roles = Roles(step.workspace.root)
+        role = await asyncio.to_thread(roles.get, agent)
         task = render_task(definition.task or "", step.values())
-        prompt = step.render(
-            PROMPT,
-            task=task,
-            schema=words,
-            fence=fence_for(words),
-            feedback=step.feedback,
-        )
-        prompt = await with_material(step, prompt, task)
-        reply = await step.ask(brief(step, prompt), schema=wanted.shape if wanted else None)
-        if reply.truncated:
-            step.notice("the answer was cut off at the model's length limit", level="warn")
-        if wanted is None:
-            return reply.text.strip()
-        value = wanted.value_of(reply)
-        check_value(definition, value)
-        return value
+        async with open_stage(step, role, TaskBrief(task)) as stage:
+            delegation = Delegation(step, roles)
+            agents = await asyncio.to_thread(delegation.offer, stage, role) if role.agents else ()
+            return await _answer(stage, _with_schema(definition, role), role, task, agents)
 
     return answer
+
+
+async def _answer(
+    stage: Stage, definition: WorkflowStep, role: Role, task: str, agents: Sequence[OfferedTool]
+) -> Any:
+    step, schema = stage.step, definition.output_schema
+    wanted = WantedOutput(definition.id, schema) if schema else None
+    words = wanted.words if wanted else ""
+    prompt = render_task_prompt(
+        step, role, task, schema=words, fence=fence_for(words), feedback=step.feedback
+    )
+    prompt = brief(step, await with_material(step, prompt, task))
+    reply = await stage.ask(prompt, schema=wanted.shape if wanted else None, quiet=False, agents=agents)
+    if reply.truncated:
+        step.notice("the answer was cut off at the model's length limit", level="warn")
+    if wanted is None:
+        return reply.text.strip()
+    value = wanted.value_of(reply)
+    check_value(definition, value)
+    return value
+
+
+def _with_schema(definition: WorkflowStep, role: Role) -> WorkflowStep:
+    """Return the step with its agent's schema, where it has none of its own."""
+    if definition.output_schema is not None or role.output_schema is None:
+        return definition
+    return definition.model_copy(update={"output_schema": dict(role.output_schema)})
 
 
 class WantedOutput:

@@ -1,0 +1,70 @@
+"""Files of agents are found in packages, and their front matter is checked with places."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.agents.stage import write_files
+from tideate_core.agents import Roles
+from tideate_core.agents.role_files import agent_names, package_directories, read_role
+from tideate_core.errors import InvalidDefinitionFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A directory of installed packages; one brings agents, another one fails."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    site = tmp_path / "site"
+    entries = "[tideate.agents]\nkitchen = kitchen_agents:DIRECTORY\nbroken = kitchen_agents:nothing\n"
+    write_files(
+        site,
+        {
+            "kitchen_agents.py": "from pathlib import Path\nDIRECTORY = Path(__file__).parent / 'kitchen'\n",
+            "kitchen/cook.md": "---\ndescription: Cooks\n---\nYou cook.\n",
+            "kitchen-1.0.dist-info/METADATA": "Name: kitchen\nVersion: 1.0\n",
+            "kitchen-1.0.dist-info/entry_points.txt": entries,
+        },
+    )
+    monkeypatch.syspath_prepend(str(site))
+    package_directories.cache_clear()
+    yield site
+    package_directories.cache_clear()
+    sys.modules.pop("kitchen_agents", None)
+
+
+def test_packages_bring_agents_and_one_that_fails_is_left_out(
+    packages: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert "cook" in agent_names(None)
+    assert "broken" in caplog.text
+    assert Roles(None).get("cook").instructions == "You cook."
+
+
+def test_the_person_changes_a_packages_agent_key_by_key(packages: Path, tmp_path: Path) -> None:
+    write_files(tmp_path / "config/tideate", {"agents/cook.md": "---\ntokens: 5\n---\n"})
+    cook = Roles(None).get("cook")
+    assert (cook.instructions, cook.description, cook.tokens) == ("You cook.", "Cooks", 5)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("output_schema: [a]", "2:16: `output_schema` is a JSON Schema"),
+        ("output_schema: {type: lorry}", "2:23: this is not a JSON Schema"),
+        ("output_schema: {type: string, pattern: '(?=a)'}", "2:"),
+        ("agents: cook", "2:9: `agents` is a list of names of agents"),
+        ("agent: [cook]", "2:1: unknown key 'agent'; did you mean 'agents'?"),
+    ],
+)
+def test_a_mistake_has_its_place(tmp_path: Path, line: str, words: str) -> None:
+    write_files(tmp_path, {"cook.md": f"---\n{line}\n---\nYou cook.\n"})
+    with pytest.raises(InvalidDefinitionFile) as caught:
+        read_role(tmp_path / "cook.md")
+    assert f"cook.md:{words}" in str(caught.value)
