@@ -45,6 +45,8 @@ M.schema = {
   { key = 'mcp.servers.*.token_env', type = 'string', help = 'Environment variable that holds the bearer token for the address.' },
   { key = 'mcp.servers.*.token_command', type = 'list', help = 'Program and arguments that print that token.' },
   { key = 'mcp.servers.*.timeout', type = 'number', help = 'Seconds that a call may take where the step does not say; 120 by default, 3600 for `test` and `build`.' },
+  { key = 'mcp.servers.*.capabilities', type = 'list', help = 'What the server has to offer, as `tools` or `resources`; one that lacks any of it is not used.' },
+  { key = 'mcp.servers.*.permissions', type = 'list', help = 'Patterns of tools, as `read_*`, that may be used, each with its question; all of them by default.' },
   { key = 'mcp.servers.*.enabled', type = 'boolean', help = 'Whether the server is there; true by default.' },
   { key = 'snapshots.keep', type = 'number', default = 10, help = 'How many snapshots of a project are kept.' },
   { key = 'snapshots.max_file_mib', type = 'number', default = 100, help = 'Larger files are left out of a snapshot, which says so; in MiB.' },

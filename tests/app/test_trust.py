@@ -184,7 +184,7 @@ def test_one_file_can_be_trusted_alone(root: Path) -> None:
         plan_trust(root, build_catalog(root), root / "none.yaml")
 
 
-HARMLESS = {"context_tokens", "timeout", "enabled", "confirm"}
+HARMLESS = {"capabilities", "confirm", "context_tokens", "enabled", "permissions", "timeout"}
 GUARDED: dict[str, tuple[str, str]] = {
     "the default adapter": ('adapter = "elsewhere"', "elsewhere"),
     "an address": (

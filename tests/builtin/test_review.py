@@ -246,3 +246,19 @@ async def test_a_buffer_is_changed_where_it_stands(bench: Bench, monkeypatch: py
     assert result.ok, result.error
     assert "    return math.pi * r**2\n" in editor.text(number)
     assert "lines 4-6 of the buffer" in bench.front.requests[0].message
+
+
+async def test_an_edit_that_cannot_be_written_is_shown_with_a_warning(
+    bench: Bench,
+) -> None:
+    bench.write("a.py", LOOP)
+    context = bench.context("a.py", 4, 6)
+    analyzed(bench, f"```python\n{BETTER}\n```")
+    bench.write("a.py", "another file\n")  # not the text that the edit is made for
+    before = bench.fingerprint()
+    result = await bench.run("refactor", "simplify", context=context)
+    assert (result.ok, result.error_code) == (False, "EditConflict")
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert any("as things are this cannot be applied: a.py" in words for words in notices)
+    assert "review" in [request.kind for request in bench.front.requests]
+    assert bench.fingerprint() == before

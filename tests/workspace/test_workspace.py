@@ -8,7 +8,7 @@ import pytest
 
 from tests.workspace.test_rollback_planner import LONG, NAME, WANTED, edit
 from tests.workspace.test_rollback_state import long, number, run
-from tideate_core.errors import NotText, OutsideRoot, WorkspaceError
+from tideate_core.errors import EditConflict, NotText, OutsideRoot, WorkspaceError
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
@@ -88,3 +88,33 @@ async def test_changes_get_the_buffers_that_have_their_files(
     assert [change.buffer for change in await edited.attach(changes)] == [number, None, None, 9]
     assert (await edited.attach(changes))[0].tick == editor.buffers[number].tick
     assert await workspace.attach(changes) == changes
+
+
+async def test_changes_are_staged_without_writing_and_shown_as_one_patch_set(
+    workspace: Workspace, root: Path
+) -> None:
+    old = (await workspace.read("src/one.py")).text
+    same = FileChange("src/one.py", "modify", old, old)
+    new = FileChange("src/new.py", "create", None, "value = 1\n")
+    changed = FileChange("src/one.py", "modify", old, f"{old}\nmore = 2")
+    assert await workspace.stage([same, new]) == [new]
+    assert not (root / "src/new.py").exists()
+    patch = workspace.diff([new, changed])
+    assert "+++ b/src/new.py" in patch
+    assert "+more = 2\n" in patch
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (FileChange("../out.py", "create", None, "x\n"), OutsideRoot),
+        (FileChange(".git/config", "create", None, "x\n"), OutsideRoot),
+        (FileChange("src/one.py", "modify", "what it never was", "x"), EditConflict),
+        (FileChange("src/one.py", "create", None, "x"), WorkspaceError),
+    ],
+)
+async def test_what_could_not_be_written_is_refused_when_it_is_staged(
+    workspace: Workspace, change: FileChange, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        await workspace.stage([change])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import BaseModel, StrictInt, ValidationError
 
-from tideate_core.errors import InvalidInput, StepFailed
+from tideate_core.errors import InvalidInput, StepFailed, WorkspaceError
 from tideate_core.gates import new_errors
 from tideate_core.util.escaping import label
 from tideate_core.util.uncancelled import run_uncancelled
@@ -58,6 +58,10 @@ async def ask_for_review(step: StepContext, changes: list[FileChange]) -> list[F
 
 async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str]) -> list[FileChange]:
     message = _question(wanted)
+    try:
+        await step.workspace.stage(wanted)
+    except WorkspaceError as error:  # shown all the same: what a model made is not lost
+        step.notice(f"as things are this cannot be applied: {error}", level="warn")
     executed = await executable_changes(step.workspace, wanted)
     for _ in range(MOST_ASKED):
         decision = await step.confirm(

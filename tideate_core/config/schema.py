@@ -178,6 +178,10 @@ class McpServerConfig(_Section):
     timeout: float = Field(default=120.0, gt=0)
     """Seconds that a call may take where the step does not say."""
     enabled: bool = True
+    capabilities: list[str] = Field(default_factory=list)
+    """What the server has to offer, as `tools` or `resources`; one that lacks any of it is not used."""
+    permissions: list[str] | None = None
+    """Patterns of tools, as `read_*`, that may be used, each with its question; None: all of them."""
 
     @model_validator(mode="after")
     def _check_connection(self) -> Self:

@@ -56,8 +56,11 @@ class RunChanges:
         self._private = private
         self._step = step
 
+    async def stage(self, changes: Sequence[FileChange]) -> WritePlan:
+        return await Stager(self._root, self._buffers).stage(changes)
+
     async def apply(self, changes: Sequence[FileChange], execution_id: str) -> AppliedChanges:
-        plan = await Stager(self._root, self._buffers).stage(changes)
+        plan = await self.stage(changes)
         if not plan:
             return AppliedChanges(execution_id, ())
         committer = self._committer()
@@ -78,7 +81,7 @@ class RunChanges:
                 return await committer.commit(plan, execution_id)
             except EditConflict as error:
                 try:
-                    plan = await Stager(self._root, self._buffers).stage(changes)
+                    plan = await self.stage(changes)
                 except EditConflict:
                     raise error from None  # it says what happened first
         return await committer.commit(plan, execution_id)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tideate_core.errors import OutsideRoot, WorkspaceError
 from tideate_core.project import make_project_state, project_state, real_path
 from tideate_core.util.uncancelled import run_uncancelled
+from tideate_core.workspace.changes import unified_diff
 from tideate_core.workspace.documents import Document
 from tideate_core.workspace.files import read_image_nofollow
 from tideate_core.workspace.listing import list_files
@@ -156,6 +157,21 @@ class Workspace:
             for words in notices:
                 notice(words)
         return files
+
+    async def stage(self, changes: Sequence[FileChange]) -> _Changes:
+        """Check changes against files and buffers as they are, as `apply` would; nothing is written.
+
+        :returns: those that change something.
+        :raises EditConflict: a file or buffer is not what a change was made for.
+        :raises OutsideRoot: a path is outside the root or protected.
+        :raises WorkspaceError: a file cannot be written.
+        """
+        await self._run_changes().stage(changes)
+        return [change for change in changes if change.action != "modify" or change.before != change.after]
+
+    def diff(self, changes: Sequence[FileChange]) -> str:
+        """Return changes as one patch set, in the unified format."""
+        return "".join(unified_diff(change) for change in changes)
 
     async def apply(self, changes: Sequence[FileChange], *, execution_id: str) -> AppliedChanges:
         """Make all changes or none.

@@ -15,6 +15,8 @@ from tideate_core.workflows import Decision, Declined
 from tideate_core.workspace import FileChange, Workspace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.builtin.task.runs.desk import Desk
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.workflows import StepContext
@@ -38,9 +40,9 @@ async def test_a_fix_of_the_audit_that_gate_1_would_refuse_is_a_rejection(desk: 
 class Asked:
     """A step whose person says no."""
 
-    def __init__(self, *, demonstration: bool) -> None:
+    def __init__(self, root: Path, *, demonstration: bool) -> None:
         self.demonstration = demonstration
-        self.workspace = Workspace(None)
+        self.workspace = Workspace(root)
         self.kinds: list[str] = []
 
     async def confirm(self, kind: str, _message: str, **_rest: Any) -> Decision:
@@ -54,15 +56,17 @@ class Nobody:
     gated = False
 
 
-async def test_edits_of_a_demonstration_are_reviewed_even_where_nobody_is_to_be_asked() -> None:
-    step = Asked(demonstration=True)
+async def test_edits_of_a_demonstration_are_reviewed_even_where_nobody_is_to_be_asked(
+    tmp_path: Path,
+) -> None:
+    step = Asked(tmp_path, demonstration=True)
     with pytest.raises(Declined, match="no"):
         await review_changes(cast("StepContext", step), cast("TaskEnvironment", Nobody()), CHANGES)
     assert step.kinds == ["review"]
 
 
-async def test_other_edits_are_not() -> None:
-    step = Asked(demonstration=False)
+async def test_other_edits_are_not(tmp_path: Path) -> None:
+    step = Asked(tmp_path, demonstration=False)
     assert (
         await review_changes(cast("StepContext", step), cast("TaskEnvironment", Nobody()), CHANGES) == CHANGES
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from tideate_core.edits.formats.file_edits import Part
 from tideate_core.edits.matching.match import find_lines
@@ -114,6 +114,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, ROWS, ROWS)
+@example(["  a", "a"], ["a", "a"], ["a"])
 def test_a_place_that_was_found_by_a_step_is_the_only_one_by_it(
     lines: list[str], search: list[str], new: list[str]
 ) -> None:

@@ -22,6 +22,7 @@ from tideate_core.errors import (
     ServerUnavailable,
     ToolFailed,
     ToolInterrupted,
+    ToolNotPermitted,
     ToolTimedOut,
     UnknownServer,
     UnknownTool,
@@ -241,3 +242,26 @@ async def test_strict_finds_nothing_wrong_with_a_server_on_the_sdk_and_names_wha
     assert "readOnlyHint" in str(error)
     lenient = make()
     assert "echo" in {tool.name for tool in await lenient.tools("tests")}
+
+
+async def test_only_tools_that_the_configuration_permits_are_offered_and_called(
+    make: Make, tmp_path: Path
+) -> None:
+    every = {tool.name for tool in await make().tools("tests")}
+    client = make(replace(spec_of(tmp_path), permissions=("ec*",)))
+    assert [tool.name for tool in await client.tools("tests")] == ["echo"]
+    assert (await client.execute_tool("tests", "echo", {"text": "a"})).value == "a"
+    other = min(every - {"echo"})
+    error = await error_of(client.call("tests", other))
+    assert isinstance(error, ToolNotPermitted)
+    assert f"{other!r} of the MCP server 'tests' is not among `permissions`" in str(error)
+    unknown = await error_of(client.call("tests", "ecco"))
+    assert isinstance(unknown, UnknownTool)
+    assert other not in str(unknown)
+
+
+async def test_a_server_that_lacks_a_wanted_capability_is_not_used(make: Make, tmp_path: Path) -> None:
+    assert await make(replace(spec_of(tmp_path), capabilities=("tools",))).tools("tests")
+    client = make(replace(spec_of(tmp_path), capabilities=("tools", "telepathy")))
+    error = await error_of(client.tools("tests"))
+    assert "does not offer telepathy, which `capabilities` wants (it offers: " in str(error)

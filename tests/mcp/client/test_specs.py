@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.state import trust_file
-from tideate_core.config import OWN_SERVERS, load_config
+from tideate_core.config import OWN_SERVERS, McpConfig, load_config
 from tideate_core.errors import ConfigError
 from tideate_core.mcp.client import MCPClient, servers_of
 
@@ -120,3 +120,19 @@ def test_neither_the_client_nor_its_package_loads_the_sdk() -> None:
         "from tideate_core.mcp import MCPClient; assert not {'mcp', 'jsonschema', 'anyio'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_capabilities_and_permissions_come_from_the_configuration(tmp_path: Path) -> None:
+    mcp = McpConfig.model_validate(
+        {
+            "servers": {
+                "git": {"permissions": ["git_log"]},
+                "fs": {"command": ["x"], "capabilities": ["tools"], "permissions": []},
+                "open": {"command": ["x"]},
+            }
+        }
+    )
+    specs = {spec.name: spec for spec in servers_of(mcp, tmp_path)}
+    assert specs["git"].permissions == ("git_log",)
+    assert (specs["fs"].capabilities, specs["fs"].permits("read")) == (("tools",), False)
+    assert specs["open"].permits("read")

@@ -19,7 +19,7 @@ from tideate_core.builtin.handoff.models import StepProgress
 from tideate_core.builtin.handoff.progress import now
 from tideate_core.errors import StepFailed, TideateError
 from tideate_core.gates import ExecutionPlan, PlanStep
-from tideate_core.workspace import FileChange, unified_diff
+from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from tideate_core.builtin.handoff.models import PlanFile, PlannedStep
@@ -115,7 +115,7 @@ class PlanWork:
 
     async def _review(self, one: PlannedStep) -> str:
         part = PartOfPlan(self._plan.objective or self._plan.title, one.name, one.description)
-        diff = "\n".join(unified_diff(change) for change in self.changes)
+        diff = self._step.workspace.diff(self.changes)
         verdict = await review_change(self._step, self._roles.get("auditor"), self._brief(), part, diff)
         if verdict.verdict == "reject":
             raise StepFailed(f"the change was rejected: {verdict.words or 'no reason was given'}")

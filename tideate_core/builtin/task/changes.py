@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tideate_core.builtin.review import ask_for_review, write_changes
 from tideate_core.errors import EditConflict
-from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest, unified_diff
+from tideate_core.workspace import FileChange, Hunk, apply_hunks, lines_of, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import Workspace
 
-__all__ = ["as_json", "diff_of", "name_of", "read_back", "review_changes", "write"]
+__all__ = ["as_json", "name_of", "read_back", "review_changes", "write"]
 
 
 def as_json(change: FileChange) -> dict[str, Any]:
@@ -65,11 +65,6 @@ async def _read_back(workspace: Workspace, shape: Mapping[str, Any]) -> FileChan
         source.tick,
         filetype,
     )
-
-
-def diff_of(changes: Sequence[FileChange]) -> str:
-    """Return changes as a patch."""
-    return "".join(unified_diff(change) for change in changes)
 
 
 def name_of(change: FileChange) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import apply_fixes, named_files, parse_plan_document, plan_as_markdown, result_of
-from tideate_core.builtin.task.changes import diff_of, name_of, read_back, review_changes, write
+from tideate_core.builtin.task.changes import name_of, read_back, review_changes, write
 from tideate_core.builtin.task.environment import root_of
 from tideate_core.engine import EventName
 from tideate_core.errors import InvalidInput, StepFailed
@@ -195,7 +195,7 @@ async def execution_gate(
         if not decided.passed:
             return _refused(failed, decided, issues)
     value = await _written(step, WorkflowEvent.EXECUTION_GATE_PASSED, 3, accepted)
-    return {**value, "diff": diff_of(accepted)[:LONGEST_DIFF]}
+    return {**value, "diff": step.workspace.diff(accepted)[:LONGEST_DIFF]}
 
 
 async def documentation_gate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.builtin.task.changes import as_json, diff_of, name_of, review_changes, write
+from tideate_core.builtin.task.changes import as_json, name_of, review_changes, write
 from tideate_core.gates import Correction, CorrectionEnd, SelfCorrectionLoop
 from tideate_core.machines import WorkflowEvent
 
@@ -123,7 +123,7 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
         for note in done.notes:
             step.notice(note)
         changes.extend(done.changes)
-        return Correction(diff_of(done.changes), done.summary, no_change=done.no_change)
+        return Correction(step.workspace.diff(done.changes), done.summary, no_change=done.no_change)
 
     loop = SelfCorrectionLoop(corrected=record.corrected, edits=record.edits)
     turn = await loop.correct(record.reports[-1], corrector)

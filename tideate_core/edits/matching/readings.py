@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Added", "Reading", "readings_of", "trim_blank_edges", "with_first_indent", "with_plain_blanks"]
 
-Added: TypeAlias = Literal["", "line numbers", "code fences", "blank lines around it", "non-breaking blanks"]
-"""What an answer added to the lines of the file."""
+Added: TypeAlias = Literal[
+    "", "line numbers", "code fences", "blank lines around it", "non-breaking blanks", "indentation"
+]
+"""What an answer added to the lines of the file, or left out of the first."""
 
 _NUMBERED = re.compile(r"[ \t]*(?P<number>\d{1,6})(?P<mark> ?[:|│→]|\t| )?(?P<text>.*)")
 _STRANGE = frozenset("\u00a0\u2007\u202f")
@@ -118,7 +120,8 @@ def with_first_indent(reading: Reading, there: Sequence[str]) -> Reading | None:
         new = [own + new[0], *new[1:]]
     elif new and indent_of(new[0]) != own:
         return None
-    return replace(reading, search=[own + reading.search[0], *reading.search[1:]], replace=new)
+    search = [own + reading.search[0], *reading.search[1:]]
+    return replace(reading, search=search, replace=new, added=reading.added or "indentation")
 
 
 def _keeps_indentation(rest: Sequence[str], there: Sequence[str]) -> bool:

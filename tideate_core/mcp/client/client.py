@@ -122,27 +122,35 @@ class MCPClient:
         return lambda: self._listeners.remove(listener)
 
     async def tools(self, server: str) -> list[Tool]:
-        """Return a server's tools; it is started for that.
+        """Return the tools of a server that may be used; it is started for that.
 
         :raises UnknownServer: there is none of this name.
         :raises ServerNotTrusted: it waits for trust.
         :raises ToolError: it cannot be reached, or does not answer.
         """
-        return list((await self._tools(server)).values())
+        spec, known = self._supervisor(server).spec, await self._tools(server)
+        return [tool for name, tool in known.items() if spec.permits(name)]
 
     async def tool(self, server: str, name: str) -> Tool:
         """Return a tool by its name.
 
         :raises UnknownTool: the server has none of this name; with the nearest.
+        :raises ToolNotPermitted: `permissions` of the configuration does not name it.
         :raises ToolError: as of `tools`.
         """
+        spec = self._supervisor(server).spec
         for fresh in (False, True):  # a server need not say that it has new ones
             known = await self._tools(server, fresh=fresh)
             # `git/commit` stands for `git_commit`
             found = known.get(name) or known.get(name.replace("/", "_"))
+            if found is not None and not spec.permits(found.name):
+                raise ToolNotPermitted(
+                    f"{found.name!r} of the MCP server {server!r} is not among `permissions` in "
+                    f"[mcp.servers.{server}]; nothing was sent"
+                )
             if found is not None:
                 return found
-        raise UnknownTool(server, name, known)
+        raise UnknownTool(server, name, filter(spec.permits, known))
 
     async def call(
         self,
@@ -179,6 +187,8 @@ class MCPClient:
         # it was started anew, and may be another one
         tool = await self._unchanged_tool(server, name, tool)
         return await self._call_once(supervisor, tool, arguments or {}, limit, on_progress)
+
+    execute_tool = call
 
     async def aclose(self) -> None:
         """End all servers, all at the same time and within a bound."""

@@ -16,6 +16,7 @@ from tideate_core.errors import (
     InvalidAnswer,
     ServerUnavailable,
     TideateError,
+    ToolError,
     ToolFailed,
     ToolInterrupted,
     ToolTimedOut,
@@ -170,6 +171,7 @@ class Connection:
             async with Client(
                 transport, client_info=info, message_handler=self._on_message, cache=None
             ) as client:
+                _require_capabilities(self.spec, client)
                 self._client, self.version = client, client.protocol_version
                 # the SDK holds results against a server's schemas without a bound; `result_of` does it
                 client.session.validate_tool_result = _accept_result  # type: ignore[method-assign]
@@ -292,6 +294,16 @@ class Connection:
 
 async def _accept_result(name: str, result: types.CallToolResult) -> None:
     pass
+
+
+def _require_capabilities(spec: ServerSpec, client: Client) -> None:
+    """:raises ToolError: the server lacks what the configuration wants of it."""
+    offered = sorted(client.server_capabilities.model_dump(exclude_none=True))
+    if missing := [name for name in spec.capabilities if name not in offered]:
+        raise ToolError(
+            f"MCP server {spec.name!r} does not offer {', '.join(missing)}, which `capabilities` wants "
+            f"(it offers: {', '.join(offered) or 'nothing'})"
+        )
 
 
 async def _first_of(*waits: Any) -> None:

@@ -7,8 +7,9 @@ import os
 import shlex
 import sys
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tideate_core
 from tideate_core.config import OWN_SERVERS, McpServerConfig
@@ -53,6 +54,14 @@ class ServerSpec:
     """Seconds for a call that does not say."""
     own: bool = False
     """It is one of tideate's own, for this project."""
+    capabilities: tuple[str, ...] = ()
+    """What it has to offer."""
+    permissions: tuple[str, ...] | None = None
+    """Patterns of the tools that may be used; None: all."""
+
+    def permits(self, tool: str) -> bool:
+        """Tell whether the configuration lets a tool be used at all."""
+        return self.permissions is None or any(fnmatchcase(tool, one) for one in self.permissions)
 
     @property
     def transport(self) -> str:
@@ -89,7 +98,13 @@ def own_servers(root: Path, configured: Mapping[str, McpServerConfig] | None = N
         timeout = said.timeout if said is not None and given else TIMEOUTS.get(name, SHORT)
         found.append(
             ServerSpec(
-                name, root, _own_command(name, root), environment=_our_path(), timeout=timeout, own=True
+                name,
+                root,
+                _own_command(name, root),
+                environment=_our_path(),
+                timeout=timeout,
+                own=True,
+                **_bounds(said),
             )
         )
     return found
@@ -128,7 +143,15 @@ def _configured(name: str, server: McpServerConfig, root: Path) -> ServerSpec:
         server.token_env,
         tuple(server.token_command or ()),
         server.timeout,
+        **_bounds(server),
     )
+
+
+def _bounds(server: McpServerConfig | None) -> dict[str, Any]:
+    if server is None:
+        return {}
+    permissions = None if server.permissions is None else tuple(server.permissions)
+    return {"capabilities": tuple(server.capabilities), "permissions": permissions}
 
 
 def _own_command(name: str, root: Path) -> tuple[str, ...]:
