@@ -1,8 +1,14 @@
-"""Three ways to keep what a project was: ours, git with its own index and store, restic."""
+"""Four ways to keep what a project was: ours, git with its own index and store, loose or packed, restic.
+
+Ours runs in a process that is there already, as in the editor's host; git and restic are started for each
+snapshot, as programs that use them do. Ours and restic sync what they write to the disk, git syncs packs but,
+in its defaults, no loose objects.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -15,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["PEERS", "Git", "Ours", "Peer", "Restic"]
+__all__ = ["PEERS", "Git", "Ours", "PackedGit", "Peer", "Restic", "versions"]
 
 BLOCK: Final = 512
 """Bytes that the system counts a file's blocks in."""
@@ -41,11 +47,16 @@ class Peer(Protocol):
         """Bring back these files, which differ from the last snapshot, and return how long that took."""
         ...
 
+    def files(self) -> set[str]:
+        """Return the paths of the last snapshot's files."""
+        ...
+
     def disk(self) -> int:
         """Return bytes of the disk that are used."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Leave the tree as it was; the store stays."""
 
 
 def used(directory: Path) -> int:
@@ -60,7 +71,8 @@ class Ours:
 
     def __init__(self, root: Path, place: Path) -> None:
         self._root = root
-        self._snapshots = SnapshotManager(root)
+        self._store = place / "private"
+        self._snapshots = SnapshotManager(root, private=self._store)
         self._last = ""
         self.worked: list[float] = []
         """Processor time of each snapshot, in seconds, without git's, which works meanwhile."""
@@ -83,8 +95,12 @@ class Ours:
             raise RuntimeError(f"restored {done.written}, wanted {paths}")
         return took
 
+    def files(self) -> set[str]:
+        entries = asyncio.run(self._snapshots.get(self._last)).files
+        return {entry.path for entry in entries if entry.kind != "directory"}
+
     def disk(self) -> int:
-        return used(self._root / ".tideate" / "snapshots")
+        return used(self._store) + used(self._root / ".tideate")  # there it has a list of the files
 
     def close(self) -> None:
         shutil.rmtree(self._root / ".tideate", ignore_errors=True)
@@ -93,7 +109,7 @@ class Ours:
 class Git:
     """A repository elsewhere whose work tree is the project: `add -A`, `write-tree`."""
 
-    name: ClassVar[str] = "shadow git"
+    name: ClassVar[str] = "shadow git, loose objects"
 
     def __init__(self, root: Path, place: Path) -> None:
         self._root = root
@@ -121,11 +137,14 @@ class Git:
         self._git("read-tree", "--reset", "-u", self._tree)
         return time.monotonic() - begun
 
+    def files(self) -> set[str]:
+        return set(self._git("ls-tree", "-r", "-z", "--name-only", self._tree).split("\0")) - {""}
+
     def disk(self) -> int:
         return used(self._store)
 
     def close(self) -> None:
-        shutil.rmtree(self._store)
+        pass
 
     def _git(self, *arguments: str) -> str:
         command = ["git", *arguments]
@@ -137,8 +156,21 @@ class Git:
         return done.stdout
 
 
+class PackedGit(Git):
+    """The same, packed by `git gc` after the first snapshot."""
+
+    name: ClassVar[str] = "shadow git, after git gc"
+
+    def pack(self) -> float:
+        """Pack all objects, and return how long that took."""
+        begun = time.monotonic()
+        self._git("update-ref", "refs/snapshots/last", self._tree)  # gc packs what a ref reaches
+        self._git("gc", "--quiet")
+        return time.monotonic() - begun
+
+
 class Restic:
-    """A restic repository with no lock and an own cache."""
+    """A restic repository with a cache of its own."""
 
     name: ClassVar[str] = "restic"
 
@@ -154,7 +186,13 @@ class Restic:
 
     @staticmethod
     def missing() -> str:
-        return "" if shutil.which("restic") else "missing: restic is not installed"
+        return "" if shutil.which("restic") else "not installed (`apt-get install restic`)"
+
+    def start(self) -> float:
+        """Read the configuration, and return how long that took: deriving the key, as each command has to."""
+        begun = time.monotonic()
+        self._restic("cat", "config")
+        return time.monotonic() - begun
 
     def snapshot(self) -> float:
         begun = time.monotonic()
@@ -167,19 +205,33 @@ class Restic:
         self._restic("restore", "latest", "--target", ".", *includes)
         return time.monotonic() - begun
 
+    def files(self) -> set[str]:
+        nodes = [json.loads(line) for line in self._restic("ls", "--json", "latest").splitlines()]
+        return {node["path"].removeprefix("/") for node in nodes if node.get("type", "dir") != "dir"}
+
     def disk(self) -> int:
         return used(self._store)
 
     def close(self) -> None:
-        shutil.rmtree(self._store)
+        pass
 
-    def _restic(self, *arguments: str) -> None:
+    def _restic(self, *arguments: str) -> str:
         command = ["restic", "--quiet", *arguments]
         done = subprocess.run(
             command, cwd=self._root, env=self._environment, capture_output=True, text=True, check=False
         )
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()[-300:]}")
+        return done.stdout
 
 
-PEERS: Final[tuple[type[Peer], ...]] = (Ours, Git, Restic)
+PEERS: Final[tuple[type[Peer], ...]] = (Ours, Git, PackedGit, Restic)
+
+
+def versions() -> str:
+    """Return which git and which restic these are."""
+    git = subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.split()
+    if Restic.missing():
+        return f"git {git[2]}"
+    restic = subprocess.run(["restic", "version"], capture_output=True, text=True, check=True).stdout.split()
+    return f"git {git[2]}, restic {restic[1]}"
