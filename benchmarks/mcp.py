@@ -2,10 +2,14 @@
 
 Every figure is taken over stdio by the same client, in turns, and compared turn by turn: what slows all of
 them down falls out. A figure that other programs on the machine disturbed is told by its spread.
+
+The reference filesystem server is told to leave `.git` out, as ours does unasked, and both have to name the
+same files. Where ours answers in pages, all pages are one call.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -16,8 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 
 from benchmarks.figures import Figure, console, number, ratios, targets_table
-from benchmarks.mcp_answers import git_processes, wrong_answers
+from benchmarks.mcp_answers import different_answers, git_processes, wrong_answers
 from benchmarks.mcp_servers import (
+    LEFT_OUT,
     Running,
     Server,
     bare,
@@ -48,7 +53,8 @@ class Measured:
     name: str
     tool: str
     our: dict[str, Any]
-    their: dict[str, Any]
+    their: dict[str, Any] | None
+    """None: the reference has no such call."""
     target: float
     """How many times as fast we are to be."""
     at_once: int = 1
@@ -69,20 +75,22 @@ def git_calls(root: Path) -> tuple[Measured, ...]:
 
 
 def file_calls(root: Path) -> tuple[Measured, ...]:
-    file = "package_50/module_00050.py"
+    file, one, every = "package_50/module_00050.py", "**/*_00050.py", "**/*.py"
+    there = {"path": str(root), **LEFT_OUT}
     return (
+        Measured("search, 1 file", "search_files", _glob(one), {**there, "pattern": one}, 10, whole=True),
         Measured(
-            "search",
-            "search_files",
-            {"path": ".", "pattern": "**/*_00050.py"},
-            {"path": str(root), "pattern": "**/*_00050.py"},
-            10,
+            "search, all files", "search_files", _glob(every), {**there, "pattern": every}, 1, whole=True
         ),
-        Measured("tree, its first page", "directory_tree", {"path": "."}, {"path": str(root)}, 10),
-        Measured("tree, all pages", "directory_tree", {"path": "."}, {"path": str(root)}, 1, whole=True),
+        Measured("tree, its first page", "directory_tree", {"path": "."}, None, 0),
+        Measured("tree, all files", "directory_tree", {"path": "."}, there, 1, whole=True),
         Measured("read", "read_text_file", {"path": file}, {"path": str(root / file)}, 0),
         Measured("list", "list_directory", {"path": "package_50"}, {"path": str(root / "package_50")}, 0),
     )
+
+
+def _glob(pattern: str) -> dict[str, Any]:
+    return {"path": ".", "pattern": pattern}
 
 
 def starts(servers: list[Server], turns: int) -> dict[str, list[float]]:
@@ -105,7 +113,8 @@ def compared(
         ours_, theirs = [], []
         for _ in range(turns):
             ours_.append(our.per_second(one.tool, one.our, seconds, at_once=one.at_once, whole=one.whole))
-            theirs.append(their.per_second(one.tool, one.their, seconds, at_once=one.at_once))
+            if one.their is not None:
+                theirs.append(their.per_second(one.tool, one.their, seconds, at_once=one.at_once))
         yield one, ours_, theirs
 
 
@@ -126,33 +135,35 @@ def start_figures(found: dict[str, list[float]]) -> Iterator[Figure | None]:
 
 
 def main() -> int:
-    """Measure and print; returns 1 where an answer of ours was wrong, or a count missed."""
+    """Measure and print; returns 1 where an answer was wrong, or not the reference's, or a count missed."""
     short = "--short" in sys.argv
     turns, seconds = (2, 0.2) if short else (7, 1.0)
     out = console()
     with tempfile.TemporaryDirectory() as directory:
         root = repository(Path(directory), FILES)
         own = {name: ours(name, root) for name in SERVERS}
-        missed = checked(out, own, Path(directory), root)
         others = [bare(), reference_git(root), reference_filesystem(root)]
+        missed = checked(out, own, others[-1], Path(directory), root)
         out.print(targets_table(start_figures(starts([*own.values(), *others], turns)), "start over stdio"))
         with ExitStack() as stack:
             calls_table(out, stack, own, others, root, turns, seconds)
     return 1 if missed else 0
 
 
-def checked(out: Console, own: dict[str, Server], directory: Path, root: Path) -> bool:
+def checked(out: Console, own: dict[str, Server], reference: Server, directory: Path, root: Path) -> bool:
     """Print what is the same on every machine; returns whether any of it misses."""
-    git, files = Running(own["git"]), Running(own["filesystem"])
+    git, files, other = Running(own["git"]), Running(own["filesystem"]), Running(reference)
     try:
         wrong = wrong_answers(git, files, root, FILES)
+        different = different_answers(files, other, root)
     finally:
-        git.close()
-        files.close()
-    for words in wrong:
+        for running in (git, files, other):
+            running.close()
+    for words in (*wrong, *different):
         out.print(f"[red]✗[/] {words}", highlight=False)
     figures = [
         Figure("answers that are wrong", [len(wrong)], "", 0, exact=True),
+        Figure("answers about files that differ from the reference's", [len(different)], "", 0, exact=True),
         *git_processes(directory, root),
     ]
     out.print(targets_table(figures, "answers"))
@@ -182,14 +193,16 @@ def calls_table(
     echo = [plain.per_second("echo", {"text": "x"}, seconds) for _ in range(turns)]
     for ours_, theirs, calls in ((our_git, git, git_calls(root)), (our_files, files, file_calls(root))):
         for one, mine, other in compared(ours_, theirs, calls, turns, seconds):
-            rates.add_row(one.name, number(sorted(mine)[turns // 2]), number(sorted(other)[turns // 2]))
+            rates.add_row(one.name, *(number(statistics.median(rate)) for rate in (mine, other) if rate))
+            if not other:
+                continue
             target = one.target or None
             figures.append(
                 Figure(f"{one.name} : reference", ratios(mine, other), TIMES, target, at_least=True)
             )
             if target is None:
                 figures.append(Figure(f"{one.name} : echo of a bare server", ratios(mine, echo), TIMES))
-    rates.add_row("echo of a bare server on the SDK", "", number(sorted(echo)[turns // 2]))
+    rates.add_row("echo of a bare server on the SDK", "", number(statistics.median(echo)))
     out.print(rates)
     figures += [
         None,

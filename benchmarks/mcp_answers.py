@@ -1,4 +1,4 @@
-"""Whether the servers answer what they are asked: counts that are the same on every machine."""
+"""Checks of what the servers answer: counts and sets of files that are the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,19 +8,23 @@ import shutil
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.figures import Figure
-from benchmarks.mcp_servers import CHANGED, FOLDERS, Running, ours
+from benchmarks.mcp_servers import CHANGED, FOLDERS, LEFT_OUT, Running, ours
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["git_processes", "wrong_answers"]
+__all__ = ["different_answers", "git_processes", "wrong_answers"]
 
 COUNTING: Final = """#!/bin/sh
 echo started >>"{log}"
 exec "{git}" "$@"
 """
 TIMES: Final = 5
+SHOWN: Final = 5
+"""Paths of a difference."""
+LONGEST: Final = 80
+"""Characters of each."""
 GIT_TOOLS: Final = ("git_status", "git_diff_unstaged", "git_log")
 
 
@@ -53,6 +57,58 @@ def wrong_answers(git: Running, files: Running, root: Path, number: int) -> list
 
 def _all(running: Running, tool: str, arguments: dict[str, Any]) -> str:
     return "".join(json.dumps(page) for page in running.pages(tool, arguments))
+
+
+def different_answers(our: Running, their: Running, root: Path) -> list[str]:
+    """Compare what our filesystem server and the reference tell of the same files.
+
+    :returns: the differences, in words.
+    """
+    file, there = "package_50/module_00050.py", {"path": str(root), **LEFT_OUT}
+    found: dict[str, tuple[set[str], set[str]]] = {
+        "tree": (
+            {path for page in our.pages("directory_tree", {"path": "."}) for path in _files(page["tree"])},
+            set(_files(json.loads(their.call("directory_tree", there)["content"]))),
+        ),
+        "list": (
+            {entry["name"] for entry in our.call("list_directory", {"path": "package_50"})["entries"]},
+            {
+                line.removeprefix("[FILE] ")
+                for line in _lines(their.call("list_directory", {"path": str(root / "package_50")}))
+            },
+        ),
+        "read": (
+            {our.call("read_text_file", {"path": file})["content"]},
+            {their.call("read_text_file", {"path": str(root / file)})["content"]},
+        ),
+    }
+    for pattern in ("**/*_00050.py", "**/*.py"):
+        ours_ = our.pages("search_files", {"path": ".", "pattern": pattern})
+        theirs = their.call("search_files", {**there, "pattern": pattern})
+        found[f"search for {pattern}"] = (
+            {path for page in ours_ for path in page["matches"]},
+            {os.path.relpath(line, root) for line in _lines(theirs)},
+        )
+    return [
+        f"{name}: {len(mine):,} in our answer, {len(other):,} in the reference's; only in one: "
+        f"{', '.join(path[:LONGEST] for path in sorted(mine ^ other)[:SHOWN])}"
+        for name, (mine, other) in found.items()
+        if mine != other
+    ]
+
+
+def _files(nodes: list[dict[str, Any]], above: str = "") -> Iterator[str]:
+    """Give the paths of the files of a tree."""
+    for node in nodes:
+        path = f"{above}{node['name']}"
+        if "children" in node:
+            yield from _files(node["children"], f"{path}/")
+        else:
+            yield path
+
+
+def _lines(answer: dict[str, Any]) -> list[str]:
+    return str(answer["content"]).splitlines()
 
 
 def git_processes(directory: Path, root: Path) -> Iterator[Figure]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CHANGED",
     "FOLDERS",
+    "LEFT_OUT",
     "REFERENCE_GIT",
     "Running",
     "Server",
@@ -49,6 +50,8 @@ def echo(text: str) -> str:
 
 server.run("stdio")
 """
+LEFT_OUT: Final = {"excludePatterns": ["**/.git"]}
+"""For the reference filesystem server: what ours leaves out, in the form that costs it least."""
 FOLDERS: Final = 100
 COMMITS: Final = 20
 CHANGED: Final = 20
