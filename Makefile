@@ -46,7 +46,7 @@ test-runners: install ## what real cargo, ctest and go say of tests is understoo
 install: ## the environment in .venv, with tideate and a Neovim
 	@sh scripts/setup.sh
 
-bench: install ## what the plugin costs the editor, machines, runs and edits beside their peers (ARGS=--short: a quick look)
+bench: install ## the plugin in the editor, alone; machines, runs, snapshots, edits and MCP servers beside their peers (ARGS=--short: a quick look)
 	@sh scripts/group.sh peers
 	@$(python) -m benchmarks.editor $(ARGS)
 	@$(python) -m benchmarks.machines $(ARGS)

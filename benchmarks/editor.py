@@ -1,4 +1,7 @@
-"""What the plugin costs the editor: start-up, host, streaming, status and events, each with its target.
+"""Costs of the plugin in the editor: start-up, host, streaming, status and events, each with its target.
+
+It measures tideate alone. The benchmarks install their peers from PyPI, npm and Debian; plugins such as
+codecompanion.nvim, avante.nvim and gp.nvim were not found there, so that nothing is compared with them.
 
 ``--short`` takes fewer samples. The exit code is 1 only if something could not be measured: figures of a
 busy machine are no verdict.
@@ -218,7 +221,8 @@ def main(arguments: list[str]) -> int:
     with out.status("measuring"):
         for group in groups:
             figures += [*group(), None]
-    out.print(targets_table(figures, "what tideate costs the editor"))
+    out.print(targets_table(figures, "tideate in the editor"))
+    out.print("tideate alone: no other plugin is measured beside it", highlight=False)
     return 0
 
 
