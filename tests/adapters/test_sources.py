@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import pytest
 from pydantic import BaseModel, Field
@@ -14,6 +15,8 @@ from pydantic import BaseModel, Field
 from tests.adapters.conftest import LIMIT, MakeAdapter
 from tests.support.model_server import Gate, ModelServer
 from tideate_core.adapters import Prompt, Turn
+from tideate_core.adapters.sources import open_server
+from tideate_core.adapters.translate import Origin
 from tideate_core.errors import (
     AdapterError,
     AdapterUnavailable,
@@ -25,6 +28,9 @@ from tideate_core.errors import (
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from openai import AsyncOpenAI
+    from pydantic_ai.providers import Provider
 
     from tideate_core.adapters.model import ModelAdapter
 
@@ -132,6 +138,18 @@ async def test_a_proxy_is_not_used_for_this_machine(
 
 
 # keys
+
+
+async def test_a_server_of_this_machine_that_redirects_to_tls_is_trusted_by_no_authority() -> None:
+    for base_url, trusts in (("http://127.0.0.1:1/v1", False), ("https://127.0.0.1:1/v1", True)):
+        opened = open_server(
+            Origin("scripted"), base_url=base_url, model="scripted", key=None, timeout=1.0, profile={}
+        )
+        provider = cast("Provider[AsyncOpenAI]", opened.model.provider)
+        context = provider.client._client._transport._pool._ssl_context  # type: ignore[attr-defined]
+        assert context.verify_mode is ssl.CERT_REQUIRED
+        assert bool(context.cert_store_stats()["x509_ca"]) is trusts
+        await opened.close()
 
 
 async def test_a_key_comes_from_the_environment(

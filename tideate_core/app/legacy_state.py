@@ -18,15 +18,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from pydantic import ValidationError
-
 from tideate_core.project import open_directory_fd, state_dir
 from tideate_core.store import FILE, is_own_database
 from tideate_core.util.atomic_files import write_atomic
-from tideate_core.workspace import JournalManifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tideate_core.workspace import JournalManifest
 
 __all__ = ["earlier_state", "move_earlier_state"]
 
@@ -176,11 +175,13 @@ def _journal(way: int, draft: Path) -> list[str]:
 
 
 def _unsealed(run: str, content: bytes, key: bytes) -> JournalManifest | None:
+    from tideate_core.workspace import JournalManifest
+
     try:
         shape: Any = json.loads(content)
         seal = shape.pop("seal")
         manifest = JournalManifest.model_validate(shape)
-    except (ValueError, ValidationError, AttributeError, LookupError, TypeError):
+    except (ValueError, AttributeError, LookupError, TypeError):
         return None
     sealed = f'{run}\n{manifest.as_text()[:-1]},"seal":""}}'
     wanted = hmac.new(key, sealed.encode(), hashlib.sha256).hexdigest()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import clip, edit_range, insert_text, text_budget
-from tideate_core.builtin.review import review_and_apply
+from tideate_core.agents import clip, text_budget
 from tideate_core.edits import fence_for
 from tideate_core.engine import NO_TEXT, Subject, brief, with_material
 from tideate_core.errors import ContextTooLong, InvalidInput
 from tideate_core.workflows import Confirm
-from tideate_core.workspace import FileChange
 
 if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
@@ -55,6 +53,8 @@ async def analyze(step: StepContext) -> Confirm:
 
 async def refactor(step: StepContext) -> dict[str, Any]:
     """Replace exactly the selected lines by the model's."""
+    from tideate_core.agents import edit_range
+
     subject = _subject(step)
     around = subject.around(0 if step.demonstration else ORIENTATION)
     variables = {**subject.variables(), **around, "fence": fence_for(subject.text, *around.values())}
@@ -74,6 +74,8 @@ async def refactor(step: StepContext) -> dict[str, Any]:
 
 async def generate(step: StepContext) -> dict[str, Any]:
     """Write new lines below the cursor, or into a new buffer where there is none to write to."""
+    from tideate_core.agents import insert_text
+
     subject = Subject.of(step.context)
     language = subject.language if subject else ""
     at = _insertion(step, subject)
@@ -126,6 +128,9 @@ def _insertion(step: StepContext, subject: Subject | None) -> tuple[int, int]:
 
 
 async def _place(step: StepContext, subject: Subject, start: int, end: int, new: list[str]) -> dict[str, Any]:
+    from tideate_core.builtin.review import review_and_apply
+    from tideate_core.workspace import FileChange
+
     buffer = subject.buffer
     after = [*subject.lines[:start], *new, *subject.lines[end:]]
     change = FileChange(

@@ -25,7 +25,8 @@ __all__ = [
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # compiled when it is first used: as a part of `Config`, and then once
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class AdapterConfig(_Section):
@@ -227,13 +228,13 @@ class Config(_Section):
     adapter: str = Field(default="local", min_length=1)
     adapters: dict[str, AdapterConfig] = Field(default_factory=dict)
     workflows: dict[str, WorkflowConfig] = Field(default_factory=dict)
-    ui: UiConfig = UiConfig()
-    limits: LimitsConfig = LimitsConfig()
-    history: HistoryConfig = HistoryConfig()
-    mcp: McpConfig = McpConfig()
-    snapshots: SnapshotsConfig = SnapshotsConfig()
-    state: StateConfig = StateConfig()
-    verify: VerifyConfig = VerifyConfig()
+    ui: UiConfig = UiConfig.model_construct()
+    limits: LimitsConfig = LimitsConfig.model_construct()
+    history: HistoryConfig = HistoryConfig.model_construct()
+    mcp: McpConfig = McpConfig.model_construct()
+    snapshots: SnapshotsConfig = SnapshotsConfig.model_construct()
+    state: StateConfig = StateConfig.model_construct()
+    verify: VerifyConfig = VerifyConfig.model_construct()
 
     @model_validator(mode="after")
     def _check_adapter_names(self) -> Self:

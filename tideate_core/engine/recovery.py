@@ -12,7 +12,6 @@ from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import PENDING_END, RUN
 from tideate_core.engine.recorded_run import load_recorded_run
 from tideate_core.engine.recording import Recorder, now_ms, tokens_of
-from tideate_core.engine.reports import summary_of, write_summary
 from tideate_core.engine.run_store import new_run, release_lease
 from tideate_core.engine.stored_definition import stored_definition, stored_graph
 from tideate_core.errors import RunNotActive, StoreError
@@ -179,6 +178,8 @@ async def end_adopted(
         ending = replace(ending, files=tuple(rollback.left))
     await recorder.ended(ending, EventName.WORKFLOW_CANCELLED, data)
     if run.parent is None:
+        from tideate_core.engine.reports import summary_of, write_summary
+
         plan = hooks.summary(recorded.results).plan_id or run.name
         summary = summary_of(ending, plan=plan, total_steps=run.total_steps, recorder=recorder)
         try:

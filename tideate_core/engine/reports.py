@@ -45,7 +45,7 @@ _STATUS: Final[Mapping[str, SummaryStatus]] = {
 class Report(BaseModel):
     """Base of reports for other tools: keys in camelCase."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, defer_build=True)
 
 
 class StepCounts(Report):

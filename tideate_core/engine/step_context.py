@@ -12,7 +12,6 @@ from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import MISSING, digest_of
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
-from tideate_core.util.escaping import label
 from tideate_core.workflows import Decision, WorkflowDefinition, persons_time
 
 if TYPE_CHECKING:
@@ -259,6 +258,8 @@ class StepRun:
         await self.run.front.present(text, filetype)
 
     def changed(self, paths: list[str], executed: Sequence[ExecutableFile] = ()) -> None:
+        from tideate_core.util.escaping import label
+
         execution = self.run.execution
         for files in (execution.files, self.files):
             files += [path for path in paths if path not in files]

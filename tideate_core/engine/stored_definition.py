@@ -56,7 +56,7 @@ class _Found:
 class StoredStep(BaseModel):
     """The part of a stored step that is read of ended runs; written by any version."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     id: str
     idempotent: bool = True
@@ -73,7 +73,7 @@ class StoredStep(BaseModel):
 class StoredGraph(BaseModel):
     """The same of a workflow."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
     steps: tuple[StoredStep, ...] = ()
     context: dict[str, Any] = Field(default_factory=dict)

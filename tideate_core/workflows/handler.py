@@ -50,7 +50,7 @@ MISSING: Final = _Missing()
 
 
 class _Input(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class BufferContext(_Input):

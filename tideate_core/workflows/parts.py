@@ -79,7 +79,9 @@ WORDS: Final[dict[InputType, str]] = {
 class Part(BaseModel):
     """Base of all parts of a definition: keys in camelCase or snake_case, and no others."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )
 
 
 class ToolCall(Part):

@@ -13,9 +13,7 @@ from tideate_core.adapters import OfferedTool, ToolAdapter
 from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.state import render_value
-from tideate_core.engine.tools.permission import permit
 from tideate_core.errors import ConfigError, ToolError, ToolFailed, ToolInterrupted
-from tideate_core.mcp.client import check_arguments
 from tideate_core.workflows import MISSING, Declined
 
 if TYPE_CHECKING:
@@ -61,6 +59,8 @@ class ToolCalls:
         :raises Declined: the person does not allow it.
         :raises ToolError: it cannot be called, or failed; says why.
         """
+        from tideate_core.mcp.client import check_arguments
+
         tool = await self._find(server, name)
         check_arguments(tool, arguments)
         produce = partial(self._produce, tool, arguments, key)
@@ -81,6 +81,8 @@ class ToolCalls:
             stop()
 
     async def _produce(self, tool: Tool, arguments: dict[str, Any], key: str) -> Any:
+        from tideate_core.engine.tools.permission import permit
+
         step = self._step
         gated = self._services.gated
         await permit(step, self._tools.permissions, tool, arguments, key=key, gated=gated)

@@ -6,9 +6,7 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.edits import fence_for
 from tideate_core.engine.memory import digest_of
-from tideate_core.util.escaping import visible_json
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
@@ -88,6 +86,9 @@ async def _for_all(step: StepContext, tool: Tool, ask: Callable[[], Awaitable[An
 
 def described(tool: Tool, arguments: dict[str, Any]) -> str:
     """Return in Markdown what a person is to know before they allow a call."""
+    from tideate_core.edits import fence_for
+    from tideate_core.util.escaping import visible_json
+
     given = visible_json(arguments)
     said = _beginning(tool.description.strip())
     fence = fence_for(given, said)
