@@ -14,17 +14,26 @@ function M.load(root)
   return { plugin = sourced - started, setup = now() - sourced }
 end
 
---- Look every millisecond how long the editor's loop was not free.
+--- Look every millisecond how long the editor did nothing that was scheduled, as keys are. A timer alone would
+--- tick also while it reads a script.
 ---@return fun(): number stop returns the longest pause
 function M.watch()
   local timer = assert(vim.uv.new_timer())
   local last, longest = now(), 0
-  timer:start(1, 1, function()
-    local at = now()
-    longest = math.max(longest, at - last - 1)
-    last = at
-  end)
+  local stopped = false
+  timer:start(
+    1,
+    1,
+    vim.schedule_wrap(function()
+      if not stopped then
+        local at = now()
+        longest = math.max(longest, at - last - 1)
+        last = at
+      end
+    end)
+  )
   return function()
+    stopped = true
     timer:stop()
     timer:close()
     return math.max(longest, now() - last - 1)
@@ -78,17 +87,30 @@ function M.status_time(calls)
   return (vim.uv.hrtime() - started) / 1e3 / calls
 end
 
---- Let a first run open the output window, whose modules and parser are loaded only then.
----@return number milliseconds
+--- Let a first run open the output window and end, whose modules, syntax and parser are loaded only then; what it
+--- took and the longest pause are in `M.opened` when it is coloured.
 function M.open_window()
-  local started = now()
+  local stop, started = M.watch(), now()
   local id = ('1'):rep(32)
   require('tideate.events').receive({
     { type = 'event', name = 'SD_EVENT_WORKFLOW_STARTED', execution_id = id, at = 0, data = { name = 'first', steps = { 'one' } } },
     { type = 'event', name = 'SD_EVENT_WORKFLOW_CANCELLED', execution_id = id, at = 0, data = { reason = 'cancelled' } },
   })
   vim.cmd.redraw()
-  return now() - started
+  local took = now() - started
+  local timer = assert(vim.uv.new_timer())
+  timer:start(
+    1,
+    1,
+    vim.schedule_wrap(function()
+      local buf = vim.fn.bufnr('tideate://first')
+      if not M.opened and buf > 0 and vim.b[buf].ts_highlight then
+        timer:close()
+        vim.cmd.redraw()
+        M.opened = { ms = took, pause = stop() }
+      end
+    end)
+  )
 end
 
 --- Count the events of a run that come in; after the last one the result is in `M.counted`.

@@ -1,6 +1,8 @@
 --- Dispatch of the host's events to the state, the runs, the user interface and the `User` autocmds.
 local M = {}
 
+local SLICE = 5 -- milliseconds of messages in a row: what else is due has room in the same frame
+
 --- Asks without an answer yet, and what to do when it is no longer wanted.
 ---@type table<string, fun()>
 local open_asks = {}
@@ -189,27 +191,62 @@ local messages = {
   pong = function() end,
 }
 
---- Take a batch of messages from the host, in order. An error in one does not keep the others back.
----@param batch table<string, any>[]
-function M.receive(batch)
-  require('tideate.host').reset_unanswered()
+--- Messages that nothing was done with yet, in order.
+---@type table<string, any>[]
+local queue = {}
+local first, last = 1, 0
+local waiting = false -- for the next slice
+
+---@param message table<string, any>
+local function take(message)
+  local handler = messages[message.type]
+  if handler then
+    guarded(handler, message)
+  else
+    report(("unknown message of type '%s' from the host"):format(message.type))
+  end
+end
+
+--- Take messages off the queue, in order. An error in one does not keep the others back.
+---@param slice number milliseconds after which the editor is let go on; the others follow soon
+local function drain(slice)
+  local stop = vim.uv.hrtime() + slice * 1e6
   local redraw = false
-  for _, message in ipairs(batch) do
-    local handler = messages[message.type]
-    if handler then
-      guarded(handler, message)
-    else
-      report(("unknown message of type '%s' from the host"):format(message.type))
-    end
+  while first <= last and vim.uv.hrtime() < stop do
+    local message = queue[first]
+    queue[first], first = nil, first + 1
+    take(message)
     redraw = redraw or not require('tideate.run_events').FREQUENT[message.name]
   end
   if redraw then
     vim.cmd.redrawstatus()
   end
+  if first <= last and not waiting then
+    waiting = true
+    -- not scheduled: that would run before keys that were typed meanwhile
+    vim.defer_fn(function()
+      waiting = false
+      drain(SLICE)
+    end, 1)
+  end
+end
+
+--- Take a batch of messages from the host.
+---@param batch table<string, any>[]
+function M.receive(batch)
+  require('tideate.host').reset_unanswered()
+  for _, message in ipairs(batch) do
+    last = last + 1
+    queue[last] = message
+  end
+  if not waiting then
+    drain(SLICE)
+  end
 end
 
 --- The host is gone: nobody waits for an answer any more.
 function M.host_gone()
+  drain(math.huge)
   for _, id in ipairs(vim.tbl_keys(open_asks)) do
     withdraw(id)
   end

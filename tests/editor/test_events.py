@@ -33,6 +33,38 @@ def last_answer(fake_host: FakeHost) -> dict[str, Any]:
     return dict(fake_host.heard("answer")[-1]["params"])
 
 
+MANY = """
+_G.taken = {}
+require('tideate.state').apply = function(event)
+  local until_ = vim.uv.hrtime() + 4e6
+  while vim.uv.hrtime() < until_ do end
+  table.insert(_G.taken, event.at)
+end
+for from = 1, 9, 3 do
+  local batch = {}
+  for at = from, from + 2 do
+    table.insert(batch, { type = 'event', name = 'SD_EVENT_TOKEN', execution_id = 'x', at = at, data = {} })
+  end
+  require('tideate.events').receive(batch)
+end
+"""
+"""Nine messages of 4 ms each, in three batches."""
+
+
+def test_many_messages_are_taken_in_their_order_and_let_the_editor_go_on_in_between(editor: Editor) -> None:
+    editor.lua(f"{MANY} vim.defer_fn(function() _G.between = #_G.taken end, 1)")
+    editor.wait("#_G.taken == 9")
+    assert editor.lua("return _G.taken") == list(range(1, 10))
+    assert editor.lua("return _G.between") < 9
+
+
+def test_messages_of_a_host_are_taken_before_it_counts_as_gone(editor: Editor) -> None:
+    taken = editor.lua(
+        f"{MANY} local before = #_G.taken require('tideate.events').host_gone() return {{before, #_G.taken}}"
+    )
+    assert taken[0] < taken[1] == 9
+
+
 def test_autocmds_are_fired_in_order_and_none_for_tokens(faked: Editor) -> None:
     faked.lua(RECORD)
     execution_id = faked.lua(

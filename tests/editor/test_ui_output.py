@@ -49,7 +49,7 @@ def test_text_arrives_under_its_step(editor: Editor) -> None:
         ]
     )
     assert editor.lua("return vim.bo[...].filetype", run.buffer) == "markdown"
-    assert editor.lua("return vim.treesitter.highlighter.active[...] ~= nil", run.buffer)
+    editor.wait(f"vim.treesitter.highlighter.active[{run.buffer}] ~= nil")
     assert editor.lua("return vim.bo[...].modifiable", run.buffer) is False
     assert (
         editor.lua("return vim.api.nvim_buf_get_name(...)", run.buffer) == f"tideate://refactor/{run.id[:8]}"
@@ -161,6 +161,8 @@ def test_control_c_cancels_the_run_that_is_shown(editor: Editor) -> None:
     editor.lua("require('tideate').cancel = function(id) _G.cancelled = id end")
     run = Run(editor)
     assert current(editor) == run.window()
+    # while a script is read, Ctrl-C interrupts that
+    editor.wait(f"vim.bo[{run.buffer}].syntax == 'markdown'")
     editor.feed("<C-c>")
     editor.wait("_G.cancelled")
     assert editor.lua("return _G.cancelled") == run.id

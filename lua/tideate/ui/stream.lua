@@ -17,11 +17,20 @@ local AT_ONCE = 16 * 1024 -- bytes of one append, so that none is felt
 local Stream = {}
 Stream.__index = Stream
 
+---@param buf integer
+---@return boolean
+local function is_parsed(buf)
+  local highlighter = package.loaded['vim.treesitter.highlighter']
+  return highlighter ~= nil and highlighter.active[buf] ~= nil
+end
+
 --- Colour growing markdown by its syntax file.
 ---@param buf integer
 local function set_markdown_syntax(buf)
   -- a parser would read the growing text again with every piece: it takes over at the end
-  vim.treesitter.stop(buf)
+  if is_parsed(buf) then
+    vim.treesitter.stop(buf)
+  end
   vim.bo[buf].syntax = 'markdown'
   vim.api.nvim_buf_call(buf, function()
     -- names have underscores, and that is no mistake
@@ -39,17 +48,33 @@ local function edit(buf, change)
   vim.bo[buf].modified = false
 end
 
+--- Make a buffer a markdown one. Its syntax file takes as long as a frame: it is read when the window is open.
+---@param buf integer
+local function set_markdown(buf)
+  vim.b[buf].ts_highlight = true -- no syntax file for now
+  vim.api.nvim_buf_call(buf, function()
+    -- silent: a Neovim without the markdown parser complains, from 0.12 on
+    vim.cmd('silent! setfiletype markdown')
+  end)
+  if is_parsed(buf) then
+    return set_markdown_syntax(buf)
+  end
+  vim.b[buf].ts_highlight = nil
+  vim.defer_fn(function()
+    if vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].syntax == '' and not is_parsed(buf) then
+      pcall(set_markdown_syntax, buf) -- Ctrl-C interrupts it, which is no error
+    end
+    require('tideate.ui.markdown').load()
+  end, 1)
+end
+
 ---@param name string
 ---@return integer buf
 local function make(name)
   local buf = require('tideate.ui.window').scratch(name)
   vim.bo[buf].bufhidden = 'hide'
   vim.bo[buf].undolevels = -1
-  vim.api.nvim_buf_call(buf, function()
-    -- silent: a Neovim without the markdown parser complains, from 0.12 on
-    vim.cmd('silent! setfiletype markdown')
-  end)
-  set_markdown_syntax(buf)
+  set_markdown(buf)
   vim.bo[buf].modifiable = false
   return buf
 end
@@ -242,9 +267,14 @@ end
 --- Let the parser highlight a text that grows no more.
 function Stream:parse()
   -- before 0.11 the editor waits for the parser
-  if vim.fn.has('nvim-0.11') == 1 or vim.api.nvim_buf_line_count(self.buf) < MANY then
-    pcall(vim.treesitter.start, self.buf, 'markdown')
+  if vim.fn.has('nvim-0.11') == 0 and vim.api.nvim_buf_line_count(self.buf) >= MANY then
+    return
   end
+  require('tideate.ui.markdown').load(function()
+    if self.finished and vim.api.nvim_buf_is_loaded(self.buf) then
+      pcall(vim.treesitter.start, self.buf, 'markdown')
+    end
+  end)
 end
 
 --- Stop the timer, and drop the text and its buffer.

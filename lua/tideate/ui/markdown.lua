@@ -1,0 +1,52 @@
+--- Markdown's highlighting by its parser, loaded in pieces: in one, the editor would stand still for two frames.
+local M = {}
+
+local PIECES = {
+  { 'markdown', 'highlights' },
+  { 'markdown', 'injections' },
+  { 'markdown_inline', 'highlights' },
+  { 'markdown_inline', 'injections' },
+}
+local NEXT = 1 -- milliseconds; what is scheduled would run before the next key
+
+---@type (vim.treesitter.Query|false)[] kept here: Neovim forgets a query that nobody has
+local loaded = {}
+
+---@type fun()[]
+local waiting = {}
+
+local loading = false
+
+local function load_next()
+  local piece = PIECES[#loaded + 1]
+  if piece then
+    local ok, query = pcall(vim.treesitter.query.get, piece[1], piece[2])
+    table.insert(loaded, ok and query or false)
+    vim.defer_fn(load_next, NEXT)
+    return
+  end
+  loading = false
+  local callbacks = waiting
+  waiting = {}
+  for _, callback in ipairs(callbacks) do
+    callback()
+  end
+end
+
+--- Load it; the second time costs nothing.
+---@param callback? fun() called when it is loaded: at once if it was
+function M.load(callback)
+  if #loaded == #PIECES then
+    if callback then
+      callback()
+    end
+    return
+  end
+  table.insert(waiting, callback)
+  if not loading then
+    loading = true
+    vim.defer_fn(load_next, NEXT)
+  end
+end
+
+return M
