@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.engine_probe import Probe, Task
+from tideate_core.util.garbage import collect_garbage_rarely
 
 if TYPE_CHECKING:
     from benchmarks.engine_probe import Engine
@@ -61,6 +62,7 @@ def counting_commits() -> list[int]:
 
 def measured(engine: str, task: Task, *, commits: bool) -> dict[str, Any]:
     """Do the task once."""
+    collect_garbage_rarely()  # as each process of tideate does; the peers are given it, too
     counted = counting_commits() if commits else [0]
     module, function = ENGINES[engine]
     prepare: Engine = getattr(importlib.import_module(f"benchmarks.{module}"), function)

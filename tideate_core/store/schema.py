@@ -34,28 +34,34 @@ _MOST_NAMES: Final = 1000
 
 
 def migrate(path: Path, connection: sqlite3.Connection) -> None:
-    """Bring the database to this version, each migration in a transaction of its own.
+    """Bring the database to this version in one transaction: with one for each migration, each would sync.
 
     :raises StoreIsNewer: a newer tideate migrated it meanwhile.
-    :raises sqlite3.Error: a migration failed; the database is as it was before it.
+    :raises sqlite3.Error: a migration failed; the database is as it was before all of them.
     """
-    for number, script in _missing(schema_version(connection)):
+    missing = list(_missing(schema_version(connection)))
+    if missing:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            # another process may have done it while this one waited for the lock
-            if schema_version(connection) < number:
-                for statement in _statements(script):
-                    connection.execute(statement)
-                connection.execute(
-                    "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)",
-                    (number, time.time_ns() // 1_000_000),
-                )
+            for number, script in missing:
+                # another process may have done it while this one waited for the lock
+                if schema_version(connection) < number:
+                    _apply(connection, number, script)
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
     refuse_newer(path, connection)
+
+
+def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
+    for statement in _statements(script):
+        connection.execute(statement)
+    connection.execute(
+        "INSERT INTO schema_version (version, applied_at) VALUES (?, ?)",
+        (number, time.time_ns() // 1_000_000),
+    )
 
 
 def refuse_newer(path: Path, connection: sqlite3.Connection) -> None:
