@@ -8,7 +8,7 @@ import pytest
 
 from tests.agents.stage import BRIEF, StageStep, role, write_files
 from tests.support.gates import failed, report
-from tideate_core.agents.corrector import Corrected, correct_task, findings_of
+from tideate_core.agents.corrector import Corrected, correct_task, findings_of, needed_file
 from tideate_core.gates import ExecutionPlan, PlanStep, VerificationReport
 from tideate_core.toolchain import Check, Failure
 
@@ -185,3 +185,19 @@ def test_checks_that_passed_are_not_told() -> None:
     words = findings_of(FOUND)
     assert "tests" in words
     assert "lint" not in words
+
+
+@pytest.mark.parametrize(
+    ("answer", "needed"),
+    [
+        ("NEEDS FILE: a/b.py, because it is there.", ("a/b.py", "it is there")),
+        ("needs file `a b.py`: it says so", ("a b.py", "it says so")),
+        ("`NEEDS FILE: a.py`", ("a.py", "")),
+        ("NEEDS FILE: a.py because: of it\nmore", ("a.py", "of it")),
+        ("It NEEDS FILE: a.py", None),
+        ("```python\nx = 1\n```", None),
+    ],
+)
+def test_an_answer_may_want_a_file(answer: str, needed: tuple[str, str] | None) -> None:
+    found = needed_file(answer)
+    assert (found and (found.path, found.reason)) == needed

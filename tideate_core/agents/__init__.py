@@ -16,7 +16,11 @@ if TYPE_CHECKING:
         or_no_change as or_no_change,
         write_text as write_text,
     )
-    from tideate_core.agents.corrector import correct_task as correct_task
+    from tideate_core.agents.corrector import (
+        Corrected as Corrected,
+        NeededFile as NeededFile,
+        correct_task as correct_task,
+    )
     from tideate_core.agents.delegation import (
         Delegation as Delegation,
         render_task_prompt as render_task_prompt,
@@ -69,7 +73,7 @@ else:
             "attempts": "Ask",
             "auditor": "apply_fixes audit_plan",
             "coder": "edit_format edit_range insert_text or_no_change write_text",
-            "corrector": "correct_task",
+            "corrector": "Corrected NeededFile correct_task",
             "delegation": "Delegation render_task_prompt",
             "documenter": "document_task",
             "executor": "execute_plan result_of",

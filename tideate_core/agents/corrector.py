@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange, Workspace
 
-__all__ = ["Corrected", "correct_task", "findings_of"]
+__all__ = ["Corrected", "NeededFile", "correct_task", "findings_of", "needed_file"]
 
 MOST_FAILURES: Final = 40
 """Of one check that a model is told."""
@@ -31,6 +32,21 @@ LONGEST_OUTPUT: Final = 4_000
 """Characters of the end of a check's output."""
 FINDINGS_SHARE: Final = 4
 """The part of what fits a model that findings may take: one in so many."""
+
+
+_NEEDED: Final = re.compile(
+    r"[\s`*]*NEEDS FILE:?[ \t]+(?:(?P<quote>[`'\"])(?P<quoted>[^\n]+?)(?P=quote)|(?P<plain>[^\n]+?))"
+    r"(?:[,:]?[ \t]+because:?[ \t]+(?P<because>[^\n]*)|[,:][ \t]+(?P<reason>[^\n]*)|[`*. \t]*(?:\n|$))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NeededFile:
+    """A file that was not shown and that the cause of a failure is in, as the model says."""
+
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +58,16 @@ class Corrected:
     notes: list[str] = field(default_factory=list)
     no_change: bool = False
     """The model answered of all files that nothing has to change."""
+    needs: NeededFile | None = None
+    """It can correct nothing without this file; then there are no edits."""
+
+
+class _FileNeededError(Exception):
+    """Ends the asking: the answer names a file that was not shown."""
+
+    def __init__(self, needed: NeededFile) -> None:
+        super().__init__(needed.path)
+        self.needed = needed
 
 
 async def correct_task(
@@ -76,6 +102,8 @@ async def correct_task(
                 edited = await _correct(stage, plan, report, staged, part)
                 notes += edited.notes
                 no_change = no_change and edited.no_change
+        except _FileNeededError as error:
+            return Corrected([], "", notes, needs=error.needed)
         except (ContextTooLong, UnusableAnswer) as error:
             summary = str(error)
         changes = staged.changes()
@@ -132,11 +160,31 @@ async def _correct(
         plan=words,
         findings=findings,
         files=shown,
-        order=f"Correct what the verification found. If nothing has to change here, answer only: {NO_CHANGE}",
+        order=(
+            f"Correct what the verification found. If nothing has to change here, answer only: {NO_CHANGE}\n"
+            "If the cause is in a file that you were not shown, answer only: NEEDS FILE: path, because reason"
+        ),
         answer_format=files_format([file.text for file in shown], small=is_small(step)).instructions,
         fence=fence_for(words, findings, *(file.text or "" for file in shown)),
     )
-    return await edit_files(stage, prompt, staged, Edit(files))
+
+    def look_at(answer: str) -> None:
+        needed = needed_file(answer)
+        if needed is not None and staged.knows(needed.path):
+            raise UnusableAnswer(f"you may change {needed.path}: it is shown, or is asked about by itself")
+        if needed is not None:
+            raise _FileNeededError(needed)
+
+    return await edit_files(stage, prompt, staged, Edit(files, look_at=look_at))
+
+
+def needed_file(answer: str) -> NeededFile | None:
+    """Return the file that an answer wants to be shown, None where it is another answer."""
+    found = _NEEDED.match(answer)
+    if found is None:
+        return None
+    reason = found["because"] or found["reason"] or ""
+    return NeededFile((found["quoted"] or found["plain"]).strip(), reason.strip(" .`"))
 
 
 def findings_of(report: VerificationReport, limit: int | None = None) -> str:

@@ -14,7 +14,7 @@ from tideate_core.gates import SyntaxProblem, new_errors
 from tideate_core.workspace import FileChange, language_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tideate_core.adapters import Prompt
     from tideate_core.agents.stage import Stage
@@ -64,11 +64,13 @@ class Edit:
     :param files: that may be changed or created; all are loaded in the staged.
     :param wanted: files that have to be there afterwards.
     :param removable: those of `files` that may be deleted, moved or emptied.
+    :param look_at: given each answer before it is read; what it raises ends the asking.
     """
 
     files: tuple[str, ...]
     wanted: tuple[str, ...] = ()
     removable: frozenset[str] = frozenset()
+    look_at: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,8 @@ async def edit_files(stage: Stage, prompt: Prompt, staged: StagedFiles, edit: Ed
     form = files_format([staged.text(path) for path in edit.files], small=is_small(stage.step))
 
     def build(answer: str) -> Draft[list[FileChange]]:
+        if edit.look_at is not None:
+            edit.look_at(answer)
         if says_no_change(answer) and not edit.wanted:
             return Draft([])
         draft = _resolved(answer, staged, edit, form.name)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GATES",
     "audit_gate",
+    "confirm_plan",
     "documentation_gate",
     "execution_gate",
     "gate_enforcer",
@@ -123,12 +124,17 @@ async def audit_gate(step: StepContext, record: TaskRecord, environment: TaskEnv
     if not decided.passed:
         return {"event": WorkflowEvent.AUDIT_GATE_FAILED.value, "gate": 2, "issues": issues}
     if environment.gated:
-        plan = await _confirmed(step, plan, audit)
+        plan = await confirm_plan(step, plan, audit)
     value = {"event": WorkflowEvent.AUDIT_GATE_PASSED.value, "gate": 2}
     return {**value, "plan": plan.model_dump(mode="json")}
 
 
-async def _confirmed(step: StepContext, plan: ExecutionPlan, audit: AuditReport) -> ExecutionPlan:
+async def confirm_plan(
+    step: StepContext,
+    plan: ExecutionPlan,
+    audit: AuditReport,
+    question: str = "Carry out this plan?",
+) -> ExecutionPlan:
     """Show the plan, to be changed and confirmed; what the person wrote is asked about until it is a plan.
 
     :raises Declined: the person does not want it.
@@ -136,9 +142,9 @@ async def _confirmed(step: StepContext, plan: ExecutionPlan, audit: AuditReport)
     text, problems = plan_as_markdown(plan, audit), list[str]()
     while True:
         payload = {"text": text, "filetype": "markdown", "title": "Plan", "problems": problems}
-        question = "\n".join([*(f"{problem}." for problem in problems), "Carry out this plan?"])
+        words = "\n".join([*(f"{problem}." for problem in problems), question])
         executed = executable_paths(step.workspace, named_files(plan))
-        decision = await step.confirm("document", question, payload=payload, executed=executed)
+        decision = await step.confirm("document", words, payload=payload, executed=executed)
         if not decision.accepted:
             raise Declined(decision.reason)
         if decision.value is None and not problems:

@@ -104,6 +104,8 @@ class TaskRecord:
     def _corrected(self, value: Mapping[str, Any]) -> None:
         if value["event"] == WorkflowEvent.CORRECTION_SUCCEEDED:
             self.edits.append(value["edit"])
+            if "plan" in value:  # not in what an earlier version wrote
+                self.plan = ExecutionPlan.model_validate(value["plan"])
         self.end = value["end"]
 
 

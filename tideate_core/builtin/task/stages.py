@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from tideate_core.agents import Corrected
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.builtin.task.record import TaskRecord
-    from tideate_core.gates import VerificationReport
+    from tideate_core.gates import ExecutionPlan, VerificationReport
     from tideate_core.workflows import StepContext
     from tideate_core.workspace import FileChange
 
@@ -112,14 +113,11 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
     :raises WorkspaceError: it cannot be written; nothing was.
     """
     changes: list[FileChange] = []
+    plan = record.agreed
 
     async def corrector(report: VerificationReport) -> Correction:
-        from tideate_core.agents import correct_task
-
-        brief, role = await environment.brief(step), environment.role(step, "corrector")
-        done = await correct_task(
-            step, role, brief, record.agreed, report, record.written, beyond=environment.gated
-        )
+        nonlocal plan
+        plan, done = await _corrected(step, record, environment, report)
         for note in done.notes:
             step.notice(note)
         changes.extend(done.changes)
@@ -137,9 +135,30 @@ async def correct(step: StepContext, record: TaskRecord, environment: TaskEnviro
         "event": WorkflowEvent.CORRECTION_SUCCEEDED.value,
         "edit": turn.correction.digest,
         "end": "",
+        "plan": plan.model_dump(mode="json"),
         "summary": summary,
         "written": [name_of(change) for change in accepted],
     }
+
+
+async def _corrected(
+    step: StepContext, record: TaskRecord, environment: TaskEnvironment, report: VerificationReport
+) -> tuple[ExecutionPlan, Corrected]:
+    """Return the edits of a correction, and the plan, extended by the files that it needed."""
+    from tideate_core.agents import Corrected, correct_task
+    from tideate_core.builtin.task.extension import MOST_EXTENSIONS, PlanNotExtended, extend_plan
+
+    plan, brief, role = record.agreed, await environment.brief(step), environment.role(step, "corrector")
+    for _ in range(MOST_EXTENSIONS + 1):
+        done = await correct_task(step, role, brief, plan, report, record.written, beyond=environment.gated)
+        if done.needs is None:
+            return plan, done
+        try:
+            plan = await extend_plan(step, record, environment, plan, done.needs)
+        except PlanNotExtended as refusal:
+            return record.agreed, Corrected([], str(refusal))
+    words = f"the corrector wanted more than {MOST_EXTENSIONS} files beside the plan"
+    return record.agreed, Corrected([], words)
 
 
 def _ended(record: TaskRecord, why: str) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.tally import DONE, LINES
-from tests.support.tasks import CODE, edits
-from tideate_core.engine import EventName
+from tests.support.tasks import CODE, approved, edits, rejected
+from tideate_core.builtin.task.extension import MOST_EXTENSIONS
+from tideate_core.engine import ConfirmationRequest, EventName
+from tideate_core.workflows import Decision
 
 if TYPE_CHECKING:
     from tests.builtin.task.runs.desk import Desk
@@ -87,3 +89,77 @@ async def test_a_corrector_that_changes_nothing_ends_it(desk: Desk) -> None:
     desk.model.says("corrector", written("0"))
     await taken_back(desk)
     assert sum(step.startswith("verifying") for step in desk.steps()) == 1
+
+
+NEEDS = "NEEDS FILE: `src/tally/splitting.py`, because lines are split there."
+SPLITTING = '''\
+def split(text: str) -> list[str]:
+    """Split a text into its lines."""
+    return text.splitlines()
+'''
+USES = LINES.replace(BODY, "return len(split(text))")
+BOTH = {
+    "src/tally/splitting.py": SPLITTING,
+    "src/tally/lines.py": f"from tally.splitting import split\n\n{USES}",
+}
+
+
+async def test_a_correction_that_needs_another_file_extends_the_plan_through_gates_and_person(
+    desk: Desk,
+) -> None:
+    wrong(desk)
+    desk.model.says("corrector", NEEDS, edits(BOTH))
+    result = await desk.run()
+    assert (result.ok, result.attempts) == (True, 1), result.error
+    assert desk.gates() == [
+        ("plan", True),
+        ("audit", True),
+        ("execution", True),
+        ("documentation", True),
+        ("verification", False),
+        ("plan", True),
+        ("audit", True),
+        ("verification", True),
+    ]
+    assert (desk.root / "src/tally/splitting.py").read_text() == SPLITTING
+    asked = [request for request in desk.front.requests if request.kind == "document"][-1]
+    assert "needs src/tally/splitting.py: lines are split there. Carry out the plan with it?" in asked.message
+    assert "src/tally/splitting.py does not exist yet" in desk.model.prompts("corrector")[1]
+    assert "src/tally/splitting.py" in desk.model.prompts("auditor")[-1]
+
+
+async def test_a_plan_that_the_audit_does_not_let_be_extended_ends_the_corrections(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("auditor", approved(), rejected("not this file"))
+    desk.model.says("corrector", NEEDS)
+    error = await taken_back(desk)
+    assert "gate 2 refused the plan with src/tally/splitting.py: " in error
+    assert "not this file" in error
+
+
+async def test_a_file_that_no_task_may_change_is_not_added(desk: Desk) -> None:
+    wrong(desk)
+    desk.model.says("corrector", "NEEDS FILE: ../elsewhere.py because it is wrong")
+    assert "needs a file that no task may change" in await taken_back(desk)
+
+
+async def test_a_person_who_does_not_want_the_file_is_not_asked_again(desk: Desk) -> None:
+    wrong(desk)
+    seen = []
+
+    def answer(request: ConfirmationRequest) -> Decision:
+        seen.append(request.message)
+        return Decision(len(seen) == 1, by="user")
+
+    desk.answers(document=answer)
+    desk.model.says("corrector", NEEDS)
+    assert "the plan with src/tally/splitting.py was declined" in await taken_back(desk)
+    assert len(seen) == 2
+
+
+async def test_only_so_many_files_are_added(desk: Desk) -> None:
+    wrong(desk)
+    wants = [NEEDS.replace("splitting", f"splitting{number}") for number in range(MOST_EXTENSIONS + 1)]
+    desk.model.says("corrector", *wants)
+    error = await taken_back(desk)
+    assert f"wanted more than {MOST_EXTENSIONS} files beside the plan" in error
