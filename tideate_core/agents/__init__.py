@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         make_plan as make_plan,
         parse_plan as parse_plan,
     )
+    from tideate_core.agents.memory_file import memory_material as memory_material
     from tideate_core.agents.model_input import (
         CHARACTERS_PER_TOKEN as CHARACTERS_PER_TOKEN,
         clip as clip,
@@ -78,6 +79,7 @@ else:
             "documenter": "document_task",
             "executor": "execute_plan result_of",
             "file_plan": "Plan PlannedFile make_plan parse_plan",
+            "memory_file": "memory_material",
             "model_input": ("CHARACTERS_PER_TOKEN clip is_small named_files text_budget why_hidden"),
             "plan_document": "parse_plan_document plan_as_markdown",
             "plan_steps": "PartOfPlan Verdict analyse review_change",

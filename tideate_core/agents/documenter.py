@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from tideate_core.agents.answers import Answer, ask_until_valid, tidy_line
 from tideate_core.agents.coder import edit_format, write_text
+from tideate_core.agents.memory_file import MEMORY_FILE, UPDATE_MEMORY, has_memory
 from tideate_core.agents.model_input import (
     is_small,
     named_files,
@@ -68,7 +70,7 @@ class Documented:
 async def document_task(
     step: StepContext, role: Role, brief: TaskBrief, plan: ExecutionPlan, diff: str, files: Sequence[str]
 ) -> Documented:
-    """Ask what changed and put it into changelog, checklist and the documents that the plan names.
+    """Ask what changed and put it into changelog, checklist, documents of the plan and the project's memory.
 
     No model is asked where there is none of them.
 
@@ -80,7 +82,9 @@ async def document_task(
         records, problems = await read_records(step)
         named = real_names(step.workspace, named_files(plan))
         done = {*files, *records.paths}
-        documents = [path for path in named if is_document(path) and path not in done]
+        documents = [path for path in named if is_document(path) and path not in {*done, MEMORY_FILE}]
+        if MEMORY_FILE not in done and await asyncio.to_thread(has_memory, step.workspace):
+            documents.append(MEMORY_FILE)
         work = _Documentation(stage, plan, records, documents, _clipped(step, diff), files)
         work.errors += problems
         if records.changelog is None and not problems:
@@ -153,6 +157,7 @@ class _Documentation:
             changelog=beginning,
             items=[item.text for item in self._records.open_items],
             documents=self._documents,
+            memory=MEMORY_FILE if MEMORY_FILE in self._documents else "",
             fence=fence_for(self._diff, beginning),
         )
         answer, mistakes = await ask_until_valid(
@@ -232,6 +237,7 @@ class _Documentation:
                 diff=self._diff,
                 path=path,
                 text=text,
+                order=UPDATE_MEMORY if path == MEMORY_FILE else f"Update {path} for this change.",
                 answer_format=form.instructions,
                 fence=fence_for(text or "", self._diff),
             )

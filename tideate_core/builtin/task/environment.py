@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.agents import TaskBrief
+from tideate_core.agents import TaskBrief, memory_material
 from tideate_core.engine import material
 
 if TYPE_CHECKING:
@@ -55,8 +55,9 @@ class TaskEnvironment:
         return Roles(step.workspace.root).get(name)
 
     async def brief(self, step: StepContext) -> TaskBrief:
-        """Return what the person wants, with what their mentions bring; what stands for nothing is a word."""
-        return TaskBrief(step.prompt, await material(step, step.prompt))
+        """Return what the person wants, with what their mentions bring and the project's memory."""
+        parts = (await material(step, step.prompt), await memory_material(step))
+        return TaskBrief(step.prompt, "\n\n".join(filter(None, parts)))
 
 
 class _Ledger:
