@@ -1,10 +1,20 @@
 from __future__ import annotations
 
+import asyncio
 import json
+from typing import TYPE_CHECKING
 
+import pytest
+
+from tideate_core.engine import EventName, RunRequest
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.state import StateManager, about
-from tideate_core.workflows import BufferContext, RunContext, Selection
+from tideate_core.errors import InvalidInput
+from tideate_core.workflows import BufferContext, RunContext, Selection, WorkflowDefinition
+
+if TYPE_CHECKING:
+    from tests.engine.conftest import Bench
+    from tideate_core.workflows import StepContext
 
 
 def state(settled: dict[str, Settled] | None = None) -> StateManager:
@@ -60,3 +70,54 @@ def test_the_text_that_a_run_is_about_is_known_with_what_of_it_is_selected() -> 
     selected = RunContext(buffer=buffer, selection=Selection(start=2, end=3))
     assert about(selected) == {**whole, "selection": "2\n3"}
     assert about(RunContext()) == {}
+
+
+def test_the_context_is_restored_over_the_definitions_own() -> None:
+    known = StateManager({}, {"tone": "dry", "length": 3}, {})
+    known.restore_context({"tone": "warm"})
+    assert known.get_context() == {"tone": "warm", "length": 3}
+
+
+def test_a_name_that_the_context_does_not_have_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="has no 'tome'; did you mean 'tone'"):
+        state().set("tome", "warm")
+
+
+FLOW = {
+    "name": "flow",
+    "context": {"tone": "dry"},
+    "steps": [
+        {"id": "a"},
+        {"id": "b", "dependencies": ["a"]},
+        {"id": "c", "task": "Write in a {{ context.tone }} tone", "dependencies": ["b"]},
+    ],
+}
+
+
+async def test_what_a_step_puts_into_the_context_later_steps_see_after_a_resume_too(bench: Bench) -> None:
+    hold = asyncio.Event()
+
+    async def warm(step: StepContext) -> str:
+        await step.set_context("tone", "warm")
+        return "done"
+
+    async def wait(_step: StepContext) -> str:
+        await hold.wait()
+        return "done"
+
+    definition = WorkflowDefinition.model_validate(FLOW)
+    bench.registry.register(definition, {"a": warm, "b": wait})
+    bench.server.answers("in a warm tone", "hello")
+    request = RunRequest(name="flow")
+    run = asyncio.create_task(bench.runner.run(request))
+    await bench.front.until(lambda: bench.front.names().count("STEP_STARTED") == 2)
+    checkpoint = bench.front.data(EventName.CHECKPOINT_CREATED)[0]["checkpoint_id"]
+    bench.runner.leave()
+    await run
+    hold.set()
+    resumed = await bench.runner.resume_run(request.execution_id)
+    assert (resumed.ok, resumed.response) == (True, "hello"), resumed.error
+    forked = await bench.runner.restore_checkpoint(checkpoint)
+    again = await bench.runner.resume_run(forked.workflow_id)
+    assert (again.ok, again.response) == (True, "hello"), again.error
+    assert definition.context == {"tone": "dry"}

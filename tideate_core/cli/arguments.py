@@ -34,6 +34,7 @@ __all__ = [
     "Yes",
     "machine_names",
     "run_ids",
+    "step_names",
     "workflow_names",
 ]
 
@@ -45,6 +46,16 @@ def workflow_names(context: CompletionContext) -> list[str]:
 
     names = build_catalog(find_root(Path.cwd())).names()
     return [*names, *_files(context.incomplete, (".workflow", *DEFINITION_SUFFIXES))]
+
+
+def step_names(context: CompletionContext) -> list[str]:
+    """Return the steps of the workflow that was named already."""
+    from tideate_core.app import build_catalog
+    from tideate_core.project import find_root
+    from tideate_core.workflows import MachineWorkflow
+
+    definition = build_catalog(find_root(Path.cwd())).look_at(context["name"].raw or "").definition
+    return [] if isinstance(definition, MachineWorkflow) else list(definition.step_names)
 
 
 def machine_names(context: CompletionContext) -> list[str]:

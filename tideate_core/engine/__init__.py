@@ -42,7 +42,11 @@ if TYPE_CHECKING:
         surroundings_of as surroundings_of,
         with_material as with_material,
     )
-    from tideate_core.engine.orchestrator import Task as Task, WorkflowOrchestrator as WorkflowOrchestrator
+    from tideate_core.engine.orchestrator import (
+        OrchestratorDependencies as OrchestratorDependencies,
+        Task as Task,
+        WorkflowOrchestrator as WorkflowOrchestrator,
+    )
     from tideate_core.engine.recovery import (
         end_abandoned_run as end_abandoned_run,
         roll_back_abandoned_run as roll_back_abandoned_run,
@@ -89,7 +93,7 @@ else:
             "events": "Event EventName WorkflowHooks",
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
-            "orchestrator": "Task WorkflowOrchestrator",
+            "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
             "rollback": (

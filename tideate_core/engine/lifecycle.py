@@ -96,6 +96,7 @@ def restore_execution(
     execution.files = list(recorded.files)
     execution.executed = dict(recorded.executed)
     execution.elapsed_before = recorded.elapsed_ms
+    execution.state.restore_context(recorded.context)
     execution.move(ExecutionEvent.CHECKPOINT_RESTORED)
     about = _about(execution, adapter, parent)
     recorder.event(EventName.WORKFLOW_RESTORED, {**about, "completed": list(recorded.settled)})
@@ -242,5 +243,6 @@ def _result(execution: Execution, **ending: Any) -> WorkflowResult:
         path=execution.driver.path,
         usage=execution.usage,
         duration_ms=execution.elapsed_ms,
+        task=execution.request.prompt if execution.driver.reversible is not None else None,
         **ending,
     )

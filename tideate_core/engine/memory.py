@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tideate_core.store import RunLog
 
-__all__ = ["FAILED", "MISSING", "PENDING_END", "REPLY", "RUN", "Memory", "digest_of", "spent_on"]
+__all__ = ["CONTEXT", "FAILED", "MISSING", "PENDING_END", "REPLY", "RUN", "Memory", "digest_of", "spent_on"]
 
 REPLY: Final = ".ask:"
 """Stands in the keys of a model's replies, after the attempt's number."""
@@ -24,6 +24,8 @@ FAILED: Final = "failed"
 """The key of what is known of a step's failed attempts."""
 RUN: Final = ""
 """The step of what belongs to the whole run: no step is called so."""
+CONTEXT: Final = "context:"
+"""Stands before the names of the run's context, in the keys of the values that steps gave them."""
 PENDING_END: Final = "taking_back"
 """The key of how a run was going to end when the rollback of its writes began."""
 

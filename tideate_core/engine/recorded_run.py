@@ -10,7 +10,7 @@ from tideate_core.adapters import Usage
 from tideate_core.engine.driver import Settled
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
-from tideate_core.engine.memory import FAILED, PENDING_END, RUN, spent_on
+from tideate_core.engine.memory import CONTEXT, FAILED, PENDING_END, RUN, spent_on
 from tideate_core.engine.run import RunRequest, WorkflowResult
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ class RecordedRun:
         return {step: one.value for step, one in self.settled.items() if one.status == "completed"}
 
     @property
+    def context(self) -> dict[str, Any]:
+        """Values that steps gave names of the run's context."""
+        kept = self.memos.get(RUN, {})
+        return {key.removeprefix(CONTEXT): value for key, value in kept.items() if key.startswith(CONTEXT)}
+
+    @property
     def pending_end(self) -> dict[str, Any] | None:
         """The end that was coming when the rollback of its writes began; None: it goes on."""
         kept: dict[str, Any] | None = self.memos.get(RUN, {}).get(PENDING_END)
@@ -118,6 +124,7 @@ def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:
         duration_ms=run.duration_ms or 0,
         rollback_performed=_all_back(back) if hooks.is_reversible else None,
         attempts=hooks.summary(results).attempts,
+        task=str(reader.request(run.id).get("prompt", "")) if hooks.is_reversible else None,
     )
 
 

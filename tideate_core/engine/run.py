@@ -6,11 +6,13 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tideate_core.adapters import Usage
+from tideate_core.engine.state import StateManager, about
 from tideate_core.machines import ExecutionMachine, ExecutionMetrics, ExecutionState
 from tideate_core.workflows import RunContext
 
@@ -44,6 +46,8 @@ class RunRequest(BaseModel):
     adapter: str | None = None
     require_confirmation: bool | None = None
     """None: as the configuration or the workflow says."""
+    step: str | None = None
+    """The only step of a graph that is wanted, with those that it depends on; None: all."""
     obfuscate: bool = False
     """Nobody outside sees the names of a machine's states."""
     execution_id: str = Field(default_factory=lambda: uuid.uuid4().hex, pattern=r"^[0-9a-f]{32}$")
@@ -82,6 +86,8 @@ class WorkflowResult:
     """All that it wrote was rolled back; None of a workflow that is not all or nothing."""
     attempts: int | None = None
     """Corrections that a task took; None of any other workflow."""
+    task: str | None = None
+    """What was to be done, as the person worded it; None of any other workflow."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the result as the Lua and JSON interfaces promise it: no key that says nothing."""
@@ -100,7 +106,7 @@ class WorkflowResult:
             shape["path"] = self.path
         if self.ok or self.response is not None:
             shape["response"] = self.response
-        for name in ("rollback_performed", "attempts"):
+        for name in ("rollback_performed", "attempts", "task"):
             if getattr(self, name) is not None:
                 shape[name] = getattr(self, name)
         if self.cancelled:
@@ -199,6 +205,13 @@ class Execution:
         """Called when its state changes."""
         self.machine = machine or RunMachine()
         self.machine.driver = driver
+
+    @cached_property
+    def state(self) -> StateManager:
+        """The values that the templates of its steps see."""
+        own = getattr(self.definition, "context", {})  # a machine has none
+        context = {**about(self.request.context), **own}
+        return StateManager(self.inputs, context, self.settled, self.request.prompt)
 
     @property
     def failed(self) -> set[str]:

@@ -99,6 +99,15 @@ class WorkflowRunner:
         """
         return await self._run(request, None, hooks)
 
+    async def run_step(
+        self, request: RunRequest, step: str, *, hooks: WorkflowHooks | None = None
+    ) -> WorkflowResult:
+        """Run one step of a graph, after those that it depends on; the others are skipped. See `run`.
+
+        :param step: its result is the response.
+        """
+        return await self.run(request.model_copy(update={"step": step}), hooks=hooks)
+
     async def run_text(
         self,
         request: RunRequest,

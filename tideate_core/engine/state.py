@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.errors import InvalidDefinition
+from tideate_core.errors import InvalidDefinition, InvalidInput, did_you_mean
 from tideate_core.util.deadline import Deadline
 from tideate_core.workflows import MISSING
 
@@ -66,6 +66,14 @@ class StateManager:
             "prompt": self._prompt,
         }
 
+    def get_context(self) -> dict[str, Any]:
+        """Return a copy of the workflow's own values as they are now."""
+        return dict(self._context)
+
+    def restore_context(self, values: Mapping[str, Any]) -> None:
+        """Put values over the workflow's own, as an earlier process had set them."""
+        self._context |= values
+
     def get(self, path: str, default: Any = None) -> Any:
         """Return a value.
 
@@ -79,7 +87,13 @@ class StateManager:
         return value
 
     def set(self, name: str, value: Any) -> None:
-        """Give a name of the context a value; lives as long as this object."""
+        """Give a name of the context another value.
+
+        :raises InvalidInput: the workflow's `context` does not have the name, so that no template can see it.
+        """
+        if name not in self._context:
+            near = did_you_mean(name, self._context)
+            raise InvalidInput(f"the workflow's context has no {name!r}{near}; declare it with a first value")
         self._context[name] = value
 
     def snapshot(self) -> dict[str, Any]:

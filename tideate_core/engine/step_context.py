@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tideate_core.engine.confirmation import ConfirmationRequest
 from tideate_core.engine.events import EventName
-from tideate_core.engine.memory import MISSING, digest_of
-from tideate_core.engine.state import StateManager, about
+from tideate_core.engine.memory import CONTEXT, MISSING, RUN, digest_of
 from tideate_core.engine.step_model import StepModel, no_tools, unknown_adapter
-from tideate_core.workflows import Decision, WorkflowDefinition, persons_time
+from tideate_core.workflows import Decision, persons_time
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -202,11 +201,11 @@ class StepRun:
         return self.run.memory.spent(self.step)
 
     def values(self) -> dict[str, Any]:
-        execution = self.run.execution
-        definition = execution.definition
-        own = definition.context if isinstance(definition, WorkflowDefinition) else {}
-        context = {**about(self.context), **own}
-        return StateManager(self.inputs, context, execution.settled, self.prompt).values()
+        return self.run.execution.state.values()
+
+    async def set_context(self, name: str, value: Any) -> None:
+        self.run.execution.state.set(name, value)
+        await self.run.memory.remember(RUN, f"{CONTEXT}{name}", value)
 
     async def ask(
         self,

@@ -271,6 +271,15 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
         """Return what templates and expressions see: `inputs`, `context`, `steps` and `prompt`."""
         ...
 
+    async def set_context(self, name: str, value: Any) -> None:
+        """Give a name of the workflow's `context` another JSON value, for the steps that start from now on.
+
+        It is durable when this returns.
+
+        :raises InvalidInput: the workflow's `context` does not have the name.
+        """
+        ...
+
 
 StepHandler = Callable[[StepContext], Awaitable[Any]]
 """Returns a JSON value, or a `Confirm` around one. Raises `StepFailed` or any other `TideateError`."""

@@ -342,3 +342,19 @@ def test_a_run_of_a_broken_file_is_in_the_history(shell: Shell, name: str, text:
     shown = json.loads(shell.run("show", run["execution_id"], "--json").stdout)
     assert (shown["failed_in"], shown["steps"], shown["metrics"]["total_steps"]) == (failed_in, [], 0)
     assert failed_in.replace("_", " ") in shell.run("show", run["execution_id"]).stdout
+
+
+def test_one_step_is_run_after_those_that_it_depends_on(shell: Shell, answering: ModelServer) -> None:
+    shell.write(
+        "flow.yaml",
+        "steps:\n  - {id: one, task: Name a fruit}\n"
+        "  - {id: two, task: 'Describe {{ steps.one.result }}', dependencies: [one]}\n"
+        "  - {id: three, task: Never asked, dependencies: [two]}\n",
+    )
+    answering.answers("Name a fruit", "a pear")
+    answering.answers("Describe a pear", "green")
+    done = shell.run("run", "./flow.yaml", "--step", "two")
+    assert (done.returncode, done.stdout) == (0, "green\n"), done.stderr
+    assert len(answering.requests) == 2
+    wrong = shell.run("run", "./flow.yaml", "--step", "tow")
+    assert (wrong.returncode, "no step 'tow'; did you mean 'two'" in wrong.stderr) == (2, True)

@@ -22,7 +22,16 @@ from tideate_core.app import (
     run_to_resume,
     short_id,
 )
-from tideate_core.cli.arguments import Json, Obfuscate, Positive, Root, Yes, run_ids, workflow_names
+from tideate_core.cli.arguments import (
+    Json,
+    Obfuscate,
+    Positive,
+    Root,
+    Yes,
+    run_ids,
+    step_names,
+    workflow_names,
+)
 from tideate_core.cli.commands.control import report_run
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DECLINED
@@ -72,6 +81,15 @@ def run(
         Literal["yaml", "json", "workflow"] | None,
         Parameter(name="--format", help="Language of a workflow from stdin. Default: yaml or json."),
     ] = None,
+    step: Annotated[
+        str | None,
+        Parameter(
+            name="--step",
+            metavar="STEP",
+            help="Run only this step, after those that it depends on.",
+            completer=step_names,
+        ),
+    ] = None,
     yes: Yes = None,
     obfuscate: Obfuscate = False,
     json: Json = False,
@@ -94,14 +112,16 @@ def run(
     )
     if name == STDIN:
         text = sys.stdin.read()
-        start = partial(_run_text, text, format or ("json" if text.lstrip().startswith("{") else "yaml"))
-        return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))
+        request = request.model_copy(update={"step": step})
+        run_text = partial(_run_text, text, format or ("json" if text.lstrip().startswith("{") else "yaml"))
+        return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), run_text))
     try:
         catalog.get(name, obfuscate=obfuscate)
     except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
         asyncio.run(_record_refused(request, error, project, catalog))
         raise
-    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), _run_named))
+    start = _run_named if step is None else partial(_run_step, step)
+    return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))
 
 
 def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfuscate: bool) -> None:  # noqa: A002
@@ -119,6 +139,10 @@ def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfu
 
 def _run_named(runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
     return runner.run(request)
+
+
+def _run_step(step: str, runner: WorkflowRunner, request: RunRequest) -> Coroutine[Any, Any, WorkflowResult]:
+    return runner.run_step(request, step)
 
 
 def _run_text(

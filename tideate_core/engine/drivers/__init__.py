@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.drivers.graph import GraphDriver
 from tideate_core.engine.steps import handler_for
-from tideate_core.errors import InvalidInput
+from tideate_core.errors import InvalidInput, did_you_mean
 from tideate_core.workflows import WorkflowDefinition
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
     """Return what drives one run of a workflow.
 
     :raises InvalidDefinition: a machine that cannot start.
-    :raises InvalidInput: a confirmation is asked for before a state that does not exist; or the states of a
-        task are to be hidden.
+    :raises InvalidInput: a confirmation is asked for before a state that does not exist; the wanted step does
+        not exist; or the states of a task are to be hidden.
     """
     definition = registration.definition
     configured = config.workflows.get(definition.name)
@@ -37,7 +37,12 @@ def driver_for(registration: Registration, request: RunRequest, config: Config, 
                 f"workflows.{definition.name}.confirm: {definition.name} has steps, no states to confirm; "
                 "remove the key (its steps ask by themselves)"
             )
-        return GraphDriver(definition, partial(_handler, registration, services))
+        if request.step is not None and request.step not in definition.step_names:
+            near = did_you_mean(request.step, definition.step_names)
+            raise InvalidInput(f"{definition.name} has no step {request.step!r}{near}")
+        return GraphDriver(definition, partial(_handler, registration, services), only=request.step)
+    if request.step is not None:
+        raise InvalidInput(f"{definition.name} has states, and no step can be run alone")
     hooks = driver_hooks(definition.name, registration.kind, registration.source)
     if (own := hooks.driver(definition, request, config, services)) is not None:
         return own

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tideate_core.engine.driver import Work
@@ -24,15 +24,22 @@ class GraphDriver:
 
     A step whose dependencies were all skipped is skipped too; where one of several was not, it runs, so that
     branches can meet again.
+
+    :param only: the step that is wanted, with those that it depends on; None: all of them.
     """
 
     path = None
     reversible = None
 
-    def __init__(self, definition: WorkflowDefinition, handler_of: HandlerOf) -> None:
+    def __init__(
+        self, definition: WorkflowDefinition, handler_of: HandlerOf, *, only: str | None = None
+    ) -> None:
         self._definition = definition
         self._handler_of = handler_of
         self._steps = {step.id: step for step in definition.steps}
+        self._only = only
+        self._needed: set[str] | None = None
+        """Steps that the wanted one needs, itself included; None: all."""
         self._graph: DependencyGraph | None = None
         self._place: dict[str, int] = {}
         self._priority: dict[str, float] = {}
@@ -75,6 +82,8 @@ class GraphDriver:
         self._waits_for = {step.id: len(step.dependencies) for step in self._definition.steps}
         self._free = [step for step in order if not self._waits_for[step]]
         self._wanted.update(self._free)
+        if self._only is not None:
+            self._needed = _with_dependencies(self._only, self._steps)
 
     def outline(self) -> dict[str, Any]:
         return {"kind": "graph", "steps": list(self._place)}
@@ -108,9 +117,9 @@ class GraphDriver:
         return [self._work(self._steps[step]) for step in self._place if step not in self._given]
 
     def response(self) -> Any:
-        """Return what came of the last step of the definition that was completed."""
-        steps = reversed(self._definition.steps)
-        last = next((self._results[step.id] for step in steps if step.id in self._results), None)
+        """Return the result of the only step that was wanted, else of the last one that completed."""
+        steps = [self._only] if self._only else [step.id for step in reversed(self._definition.steps)]
+        last = next((self._results[step] for step in steps if step in self._results), None)
         return last.get("response", last) if isinstance(last, dict) else last
 
     def unfinished_response(self) -> None:
@@ -125,6 +134,11 @@ class GraphDriver:
             if not self._waits_for[dependent]:
                 self._free.append(dependent)
 
+    def _impossible(self, step: str) -> str:
+        if self._needed is not None and step not in self._needed:
+            return f"it is not needed for the step {self._only!r}"
+        return "" if step in self._wanted else "all steps that it depends on were skipped"
+
     def _work(self, step: WorkflowStep) -> Work:
         return Work(
             step.id,
@@ -137,6 +151,15 @@ class GraphDriver:
             idempotent=step.idempotent,
             exclusive=not step.parallel,
             priority=self._priority[step.id],
-            impossible="" if step.id in self._wanted else "all steps that it depends on were skipped",
+            impossible=self._impossible(step.id),
             step_definition=step,
         )
+
+
+def _with_dependencies(step: str, steps: Mapping[str, WorkflowStep]) -> set[str]:
+    found, left = {step}, [step]
+    while left:
+        new = set(steps[left.pop()].dependencies) - found
+        found |= new
+        left.extend(new)
+    return found

@@ -9,7 +9,11 @@ import pytest
 
 from tests.support.tally import TASK
 from tests.support.tasks import plan
-from tideate_core.engine import WorkflowHooks, WorkflowOrchestrator
+from tideate_core.adapters import AdapterPool
+from tideate_core.app import build_catalog, open_project
+from tideate_core.engine import OrchestratorDependencies, WorkflowHooks, WorkflowOrchestrator
+from tideate_core.store import Store
+from tideate_core.workflows import PromptLibrary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +47,7 @@ async def test_stages_and_gates_are_told_in_their_order(desk: Desk) -> None:
     orchestrator.set_hooks(check_events(lines))
     result = await orchestrator.execute_task(TASK)
     assert (result.ok, result.rollback_performed, result.attempts) == (True, False, 0), result.error
+    assert (result.task, result.as_json()["task"]) == (TASK, TASK)
     gates = [line for line in lines if line[0] in ("pass", "fail")]
     assert gates == [
         ("pass", gate) for gate in ("plan", "audit", "execution", "documentation", "verification")
@@ -77,3 +82,24 @@ async def test_a_hook_that_raises_is_logged_and_breaks_nothing(
         result = await orchestrator.execute_task(TASK)
     assert result.ok, result.error
     assert "on_gate_pass" in caplog.text
+
+
+@pytest.mark.slow
+async def test_an_orchestrator_makes_its_runner_of_its_dependencies(desk: Desk) -> None:
+    project = open_project(str(desk.root))
+    dependencies = OrchestratorDependencies(
+        build_catalog(desk.root),
+        AdapterPool(project.loaded.config),
+        project.loaded.config,
+        desk.front,
+        lambda _request: project.workspace,
+        PromptLibrary(),
+        lambda: Store.open(desk.site.private),
+    )
+    orchestrator = WorkflowOrchestrator(dependencies)
+    try:
+        result = await orchestrator.execute_task(TASK)
+    finally:
+        await orchestrator.runner.aclose()
+        await dependencies.adapters.aclose()
+    assert (result.ok, result.task) == (True, TASK), result.error
