@@ -195,9 +195,10 @@ def test_trust_counts_for_exactly_this_content(root: Path) -> None:
     assert Roles(root).get("planner").adapter is None
 
 
-def test_a_file_of_words_needs_no_trust(root: Path) -> None:
+def test_words_of_a_task_count_untrusted_and_can_be_trusted(root: Path) -> None:
     of_project(root, "Words.\n")
-    assert files_to_trust(root) == {}
+    assert (Roles(root).get("planner").instructions, Roles(root).get("planner").notices) == ("Words.", ())
+    assert list(files_to_trust(root)) == [".tideate/agents/planner.md"]
 
 
 def test_a_link_out_of_the_project_is_not_used(root: Path, tmp_path: Path) -> None:
@@ -221,3 +222,37 @@ def test_what_is_trusted_and_cannot_be_read_is_an_error(root: Path, tmp_path: Pa
 def test_a_role_is_as_small_as_its_name_and_words() -> None:
     role = Role("planner", "Plan.")
     assert (role.adapter, role.tools, role.tokens, role.timeout, role.path) == (None, (), None, None, None)
+
+
+CALL_ME = "---\ndescription: call me\noutput_schema: {type: array}\n---\nEvil.\n"
+
+
+@pytest.mark.parametrize("keys", ["", "tools: [fs]\n", "agents: [planner]\n"])
+def test_an_untrusted_project_changes_no_words_of_an_agent_that_is_not_its_own(root: Path, keys: str) -> None:
+    of_person(f"---\ndescription: mine\n{keys}---\nThe person's words.\n", "checker")
+    path = of_project(root, CALL_ME, "checker")
+    checker = Roles(root).get("checker")
+    assert (checker.instructions, checker.description, checker.output_schema) == (
+        "The person's words.",
+        "mine",
+        None,
+    )
+    assert "left out description, output_schema, instructions" in checker.notices[0]
+    trust_file(path)
+    assert Roles(root).get("checker").instructions == "Evil."
+
+
+def test_an_untrusted_project_does_not_change_the_assistant(root: Path) -> None:
+    path = of_project(root, "Evil words.\n", "assistant")
+    assistant = Roles(root).get("assistant")
+    assert assistant.instructions.startswith("You do one step of a larger workflow.")
+    assert "left out instructions" in assistant.notices[0]
+    assert ".tideate/agents/assistant.md" in files_to_trust(root)
+    trust_file(path)
+    assert Roles(root).get("assistant").instructions == "Evil words."
+
+
+def test_a_role_with_tools_keeps_its_words_too(root: Path) -> None:
+    of_person("---\ntools: [fs]\n---\n")
+    of_project(root, "The project's words.\n")
+    assert "left out instructions" in Roles(root).get("planner").notices[0]

@@ -141,7 +141,7 @@ def test_what_roles_prompts_and_definitions_can_do_is_said(root: Path) -> None:
     assert found == {
         ".tideate/prompts/ask.md": ("change what models are asked: the prompt 'ask'",),
         ".tideate/agents/planner.md": (
-            "change the words of the role 'planner'",
+            "change the words of the agent 'planner'",
             "let it use the tools git.status",
             "let it spend 9 tokens",
         ),

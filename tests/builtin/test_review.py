@@ -259,6 +259,6 @@ async def test_an_edit_that_cannot_be_written_is_shown_with_a_warning(
     result = await bench.run("refactor", "simplify", context=context)
     assert (result.ok, result.error_code) == (False, "EditConflict")
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
-    assert any("as things are this cannot be applied: a.py" in words for words in notices)
+    assert any("as things are this change cannot be written: a.py" in words for words in notices)
     assert "review" in [request.kind for request in bench.front.requests]
     assert bench.fingerprint() == before

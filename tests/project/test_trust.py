@@ -96,6 +96,7 @@ def test_files_that_count_for_more_once_they_are_trusted(root: Path) -> None:
     assert list(files_to_trust(root)) == [
         CONFIG,
         ".tideate/prompts/ask.md",
+        ".tideate/agents/auditor.md",
         ".tideate/agents/planner.md",
         ".tideate/workflows/a.yaml",
     ]

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections import Counter
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tideate_core.adapters import OfferedTool
 from tideate_core.agents.stage import TaskBrief, open_stage
-from tideate_core.errors import AdapterError, ConfigError, StepFailed, ToolError
+from tideate_core.errors import AdapterError, ConfigError, InvalidDefinition, StepFailed, ToolError
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Collection, Sequence
 
     from tideate_core.adapters import Prompt
     from tideate_core.agents.roles import Role, Roles
     from tideate_core.agents.stage import Stage
     from tideate_core.workflows import StepContext
 
-__all__ = ["PROMPT", "Delegation", "render_task_prompt"]
+__all__ = ["PROMPT", "Delegation", "render_task_prompt", "tool_name"]
 
 PROMPT: Final = "assistant"
 """The prompt file of an agent's task; a project or a person may have their own."""
@@ -29,6 +31,8 @@ MOST_CALLS: Final = 10
 """Tasks that one agent may give to others in one stage."""
 LONGEST_SHOWN: Final = 120
 """Characters of a task in the line that tells of it."""
+LONGEST_NAME: Final = 64
+"""Characters of a tool's name."""
 SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -37,6 +41,11 @@ SCHEMA: Final = {
     "required": ["task"],
     "additionalProperties": False,
 }
+
+
+FAILURES: Final = (AdapterError, ConfigError, Declined, InvalidDefinition, StepFailed, ToolError)
+"""Errors of an agent that was asked, which the one who asked can go on without."""
+AgentAnswer: TypeAlias = "Callable[[Stage, Role, str, Sequence[OfferedTool]], Awaitable[str]]"
 
 
 def render_task_prompt(step: StepContext, role: Role, task: str, **values: Any) -> Prompt:
@@ -49,56 +58,71 @@ class Delegation:
     """Makes the agents that an agent may ask into tools for its model.
 
     An agent that was asked knows its task and nothing else. Its tokens count to those who asked it, too. What
-    goes wrong with it is told to the model that asked, which can go on otherwise; but where the tokens of the
-    one who asked are used up, the stage ends.
+    goes wrong with it is told to the person and to the model that asked, which can go on otherwise; but where
+    the tokens of the one who asked are used up, the stage ends.
 
     :param roles: finds the agents.
+    :param answer: asks an agent in its stage, and returns its answer for the one who asked.
     """
 
-    def __init__(self, step: StepContext, roles: Roles) -> None:
+    def __init__(self, step: StepContext, roles: Roles, answer: AgentAnswer) -> None:
         self._step = step
         self._roles = roles
-        self._calls = Counter[str]()
+        self._answer = answer
 
-    def offer(self, stage: Stage, role: Role, around: Sequence[str] = ()) -> list[OfferedTool]:
-        """Return the agents that one may ask in its stage; blocking, as it reads their files.
+    async def offer(self, stage: Stage, role: Role, around: Sequence[str] = ()) -> list[OfferedTool]:
+        """Return the agents that one may ask in its stage.
 
         :param around: the agents that asked for it.
         :raises UnknownAgent: it names one that does not exist.
         :raises InvalidDefinition: the file of one has mistakes.
         """
-        if len(around) >= DEEPEST:
+        if not role.agents or len(around) >= DEEPEST:
             return []
         path = (*around, role.name)
-        asked = [self._roles.get(name) for name in role.agents if name not in path]
-        return [self._tool(stage, one, path) for one in asked]
+        names = [name for name in dict.fromkeys(role.agents) if name not in path]
+        asked = [await asyncio.to_thread(self._roles.get, name) for name in names]
+        tools: dict[str, OfferedTool] = {}
+        calls = Counter[str]()
+        for one in asked:
+            name = tool_name(f"agent_{one.name}", tools)
+            tools[name] = self._tool(name, stage, one, path, calls)
+        return list(tools.values())
 
-    def _tool(self, stage: Stage, role: Role, around: Sequence[str]) -> OfferedTool:
+    def _tool(
+        self, name: str, stage: Stage, role: Role, around: Sequence[str], calls: Counter[str]
+    ) -> OfferedTool:
         async def call(arguments: dict[str, Any]) -> str:
+            calls[role.name] += 1
+            if calls.total() > MOST_CALLS:
+                return f"error: no more than {MOST_CALLS} tasks may be given; answer with what you know"
             return await self._call(stage, role, str(arguments.get("task", "")), around)
 
         words = role.description or "an agent"
-        name = f"agent_{role.name}".replace(".", "_")
         return OfferedTool(name, f"Give a task to the agent {role.name}: {words}", SCHEMA, call)
 
     async def _call(self, stage: Stage, role: Role, task: str, around: Sequence[str]) -> str:
         stage.check_budget()
-        asker = around[-1]
-        self._calls[asker] += 1
-        if self._calls[asker] > MOST_CALLS:
-            return f"error: no more than {MOST_CALLS} tasks may be given to others; answer with what you know"
         if not task.strip():
             return "error: the task is empty; say what is to be done"
+        asker = around[-1]
         self._step.notice(f"{asker} asks {role.name}: {shorten(task, LONGEST_SHOWN, placeholder=' …')}")
         try:
-            answer = await self._ask(stage, role, task, around)
-        except (AdapterError, ConfigError, Declined, StepFailed, ToolError) as error:
+            async with open_stage(self._step, role, TaskBrief(task), around=stage) as inner:
+                offered = await self.offer(inner, role, around)
+                return await self._answer(inner, role, task, offered)
+        except FAILURES as error:
             stage.check_budget()
+            self._step.notice(f"{role.name} failed: {error}", level="warn")
             return f"error: {role.name} failed: {error}"
-        return answer
 
-    async def _ask(self, around_stage: Stage, role: Role, task: str, around: Sequence[str]) -> str:
-        async with open_stage(self._step, role, TaskBrief(task), around=around_stage) as stage:
-            offered = self.offer(stage, role, around)
-            prompt = render_task_prompt(self._step, role, task)
-            return (await stage.ask(prompt, agents=offered)).text.strip()
+
+def tool_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name that a model takes and that no other tool has."""
+    name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)[:LONGEST_NAME]
+    number = 1
+    while name in taken:
+        number += 1
+        end = f"_{number}"
+        name = f"{name.removesuffix(f'_{number - 1}')[: LONGEST_NAME - len(end)]}{end}"
+    return name

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.errors import InvalidDefinition, InvalidDefinitionFile
@@ -30,9 +31,9 @@ BUILTIN_ROLES: Final = Path(__file__).parent / "builtin"
 LARGEST_ROLE: Final = 64 * 1024
 """Bytes."""
 ENTRY_POINT_GROUP: Final = "tideate.agents"
-"""Entry points of packages: each is a directory with files of agents, `NAME.md`."""
+"""Entry points of packages: each is a package, or a path, whose directory has files of agents, `NAME.md`."""
 MARK: Final = "---"
-NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,49}")
+NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,49}", re.ASCII)
 
 log = logging.getLogger(__name__)
 
@@ -74,10 +75,15 @@ def package_directories() -> tuple[Path, ...]:
     found = []
     for point in entry_points(group=ENTRY_POINT_GROUP):
         try:
-            found.append(Path(point.load()))
+            found.append(_directory(point.load()))
         except Exception:  # another's code may raise anything
             log.exception("the agents of the entry point %s = %s were not loaded", point.name, point.value)
     return tuple(found)
+
+
+def _directory(given: Any) -> Path:
+    """Return what an entry point names: a path, or the directory of a package."""
+    return Path(given.__path__[0]) if isinstance(given, ModuleType) else Path(given)
 
 
 def _names_in(folder: Path) -> list[str]:

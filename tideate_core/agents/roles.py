@@ -10,7 +10,7 @@ be spent.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents.role_files import (
     BUILTIN_ROLES,
@@ -22,13 +22,16 @@ from tideate_core.agents.role_files import (
 )
 from tideate_core.errors import InvalidDefinition, UnknownAgent, UnusableFile
 from tideate_core.project import Trust, config_dir, read_document
-from tideate_core.workflows import shown_path
+from tideate_core.workflows import DEFAULT_AGENT, shown_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-__all__ = ["Role", "Roles"]
+__all__ = ["TASK_ROLES", "Role", "Roles"]
+
+TASK_ROLES: Final = frozenset({"planner", "auditor", "executor", "documenter", "corrector"})
+"""Roles whose words a project may change unasked: what comes of them passes gates and the person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +105,35 @@ class Roles:
             return role
         except UnusableFile as error:
             return replace(role, notices=(str(error),))
-        left_out = [key for key in file.keys if _needs_trust(key, file.keys[key], role)]
+        keys = {**file.keys, **({"instructions": file.instructions} if file.instructions else {})}
+        left_out = [key for key in keys if _needs_trust(key, keys[key], role)]
         # the content that is trusted is the content that is used: nothing is read twice
         if not left_out or Trust(self._root).is_trusted(name, file.content):
             return _over(role, file)
         kept = {key: value for key, value in file.keys.items() if key not in left_out}
         notice = (
             f"{shown_path(path)}: left out {', '.join(left_out)}: it could send code elsewhere, use tools "
-            "or agents, or spend more, and this file is not trusted. Read it, then run :Workflow trust or "
-            "`tideate trust`"
+            "or agents, spend more, or change an agent that is not the project's, and this file is not "
+            "trusted. Read it, then run :Workflow trust or `tideate trust`"
         )
-        return replace(_over(role, replace(file, keys=kept)), notices=(notice,))
+        words = "" if "instructions" in left_out else file.instructions
+        return replace(_over(role, replace(file, keys=kept, instructions=words)), notices=(notice,))
 
 
 def _needs_trust(key: str, value: Any, below: Role) -> bool:
-    """Tell whether a key does more than change words or make a budget smaller."""
+    """Tell whether a key does more than change a task's words, make a budget smaller, or add an agent.
+
+    :param below: the agent without the project's file; empty where only the project has it.
+    """
+    now = getattr(below, key)
+    if value == (list(now) if isinstance(now, tuple) else now):
+        return False
+    is_new = not below.instructions and below.name not in TASK_ROLES and below.name != DEFAULT_AGENT
+    if key == "instructions":
+        does_more = bool(below.agents or below.tools)
+        return not is_new and (does_more or below.name not in TASK_ROLES)
+    if key in {"description", "output_schema"}:
+        return not is_new
     if key in {"tokens", "timeout"}:
         limit = below.tokens if key == "tokens" else below.timeout
         return limit is not None and value > limit

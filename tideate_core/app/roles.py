@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tideate_core.errors import UnknownAgent, UnusableFile, WorkspaceError
+from tideate_core.errors import InvalidInput, UnknownAgent, UnusableFile, WorkspaceError
 from tideate_core.project import config_dir, read_document, write_document
 
 if TYPE_CHECKING:
@@ -54,9 +54,12 @@ def role_origin(role: Role, root: Path | None) -> list[str]:
 def eject_role(root: Path, name: str) -> Path:
     """Write a built-in role to the project; return its file.
 
-    :raises UnknownAgent: no built-in one has this name.
+    :raises UnknownAgent: none has this name.
+    :raises InvalidInput: it is not built in.
     :raises WorkspaceError: there is a file already, or it cannot be written.
     """
+    if name not in IN_ORDER and name in agent_names(root):
+        raise InvalidInput(f"{name!r} is not built in; its file is what you change")
     if name not in IN_ORDER:
         raise UnknownAgent(name, IN_ORDER)
     return _write_role(root, name)

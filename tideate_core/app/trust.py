@@ -122,7 +122,7 @@ def plan_trust(root: Path, catalog: Catalog, file: Path | None = None) -> TrustP
     ]
     if not items:
         raise ConfigError(
-            f"{root / '.tideate'} has no config.toml, no prompts/*.md, no agents/*.md with keys and no "
+            f"{root / '.tideate'} has no config.toml, no prompts/*.md, no agents/*.md and no "
             "workflows/*.yaml or *.json, and no command was found that verifies the project; there is "
             "nothing to trust"
         )

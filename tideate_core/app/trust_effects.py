@@ -94,6 +94,11 @@ def _of_servers(root: Path, servers: dict[str, Any]) -> Iterator[str]:
             yield f"run {command} for the token of the MCP server {name!r}"
         if variable := _key(server, "token_env"):
             yield f"send the token in ${variable} to it"
+        if isinstance(server, dict) and server.get("permissions") is not None:
+            allowed = ", ".join(map(str, server["permissions"])) or "none"
+            yield f"let these tools of the MCP server {name!r} be used: {allowed}"
+        if isinstance(server, dict) and server.get("enabled") is False:
+            yield f"leave out the MCP server {name!r}"
         inherited = server.get("inherit") if isinstance(server, dict) else None
         if inherited:
             yield f"give it the variables {', '.join(map(str, inherited))} of your environment"
@@ -149,12 +154,15 @@ def _of_role(path: Path, content: bytes) -> list[str]:
     from tideate_core.agents import read_role
 
     keys = read_role(path, content).keys
-    found = [f"change the words of the role {path.stem!r}"]
+    found = [f"change the words of the agent {path.stem!r}"]
     words = {
+        "description": "tell other agents of it: {}",
         "adapter": "send its code to the model adapter {}",
         "tools": "let it use the tools {}",
+        "agents": "let it give tasks to the agents {}",
         "tokens": "let it spend {} tokens",
         "timeout": "let it take {} ms",
+        "output_schema": "have its answers fit {}",
     }
     found += [words[key].format(_listed(value)) for key, value in keys.items() if key in words]
     return found

@@ -61,7 +61,8 @@ async def _ask(step: StepContext, wanted: list[FileChange], problems: list[str])
     try:
         await step.workspace.stage(wanted)
     except WorkspaceError as error:  # shown all the same: what a model made is not lost
-        step.notice(f"as things are this cannot be applied: {error}", level="warn")
+        reason = str(error).partition(";")[0]
+        step.notice(f"as things are this change cannot be written: {reason}", level="warn")
     executed = await executable_changes(step.workspace, wanted)
     for _ in range(MOST_ASKED):
         decision = await step.confirm(

@@ -104,6 +104,8 @@ class Preparation:
         :param tell: takes the events.
         :param nested: it is a step of another run, in whose history its failure stands.
         """
+        if not self.machine.is_terminal():  # refused for another reason than its workflow
+            self.machine.require(ExecutionEvent.WORKFLOW_FAILED)
         request, known = self._request, self._registration
         duration, words = round((time.monotonic() - self._begun) * 1000), error_fields(error)
         name = known.definition.name if known else request.name

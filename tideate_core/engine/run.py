@@ -252,8 +252,10 @@ class Execution:
         graph = self.driver.graph()
         ended = {step: settled.status for step, settled in self.settled.items()}
         usage = self.usage
+        # what was under way when the run ended has failed, as the store has it
+        begun = "failed" if self.machine.is_terminal() else "running"
         return ExecutionMetrics.of(
-            dict.fromkeys(self.begun, "running") | ended,
+            dict.fromkeys(self.begun, begun) | ended,
             graph.execution_order if graph else (),
             checkpoints=checkpoints,
             duration_ms=self.elapsed_ms,

@@ -48,7 +48,7 @@ class WorkflowEngine:
 
         :param inputs: values of what the workflow declares.
         :param request: everything else of the run; its name is the workflow's, by default `workflow`.
-        :raises InvalidInput: this engine is executing another one.
+        :raises InvalidInput: this engine is executing another one, or left one that can be resumed.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
         machine = self._machine

@@ -30,9 +30,7 @@ CONFIG_NAME: Final = ".tideate/config.toml"
 LARGEST_TRUSTED: Final = 1024 * 1024
 """Bytes of a file that can be trusted."""
 _DIRECTORIES: Final = ((".tideate/prompts", (".md",)), (".tideate/agents", (".md",)))
-_MARK: Final = b"---"
 """Begins the front matter of a role's file; without it the file has words only."""
-_BOM: Final = b"\xef\xbb\xbf"
 
 
 class Trust:
@@ -201,8 +199,7 @@ def files_to_trust(root: Path) -> dict[str, bytes]:
             content = read_document(root, name, LARGEST_TRUSTED)
         except FileNotFoundError:
             continue
-        if not name.startswith(".tideate/agents/") or content.removeprefix(_BOM).startswith(_MARK):
-            contents[name] = content
+        contents[name] = content
     return contents
 
 

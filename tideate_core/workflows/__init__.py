@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         WorkflowParser as WorkflowParser,
     )
     from tideate_core.workflows.parts import (
+        DEFAULT_AGENT as DEFAULT_AGENT,
         KNOWN_AGENTS as KNOWN_AGENTS,
         WORDS as WORDS,
         ForEach as ForEach,
@@ -104,7 +105,10 @@ else:
             "loading": "TextFormat parse_definition",
             "mistakes": "FileMistake LineTable Located Nearest Problem",
             "parsing": "ParsedWorkflow WorkflowParser",
-            "parts": "ForEach InputDefinition KNOWN_AGENTS NestedWorkflow ToolCall WORDS WorkflowStep",
+            "parts": (
+                "DEFAULT_AGENT ForEach InputDefinition KNOWN_AGENTS NestedWorkflow ToolCall WORDS "
+                "WorkflowStep"
+            ),
             "prompts": "PromptLibrary",
             "registration": "Registration Source",
             "registry": "WorkflowRegistry",

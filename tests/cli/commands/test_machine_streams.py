@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
     from tests.cli.conftest import Shell
+    from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.slow
 
@@ -120,12 +121,15 @@ def test_a_closed_stdin_is_a_file_that_cannot_be_read(shell: Shell) -> None:
     assert done.stdout.startswith("stdin: error: cannot be read: ")
 
 
-def test_stdin_is_checked_once_and_never_run(shell: Shell) -> None:
+def test_stdin_is_checked_once(shell: Shell) -> None:
     twice = shell.run("machine", "check", "-", "-", stdin=SMALL)
     assert (twice.returncode, twice.stdout) == (0, "no mistakes\n")
-    run = shell.run("machine", "run", "-", stdin=SMALL)
-    assert run.returncode == 2
-    assert "cannot be read from stdin" in run.stderr
+
+
+def test_a_machine_from_stdin_is_run(shell: Shell, answering: ModelServer) -> None:
+    answering.answers("Greet Ada", "hello Ada")
+    run = shell.run("machine", "run", "-", stdin="* to a:\n  Greet Ada.\n\na to *\n")
+    assert (run.returncode, run.stdout) == (0, "hello Ada\n"), run.stderr
 
 
 def test_names_of_files_are_shown_without_what_steers_a_terminal(shell: Shell) -> None:

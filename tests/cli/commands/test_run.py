@@ -296,6 +296,8 @@ FLOW = "inputs: {who: {type: string}}\nsteps:\n  - {id: one, task: 'Greet {{ inp
     [
         (FLOW, ()),
         (json.dumps({"steps": [{"id": "one", "task": "Greet Ada."}]}), ()),
+        ("{steps: [{id: one, task: Greet Ada.}]}", ()),
+        ("* to greeting:\n  Greet Ada.\n\ngreeting to *\n", ()),
         ("* to greeting:\n  Greet Ada.\n\ngreeting to *\n", ("--format", "workflow")),
     ],
 )

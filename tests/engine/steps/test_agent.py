@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.model_rules import text_of
 from tests.support.state import trust_file
-from tideate_core.agents.delegation import MOST_CALLS
+from tideate_core.agents.delegation import MOST_CALLS, tool_name
 from tideate_core.engine import EventName
 from tideate_core.workflows import WorkflowDefinition
 
@@ -302,7 +302,8 @@ async def test_only_so_many_tasks_are_given_to_others(bench: Bench, write: Write
     bench.server.answers("Make a menu", "enough")
     result = await bench.run("flow")
     assert result.results == {"menu": "enough"}, result.error
-    assert f"no more than {MOST_CALLS} tasks" in json.dumps(bench.server.requests[-1]["messages"][-1])
+    told = json.dumps(bench.server.requests[-1]["messages"][-1])
+    assert f"no more than {MOST_CALLS} tasks may be given" in told
 
 
 async def test_an_agent_that_is_asked_has_to_exist(bench: Bench, write: Write) -> None:
@@ -310,3 +311,37 @@ async def test_an_agent_that_is_asked_has_to_exist(bench: Bench, write: Write) -
     write(CHEF_FLOW)
     result = await bench.run("flow")
     assert (result.error_code, bench.server.requests) == ("UnknownAgent", [])
+
+
+async def test_an_agent_that_is_asked_answers_by_its_own_schema(bench: Bench, write: Write) -> None:
+    agent(bench, "cook", "---\noutput_schema: {type: object, required: [dish]}\n---\nYou cook.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.answers("Name a soup", {"soup": "goulash"}, times=1)
+    bench.server.answers("Make a menu", "bread it is")
+    result = await bench.run("flow")
+    assert result.results == {"menu": "bread it is"}, result.error
+    notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
+    assert any("cook failed" in words and "'dish' is a required property" in words for words in notices)
+
+
+async def test_a_mistake_in_the_list_of_one_that_is_asked_is_told_to_the_one_who_asked(
+    bench: Bench, write: Write
+) -> None:
+    agent(bench, "cook", "---\nagents: [nobody]\n---\nYou cook.\n")
+    agent(bench, "chef", CHEF % "")
+    write(CHEF_FLOW)
+    bench.server.calls("Make a menu", "agent_cook", {"task": "Name a soup"}, times=1)
+    bench.server.answers("Make a menu", "bread it is")
+    result = await bench.run("flow")
+    assert result.results == {"menu": "bread it is"}, result.error
+    assert "no agent is called 'nobody'" in json.dumps(bench.server.requests[-1]["messages"][-1])
+
+
+def test_names_of_tools_are_such_as_models_take_and_differ() -> None:
+    taken: list[str] = []
+    for name in ("agent_a.b", "agent_a_b", "agent_a-b", "agent_" + "x" * 80, "agent_" + "x" * 81):
+        taken.append(tool_name(name, taken))
+    assert taken[:3] == ["agent_a_b", "agent_a_b_2", "agent_a-b"]
+    assert (len(taken[3]), taken[4]) == (64, f"agent_{'x' * 56}_2")

@@ -120,8 +120,8 @@ def eject(name: Name, /, *, root: Root = None) -> int:
     path = eject_role(found, name)
     print_text(str(path))
     words = (
-        "its instructions apply from now on; settings above them that send code elsewhere, use tools or "
-        "agents, or spend more apply after `tideate trust`"
+        "its instructions apply from now on, other ones of the assistant after `tideate trust`, and so do "
+        "settings above them that send code elsewhere, use tools or agents, or spend more"
     )
     tell(messages(), Text(words, style="dim"))
     return DONE

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from json import loads
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 from rich.text import Text
@@ -54,6 +56,10 @@ if TYPE_CHECKING:
 
 __all__ = ["resume", "run"]
 
+TRANSITION: Final = re.compile(r"^[ \t]*(\*|\w+)[ \t]+to[ \t]+(\*|\w+)[ \t]*:?[ \t]*\r?$", re.MULTILINE)
+"""A line of the language of machines."""
+STEPS: Final = re.compile(r"^steps[ \t]*:", re.MULTILINE)
+
 
 @report_usage_errors
 def run(
@@ -79,7 +85,7 @@ def run(
     adapter: Annotated[str | None, Parameter(name="--adapter", metavar="NAME", help="Model adapter.")] = None,
     format: Annotated[  # noqa: A002 the option's name
         Literal["yaml", "json", "workflow"] | None,
-        Parameter(name="--format", help="Language of a workflow from stdin. Default: yaml or json."),
+        Parameter(name="--format", help="Language of a workflow from stdin. Default: by its text."),
     ] = None,
     step: Annotated[
         str | None,
@@ -113,7 +119,7 @@ def run(
     if name == STDIN:
         text = sys.stdin.read()
         request = request.model_copy(update={"step": step})
-        run_text = partial(_run_text, text, format or ("json" if text.lstrip().startswith("{") else "yaml"))
+        run_text = partial(_run_text, text, format or _format_of(text))
         return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), run_text))
     try:
         catalog.get(name, obfuscate=obfuscate)
@@ -122,6 +128,15 @@ def run(
         raise
     start = _run_named if step is None else partial(_run_step, step)
     return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))
+
+
+def _format_of(text: str) -> TextFormat:
+    """Return the language of a workflow from stdin."""
+    try:
+        loads(text)
+    except ValueError:
+        return "workflow" if TRANSITION.search(text) and not STEPS.search(text) else "yaml"
+    return "json"
 
 
 def _check_stdin(name: str, prompt: tuple[str, ...], format: str | None, *, obfuscate: bool) -> None:  # noqa: A002

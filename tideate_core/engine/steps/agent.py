@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import Delegation, Roles, TaskBrief, open_stage, render_task_prompt
@@ -17,11 +17,11 @@ from tideate_core.errors import OutputMismatch
 from tideate_core.workflows import render_task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from pydantic import BaseModel
 
-    from tideate_core.adapters import OfferedTool, Reply
+    from tideate_core.adapters import OfferedTool, Prompt, Reply
     from tideate_core.agents import Role, Stage
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
@@ -45,24 +45,47 @@ def do_task(definition: WorkflowStep, agent: str) -> StepHandler:
         role = await asyncio.to_thread(roles.get, agent)
         task = render_task(definition.task or "", step.values())
         async with open_stage(step, role, TaskBrief(task)) as stage:
-            delegation = Delegation(step, roles)
-            agents = await asyncio.to_thread(delegation.offer, stage, role) if role.agents else ()
-            return await _answer(stage, _with_schema(definition, role), role, task, agents)
+            asked = partial(_answer_of_asked, definition)
+            agents = await Delegation(step, roles, asked).offer(stage, role)
+            prompt = partial(_prompt, step, role, task)
+            return await _answer(stage, _with_schema(definition, role), prompt, agents)
 
     return answer
 
 
+async def _answer_of_asked(
+    definition: WorkflowStep, stage: Stage, role: Role, task: str, agents: Sequence[OfferedTool]
+) -> str:
+    """Return what an agent answers that another one gave a task to; it fits the agent's own schema."""
+    own = definition.model_copy(
+        update={"output_schema": dict(role.output_schema) if role.output_schema is not None else None}
+    )
+
+    async def prompt(**values: Any) -> Prompt:
+        return render_task_prompt(stage.step, role, task, **values)
+
+    value = await _answer(stage, own, prompt, agents, quiet=True)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+async def _prompt(step: StepContext, role: Role, task: str, **values: Any) -> Prompt:
+    prompt = render_task_prompt(step, role, task, feedback=step.feedback, **values)
+    return brief(step, await with_material(step, prompt, task))
+
+
 async def _answer(
-    stage: Stage, definition: WorkflowStep, role: Role, task: str, agents: Sequence[OfferedTool]
+    stage: Stage,
+    definition: WorkflowStep,
+    render: Callable[..., Awaitable[Prompt]],
+    agents: Sequence[OfferedTool],
+    *,
+    quiet: bool = False,
 ) -> Any:
     step, schema = stage.step, definition.output_schema
     wanted = WantedOutput(definition.id, schema) if schema else None
     words = wanted.words if wanted else ""
-    prompt = render_task_prompt(
-        step, role, task, schema=words, fence=fence_for(words), feedback=step.feedback
-    )
-    prompt = brief(step, await with_material(step, prompt, task))
-    reply = await stage.ask(prompt, schema=wanted.shape if wanted else None, quiet=False, agents=agents)
+    prompt = await render(schema=words, fence=fence_for(words))
+    reply = await stage.ask(prompt, schema=wanted.shape if wanted else None, quiet=quiet, agents=agents)
     if reply.truncated:
         step.notice("the answer was cut off at the model's length limit", level="warn")
     if wanted is None:
