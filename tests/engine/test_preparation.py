@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tideate_core.engine import EventName, RunRequest, WorkflowRunner
+from tideate_core.engine import CheckpointManager, EventName, RunRequest, WorkflowEngine, WorkflowRunner
 from tideate_core.engine.preparation import Preparation
 from tideate_core.errors import InvalidInput, StoreError
 from tideate_core.machines import ExecutionState
@@ -237,3 +237,20 @@ async def test_the_metrics_of_a_run_are_in_its_last_event(bench: Bench) -> None:
         "output_tokens": 0,
         "cost": None,
     }
+
+
+async def test_a_refused_run_has_no_checkpoint_and_counts_in_no_metrics(
+    bench: Bench, runner: WorkflowRunner
+) -> None:
+    result = await refused(bench, runner, "flow.yaml", NOT_YAML)
+    with pytest.raises(InvalidInput, match="was refused, its workflow has mistakes"):
+        await CheckpointManager(await runner.store()).create(result.execution_id)
+    assert Reader(bench.private).metrics() == []
+
+
+async def test_an_engine_goes_on_after_whatever_was_refused(bench: Bench) -> None:
+    engine = WorkflowEngine(bench.runner)
+    text = "steps: [{id: a, workflow: ask}]\n"
+    assert not (await engine.execute(text, inputs={"no": "such input"})).ok
+    assert engine.state.value == "failed"
+    assert not (await engine.execute(NOT_YAML)).ok

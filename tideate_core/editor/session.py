@@ -18,7 +18,7 @@ from tideate_core.editor.projects import Projects
 from tideate_core.editor.run_requests import InterruptedRunNotices, StoredRuns
 from tideate_core.editor.snapshots import Snapshots
 from tideate_core.engine import RunRequest
-from tideate_core.errors import InvalidInput, TideateError
+from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 
 if TYPE_CHECKING:
@@ -190,7 +190,14 @@ class Session:
         return await language.graph(params, lambda: self._projects.catalog(params.get("folder")))
 
     async def _inputs(self, params: dict[str, Any]) -> dict[str, Any]:
-        return await inputs.look(params, lambda: self._projects.catalog(params.get("folder")))
+        """Look at what a run that the person wants is given; one of a broken file is in the history."""
+        try:
+            return await inputs.look(params, lambda: self._projects.catalog(params.get("folder")))
+        except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
+            request = RunRequest(name=str(params["name"]), prompt=str(params.get("words") or ""))
+            runner = self._projects.runner(params.get("folder"))
+            await runner.record_refused(request, error, lambda _event: None)  # the error is told here
+            raise
 
     async def _input_check(self, params: dict[str, Any]) -> dict[str, Any]:
         return await inputs.check(params, lambda: self._projects.catalog(params.get("folder")))

@@ -16,7 +16,7 @@ from tideate_core.engine.reports import Report, iso_time, write_report
 from tideate_core.engine.run import RunRequest
 from tideate_core.engine.state import StateManager, about
 from tideate_core.engine.stored_definition import stored_graph
-from tideate_core.errors import UnusableFile
+from tideate_core.errors import InvalidInput, UnusableFile
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -95,7 +95,13 @@ class CheckpointManager:
         """Make a checkpoint where a run stands; retention spares it.
 
         :raises RunNotFound: no run has this id.
+        :raises InvalidInput: its workflow had mistakes, so that no run can go on from it.
         """
+        definition = await asyncio.to_thread(self._store.reader().definition, run_id)
+        if definition.text in {"", "{}"}:
+            raise InvalidInput(
+                f"the run {run_id} was refused, its workflow has mistakes; nothing goes on from it"
+            )
         return await self._store.checkpoint(run_id, at=now_ms())
 
     async def list(self, run_id: str | None = None, *, limit: int = 200) -> list[CheckpointRow]:

@@ -134,10 +134,16 @@ class Preparation:
     async def _record(self, store: Store, definition: Definition, at: int, data: dict[str, Any]) -> int:
         """Write the refused run down, with its end; return the number of its event."""
         request, duration = self._request, data["duration_ms"]
-        begun = NewRun(request.execution_id, definition, request.model_dump(mode="json"), 0, at - duration)
-        log = await store.begin(begun)
+        begun = NewRun(
+            request.execution_id,
+            definition,
+            request.model_dump(mode="json"),
+            0,
+            at - duration,
+            status="failed",
+        )
         ending = Ending("failed", at, duration, error=data["error"], error_code=data["error_code"])
-        return await log.ended(ending, (EventName.WORKFLOW_FAILED.value, at, data))
+        return await store.add_refused(begun, ending, (EventName.WORKFLOW_FAILED.value, at, data))
 
 
 def _failures(error: TideateError) -> tuple[ExecutionEvent, ...]:

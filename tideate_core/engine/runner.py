@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from tideate_core.engine.checkpoints import CheckpointRestoreDTO
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver import Driver
-    from tideate_core.engine.events import WorkflowHooks
+    from tideate_core.engine.events import Event, WorkflowHooks
     from tideate_core.engine.live_run import ParentStep
     from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.run import RunMachine
@@ -129,16 +130,22 @@ class WorkflowRunner:
             machine=machine,
         )
 
-    async def record_refused(self, request: RunRequest, error: TideateError) -> WorkflowResult:
+    async def record_refused(
+        self, request: RunRequest, error: TideateError, tell: Callable[[Event], None]
+    ) -> WorkflowResult:
         """Have a run in the history whose workflow the caller found broken.
 
         :param error: with which it was refused.
+        :param tell: takes the events.
         """
+        preparation = Preparation(request)
 
         def read() -> Registration:
             raise error
 
-        return await self._run(request, None, read=read)
+        with suppress(type(error)):
+            preparation.parse(read)
+        return await preparation.refuse(error, self._store.get, tell)
 
     async def resume_run(
         self, execution_id: str, *, takeover_after: float = TAKE_OVER_AFTER, changed: Changed = "ask"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tideate_core.project import Documents
 from tideate_core.store.database import FILE, open_to_write
 from tideate_core.store.leases import TAKEOVER_AFTER, this_process
 from tideate_core.store.log import RunLog
+from tideate_core.store.log_statements import write_ending, write_events
 from tideate_core.store.objects import Objects, pack
 from tideate_core.store.runs import add_control_request, add_run, change_definition, take_over
+from tideate_core.store.transaction import Tally
 from tideate_core.store.writer import Writer
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tideate_core.store.reader import Reader
-    from tideate_core.store.records import CheckpointRow, ControlRequest, NewRun
+    from tideate_core.store.records import CheckpointRow, ControlRequest, Ending, NewRun
     from tideate_core.store.retention import Pruned, Retention
     from tideate_core.store.transaction import Transaction
 
@@ -87,6 +89,26 @@ class Store:
             return log
 
         return await self._logged(log, job)
+
+    async def add_refused(self, run: NewRun, ending: Ending, event: tuple[str, int, dict[str, Any]]) -> int:
+        """Write a run that was refused before it began, with its end and its only event; durable then.
+
+        It counts in no metrics.
+
+        :param run: its status is that of its end.
+        :returns: the number of its event.
+        :raises StoreError: it could not be written, or there is a run with this id.
+        """
+        name, at, data = event
+        request, value, response = pack(run.request), pack(data), pack(None)
+
+        def job(transaction: Transaction) -> int:
+            add_run(transaction, run, request)
+            write_events(transaction, [(run.id, 1, name, at, value)])
+            write_ending(transaction, Tally(run.id, 0), ending, response)
+            return 1
+
+        return await self._writer.do(job)
 
     async def adopt(self, run_id: str, *, takeover_after: float = TAKEOVER_AFTER) -> RunLog:
         """Make a run that nobody has this process's; durable when this returns.

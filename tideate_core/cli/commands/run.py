@@ -181,8 +181,8 @@ async def _record_refused(
         if event.name is EventName.NOTICE:
             note(event.data["message"])
 
-    async with open_runner(project, catalog, PolicyFrontEnd(accept=False, sink=tell)) as runner:
-        await runner.record_refused(request, error)
+    async with open_runner(project, catalog, PolicyFrontEnd(accept=False)) as runner:
+        await runner.record_refused(request, error, tell)
 
 
 def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
