@@ -22,11 +22,14 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A directory of installed packages; one brings agents, another one fails."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     site = tmp_path / "site"
-    entries = "[tideate.agents]\nkitchen = kitchen_agents:DIRECTORY\nbroken = kitchen_agents:nothing\n"
+    named = ("kitchen = kitchen_agents:DIRECTORY", "broken = kitchen_agents:nothing", "bakery = bakery")
+    entries = "\n".join(("[tideate.agents]", *named, ""))
     write_files(
         site,
         {
             "kitchen_agents.py": "from pathlib import Path\nDIRECTORY = Path(__file__).parent / 'kitchen'\n",
+            "bakery/__init__.py": "",
+            "bakery/baker.md": "You bake.\n",
             "kitchen/cook.md": "---\ndescription: Cooks\n---\nYou cook.\n",
             "kitchen-1.0.dist-info/METADATA": "Name: kitchen\nVersion: 1.0\n",
             "kitchen-1.0.dist-info/entry_points.txt": entries,
@@ -42,7 +45,7 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_packages_bring_agents_and_one_that_fails_is_left_out(
     packages: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert "cook" in agent_names(None)
+    assert {"baker", "cook"} <= agent_names(None)
     assert "broken" in caplog.text
     assert Roles(None).get("cook").instructions == "You cook."
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.runs import configure, result, start
+from tideate_core.store import Reader
 
 if TYPE_CHECKING:
     from tests.support.editor import Editor
@@ -92,3 +93,13 @@ def test_a_running_workflows_steps_are_marked_in_its_graph(
     right.release()
     assert result(editor)["response"] == "END"
     editor.wait(f"{marked} == ''")
+
+
+def test_a_run_of_a_broken_definition_is_told_once_and_is_in_the_history(editor: Editor) -> None:
+    kept(editor, "steps:\n  - {id: a, tusk: say}\n")
+    editor.command("Workflow wide hello")
+    editor.wait_for(lambda: "unknown key 'tusk'" in editor.messages(), "the mistake is told", 20)
+    assert editor.messages().count("unknown key 'tusk'") == 1
+    (database,) = editor.state.rglob("tideate.db")
+    (run,) = Reader(database.parent).runs()
+    assert (run.name, run.status, run.prompt) == ("wide", "failed", "hello")

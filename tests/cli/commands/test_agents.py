@@ -102,3 +102,12 @@ def test_a_projects_own_agent_is_listed_checked_completed_and_does_a_step(
     done = shell.run("run", "menu")
     assert (done.returncode, done.stdout) == (0, "soup\n"), done.stderr
     assert "You cook for many." in answering.requests[0]["messages"][0]["content"]
+
+
+def test_mistakes_of_one_agent_are_told_beside_the_others(shell: Shell) -> None:
+    shell.write(".tideate/agents/cook.md", "---\ntokns: 5\n---\nYou cook.\n")
+    shell.write(".tideate/agents/chef.md", "---\nagents: [cok]\n---\nYou are the chef.\n")
+    assert shell.run("trust", "--yes").returncode in (0, 2)
+    done = shell.run("agents")
+    assert (done.returncode, "planner" in done.stdout) == (2, True)
+    assert "unknown key 'tokns'; did you mean 'tokens'?" in done.stderr

@@ -14,7 +14,7 @@ from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.process import DONE, USAGE
 from tideate_core.cli.render.output import messages, note, print_json, print_text, report_errors, tell
 from tideate_core.cli.render.tables import facts, lasted, page, table
-from tideate_core.errors import ConfigError, InvalidDefinition
+from tideate_core.errors import ConfigError, InvalidDefinition, UnknownAgent
 from tideate_core.project import find_root
 from tideate_core.util.escaping import label, visible
 
@@ -69,12 +69,16 @@ def _read_all(root: Path | None) -> tuple[list[Role], list[str]]:
     """Return the agents, and why others cannot be used."""
     from tideate_core.agents import Roles
 
-    known, problems = [], []
-    for name in role_names(root):
+    known, problems, roles = [], [], Roles(root)
+    names = role_names(root)
+    for name in names:
         try:
-            known.append(Roles(root).get(name))
+            known.append(roles.get(name))
         except InvalidDefinition as error:
             problems.append(str(error))
+    for role in known:
+        unknown = [UnknownAgent(one, names) for one in role.agents if one not in names]
+        problems += [f"the agent {role.name!r}: {error}" for error in unknown]
     return known, problems
 
 
