@@ -108,5 +108,9 @@ async def test_a_new_run_goes_on_from_a_checkpoint(bench: Bench, engine: Workflo
     result = await engine.resume(checkpoint)
     assert result.results == first.results
     assert result.execution_id != first.execution_id
+    assert [move.event.value for move in engine._machine.get_history()][:2] == [
+        "restore_checkpoint",
+        "checkpoint_restored",
+    ]
     with pytest.raises(CheckpointNotFound):
         await engine.resume("f" * 32 + ".1")

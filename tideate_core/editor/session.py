@@ -17,7 +17,7 @@ from tideate_core.editor.project_requests import MentionRequests, TrustRequests,
 from tideate_core.editor.projects import Projects
 from tideate_core.editor.run_requests import InterruptedRunNotices, StoredRuns
 from tideate_core.editor.snapshots import Snapshots
-from tideate_core.engine import RunRequest
+from tideate_core.engine import RunRequest, record_refused_run
 from tideate_core.errors import InvalidDefinitionFile, InvalidInput, InvalidWorkflowFile, TideateError
 from tideate_core.workflows import MachineWorkflow, WorkflowDefinition, WorkflowRegistry
 
@@ -196,7 +196,7 @@ class Session:
         except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
             request = RunRequest(name=str(params["name"]), prompt=str(params.get("words") or ""))
             runner = self._projects.runner(params.get("folder"))
-            await runner.record_refused(request, error, lambda _event: None)  # the error is told here
+            await record_refused_run(request, error, runner.store, lambda _event: None)  # it is raised here
             raise
 
     async def _input_check(self, params: dict[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         Task as Task,
         WorkflowOrchestrator as WorkflowOrchestrator,
     )
+    from tideate_core.engine.preparation import record_refused_run as record_refused_run
     from tideate_core.engine.recovery import (
         end_abandoned_run as end_abandoned_run,
         roll_back_abandoned_run as roll_back_abandoned_run,
@@ -94,6 +95,7 @@ else:
             "inputs": "read_input",
             "mentions": "material surroundings_of with_material",
             "orchestrator": "OrchestratorDependencies Task WorkflowOrchestrator",
+            "preparation": "record_refused_run",
             "recovery": "end_abandoned_run roll_back_abandoned_run",
             "reports": "WorkflowSummaryDTO iso_time",
             "rollback": (

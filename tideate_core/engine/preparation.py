@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine.events import Event, EventName, error_fields
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tideate_core.store import Store
     from tideate_core.workflows import Registration
 
-__all__ = ["Preparation"]
+__all__ = ["Preparation", "record_refused_run"]
 
 _FAILURES: Final[Mapping[ReadingStage, tuple[ExecutionEvent, ...]]] = {
     "parsing": (ExecutionEvent.PARSE_FAILED,),
@@ -144,6 +144,28 @@ class Preparation:
         )
         ending = Ending("failed", at, duration, error=data["error"], error_code=data["error_code"])
         return await store.add_refused(begun, ending, (EventName.WORKFLOW_FAILED.value, at, data))
+
+
+async def record_refused_run(
+    request: RunRequest,
+    error: TideateError,
+    store: Callable[[], Awaitable[Store]],
+    tell: Callable[[Event], None],
+) -> WorkflowResult:
+    """Have a run in the history whose workflow the caller found broken.
+
+    :param error: with which it was refused.
+    :param store: opens the runs' database.
+    :param tell: takes the events.
+    """
+    preparation = Preparation(request)
+
+    def read() -> Registration:
+        raise error
+
+    with suppress(type(error)):
+        preparation.parse(read)
+    return await preparation.refuse(error, store, tell)
 
 
 def _failures(error: TideateError) -> tuple[ExecutionEvent, ...]:

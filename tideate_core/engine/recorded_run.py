@@ -12,6 +12,7 @@ from tideate_core.engine.driver_hooks import driver_hooks
 from tideate_core.engine.events import EventName
 from tideate_core.engine.memory import CONTEXT, FAILED, PENDING_END, RUN, spent_on
 from tideate_core.engine.run import RunRequest, WorkflowResult
+from tideate_core.errors import RunNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RecordedRun",
+    "find_run",
     "load_recorded_run",
     "recorded_executed",
     "recorded_result",
@@ -97,6 +99,17 @@ async def load_recorded_run(store: Store, run_id: str) -> tuple[RunRequest, Defi
     :raises StoreError: the store cannot be read.
     """
     return await asyncio.to_thread(_load, store, run_id)
+
+
+async def find_run(store: Store, run_id: str) -> RunRow | None:
+    """Return what there is of a run, None where it never began.
+
+    :raises StoreError: the store cannot be read.
+    """
+    try:
+        return await asyncio.to_thread(store.reader().run, run_id)
+    except RunNotFound:
+        return None
 
 
 def recorded_result(reader: Reader, run: RunRow) -> WorkflowResult:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from tideate_core.engine.inputs import check_inputs, refuse_unknown, typed_input
 from tideate_core.engine.lifecycle import CannotGoOn
 from tideate_core.engine.live_run import LiveRun, RunDependencies, asks_person
 from tideate_core.engine.preparation import Preparation
-from tideate_core.engine.recorded_run import load_recorded_run, recorded_result
+from tideate_core.engine.recorded_run import find_run, load_recorded_run, recorded_result
 from tideate_core.engine.recording import Recorder, now_ms
 from tideate_core.engine.recovery import (
     leftover_notice,
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
     from tideate_core.engine.checkpoints import CheckpointRestoreDTO
     from tideate_core.engine.confirmation import FrontEnd
     from tideate_core.engine.driver import Driver
-    from tideate_core.engine.events import Event, WorkflowHooks
+    from tideate_core.engine.events import WorkflowHooks
     from tideate_core.engine.live_run import ParentStep
     from tideate_core.engine.recorded_run import RecordedRun
     from tideate_core.engine.run import RunMachine
     from tideate_core.engine.step_services import ToolCaller
     from tideate_core.engine.stored_definition import Changed, Workflows
-    from tideate_core.store import CheckpointRow, RunRow, Store
+    from tideate_core.store import CheckpointRow, Store
     from tideate_core.workflows import PromptLibrary, Registration, TextFormat
     from tideate_core.workspace import Workspace
 
@@ -130,25 +129,13 @@ class WorkflowRunner:
             machine=machine,
         )
 
-    async def record_refused(
-        self, request: RunRequest, error: TideateError, tell: Callable[[Event], None]
-    ) -> WorkflowResult:
-        """Have a run in the history whose workflow the caller found broken.
-
-        :param error: with which it was refused.
-        :param tell: takes the events.
-        """
-        preparation = Preparation(request)
-
-        def read() -> Registration:
-            raise error
-
-        with suppress(type(error)):
-            preparation.parse(read)
-        return await preparation.refuse(error, self._store.get, tell)
-
     async def resume_run(
-        self, execution_id: str, *, takeover_after: float = TAKE_OVER_AFTER, changed: Changed = "ask"
+        self,
+        execution_id: str,
+        *,
+        takeover_after: float = TAKE_OVER_AFTER,
+        changed: Changed = "ask",
+        machine: RunMachine | None = None,
     ) -> WorkflowResult:
         """Continue a run where its last commit left it, to its end.
 
@@ -156,6 +143,7 @@ class WorkflowRunner:
 
         :param takeover_after: seconds without a heartbeat after which a run of another process is taken over.
         :param changed: what counts where the workflow's file is another one than the run began with.
+        :param machine: an idle one that follows the run.
         :raises RunNotFound: no run has this id.
         :raises RunIsOwned: a living process is running it.
         :raises RunEnded: there is nothing left to do.
@@ -163,7 +151,7 @@ class WorkflowRunner:
         :raises TideateError: it cannot go on as it was; says why.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        return await self._resume(execution_id, None, takeover_after, changed)
+        return await self._resume(execution_id, None, takeover_after, changed, machine)
 
     def cancel(self, execution_id: str | None = None) -> list[str]:
         """Cancel a run, or all of them; returns the ids.
@@ -261,14 +249,19 @@ class WorkflowRunner:
         return self.registry.get(request.name, obfuscate=request.obfuscate)
 
     async def _resume(
-        self, execution_id: str, parent: ParentStep, takeover_after: float, changed: Changed
+        self,
+        execution_id: str,
+        parent: ParentStep,
+        takeover_after: float,
+        changed: Changed,
+        machine: RunMachine | None = None,
     ) -> WorkflowResult:
         self._refuse_twice(execution_id)
         store = await self._store.get()
         log = await store.adopt(execution_id, takeover_after=takeover_after)
         try:
             request, stored, recorded = await load_recorded_run(store, execution_id)
-            preparation = Preparation(request, resumed=True)
+            preparation = Preparation(request, resumed=True, machine=machine)
             hide, front = request.obfuscate, self._front
             registration = await definition_for(
                 execution_id, stored, self.registry, changed=changed, front=front, obfuscate=hide
@@ -308,25 +301,16 @@ class WorkflowRunner:
     async def _begin_or_resume_nested(
         self, parent: LiveRun, step: str, request: RunRequest
     ) -> WorkflowResult:
-        known = await self._known_nested(parent, request)
+        store = await self._store.get()
+        known = await find_run(store, request.execution_id) if parent.was_resumed else None
         if known is None:
             return await self._run(request.inheriting(parent.execution.request), (parent, step))
         if known.ended:
-            return await asyncio.to_thread(recorded_result, (await self._store.get()).reader(), known)
+            return await asyncio.to_thread(recorded_result, store.reader(), known)
         try:
             return await self._resume(known.id, (parent, step), parent.execution.takeover_after, "stored")
         except TideateError as error:
             raise CannotGoOn(str(error), error.code) from error
-
-    async def _known_nested(self, parent: LiveRun, request: RunRequest) -> RunRow | None:
-        """Return what an earlier process made of a nested run."""
-        if not parent.was_resumed:
-            return None
-        try:
-            reader = (await self._store.get()).reader()
-            return await asyncio.to_thread(reader.run, request.execution_id)
-        except RunNotFound:
-            return None
 
     async def _supervise(self, live: LiveRun, drive: Coroutine[Any, Any, None]) -> WorkflowResult:
         """Drive a run in a task of its own, and record its end however the caller is cancelled."""

@@ -51,9 +51,7 @@ class WorkflowEngine:
         :raises InvalidInput: this engine is executing another one, or left one that can be resumed.
         :raises asyncio.CancelledError: the caller was cancelled; the run is, too.
         """
-        machine = self._machine
-        if machine.state is not ExecutionState.IDLE and not machine.reset():
-            raise InvalidInput(f"this engine is {machine.state.value}; use another one for a run beside it")
+        machine = self._idle_machine()
         wanted = request or RunRequest(name="workflow")
         wanted = wanted.model_copy(update={"inputs": {**wanted.inputs, **(inputs or {})}})
         return await self._runner.run_text(wanted, text, format, machine=machine)
@@ -61,8 +59,16 @@ class WorkflowEngine:
     async def resume(self, checkpoint_id: str) -> WorkflowResult:
         """Run on from a checkpoint, in a new run; the old one stays as it is.
 
+        :raises InvalidInput: this engine is executing another one, or left one that can be resumed.
         :raises CheckpointNotFound: no checkpoint has this id, nor one that begins so.
         :raises TideateError: it cannot go on; says why.
         """
+        machine = self._idle_machine()
         restored = await self._runner.restore_checkpoint(checkpoint_id)
-        return await self._runner.resume_run(restored.workflow_id)
+        return await self._runner.resume_run(restored.workflow_id, machine=machine)
+
+    def _idle_machine(self) -> RunMachine:
+        machine = self._machine
+        if machine.state is not ExecutionState.IDLE and not machine.reset():
+            raise InvalidInput(f"this engine is {machine.state.value}; use another one for a run beside it")
+        return machine

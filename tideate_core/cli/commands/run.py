@@ -175,14 +175,14 @@ async def _record_refused(
     request: RunRequest, error: TideateError, project: Project, catalog: Catalog
 ) -> None:
     """Have a run of a broken file in the history."""
-    from tideate_core.engine import EventName, PolicyFrontEnd
+    from tideate_core.engine import EventName, PolicyFrontEnd, record_refused_run
 
     def tell(event: Event) -> None:
         if event.name is EventName.NOTICE:
             note(event.data["message"])
 
     async with open_runner(project, catalog, PolicyFrontEnd(accept=False)) as runner:
-        await runner.record_refused(request, error, tell)
+        await record_refused_run(request, error, runner.store, tell)
 
 
 def parse_inputs(pairs: tuple[str, ...]) -> dict[str, JsonValue]:
