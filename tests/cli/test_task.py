@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.builtin.task.runs.test_checks_that_write import FORMATTER
 from tests.cli.interrupted import object_of
 from tests.support.tally import LINES, TASK, as_it_stands, make_project
+from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
 
 if TYPE_CHECKING:
@@ -98,6 +100,40 @@ def test_the_log_of_a_task_has_what_happened_and_nothing_else(shell: Shell, mode
     assert len([line for line in told if "check.py tests" in line]) == 1
     assert "the corrector answered NO CHANGE: it finds nothing to correct" in done.stderr
     assert "exhausted" not in done.stderr
+
+
+def test_what_a_rollback_leaves_is_said_once(shell: Shell, model: Model) -> None:
+    failing(model)
+    shell.write("scripts/check.py", FORMATTER + CHECK)
+    terminal = shell.open("run", "task", TASK, rows=60, columns=80)
+    for question in ("Carry out this plan?", "Apply changes to 4 files?", "Apply changes to 3 files?"):
+        terminal.wait_for(question)
+        terminal.wait_for("[y/N")
+        terminal.type("y\n")
+    terminal.wait_for("Did a check do that?")
+    terminal.wait_for("[y/N")
+    answered = len(terminal.text)
+    terminal.type("n\n")
+    assert terminal.wait_exit() == 1
+    last = " ".join(terminal.text[answered:].split())
+    assert "stays, changed after the task wrote it: src/tally/lines.py stays, changed by you" in last
+    assert "rolled back what the task wrote restored: CHANGELOG.md, " in last
+    for fact in ("src/tally/words.py", "src/tally/lines.py stays", "rolled back", "as it was before"):
+        assert last.count(fact) == 1, (fact, last)
+    assert "tideate rollback" not in last, "it would refuse: a file was changed since"
+
+
+def test_each_correction_is_counted_once_and_before_what_it_changes(shell: Shell, model: Model) -> None:
+    failing(model)
+    answers = [edits({"src/tally/lines.py": LINES.replace("len(", f"{number} + len(")}) for number in (1, 2)]
+    model.says("corrector", *answers, "NO CHANGE")
+    told = shell.run("run", "task", TASK, "--yes").stderr.splitlines()
+    shown = [line for line in told if "of 3)" in line or line.startswith("+    return")]
+    assert shown[1:] == [
+        "self_correcting (correction 1 of 3) …",
+        "+    return 1 + len(text.splitlines())",
+        "self_correcting#2 (correction 2 of 3) …",
+    ]
 
 
 def test_decisions_are_counted_by_gate(shell: Shell, model: Model) -> None:

@@ -166,7 +166,8 @@ def _print_notes(result: WorkflowResult, interaction: Interaction, console: Cons
         console.print("there is no terminal to ask on; --yes accepts", style="yellow")
     if result.path and result.workflow != TASK:  # its stages and gates were told
         tell(console, path_line([result.path[0]["from"], *(move["to"] for move in result.path)]))
-    if result.files and not result.rollback_performed:
+    # of a task that broke off, its rollback said what is left and why
+    if result.files and (result.ok or result.rollback_performed is None):
         console.print(f"roll back: tideate rollback {result.execution_id}", style="dim", soft_wrap=True)
 
 

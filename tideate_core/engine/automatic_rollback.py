@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AutomaticRollback",
+    "foreign_changes",
     "release_snapshots",
-    "report_foreign_changes",
     "roll_back_run",
     "rollback_fields",
     "temporary_pin",
@@ -33,8 +33,8 @@ __all__ = [
 
 PATIENCE: Final = 3.0
 """Seconds that are spent on finding what else differs."""
-MOST_LISTED: Final = 8
-"""Files that a notice names."""
+MOST_KEPT: Final = 100
+"""Paths of others' changes that the event names; of more it has the count."""
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +71,11 @@ class AutomaticRollback:
             # before the first file: a process that takes the run up must never go on with it
             await self._memory.remember(RUN, PENDING_END, _end(event, result))
         done, failure = await self._restored(reversible.snapshot)
-        self._recorder.event(EventName.ROLLED_BACK, rollback_fields(done, reversible.snapshot, failure))
+        foreign: Sequence[str] = ()
         if not failure and reversible.checks_ran:
-            step, snapshot = self._execution.step, reversible.snapshot
-            await report_foreign_changes(self._recorder, self._workspace, step, snapshot, done)
+            foreign = await foreign_changes(self._workspace, reversible.snapshot, done)
+        fields = rollback_fields(done, reversible.snapshot, failure, foreign)
+        self._recorder.event(EventName.ROLLED_BACK, fields)
         reversible.reset()
         if failure:
             return self._stuck(event, result, failure)
@@ -138,47 +139,46 @@ async def roll_back_run(
     return await workspace.rollback_best_effort(run)
 
 
-def rollback_fields(done: RollbackResult, snapshot: str | None, failure: str) -> dict[str, Any]:
-    """Return what the event says of it."""
+def rollback_fields(
+    done: RollbackResult, snapshot: str | None, failure: str, foreign: Sequence[str]
+) -> dict[str, Any]:
+    """Return what the event says of it.
+
+    :param foreign: paths that others changed.
+    """
     return {
         "restored": done.restored,
         "merged": done.merged,
         "left": done.left,
+        "foreign": [*foreign[:MOST_KEPT]],
+        "more_foreign": len(foreign[MOST_KEPT:]),
         "snapshot": snapshot,
         "error": failure or None,
     }
 
 
-async def report_foreign_changes(
-    recorder: Recorder, workspace: Workspace, step: str | None, snapshot: str | None, done: RollbackResult
-) -> None:
-    """Tell what is not as it was, though the task did not write it: who changed it, nobody can say.
+async def foreign_changes(workspace: Workspace, snapshot: str | None, done: RollbackResult) -> list[str]:
+    """Return paths that are not as before though the run did not write them.
 
-    A check may have, as one that formats files; or the person, whose text is never replaced unasked. The end
-    of the run does not wait for it long.
+    Who changed them, nobody can say: a check may have, as one that formats files; or the person, whose text
+    is never replaced unasked. The end of the run does not wait for it long. What is in a cache is nobody's
+    change.
     """
     if snapshot is None or workspace.root is None:
-        return
-    from tideate_core.snapshots import SnapshotManager
+        return []
+    from tideate_core.snapshots import CacheDirectories, SnapshotManager
 
-    manager = SnapshotManager(workspace.root, private=workspace.private)
+    root = workspace.root
+    manager = SnapshotManager(root, private=workspace.private)
     try:
         async with asyncio.timeout(PATIENCE):
             found = await manager.diff(snapshot, changes=False)
     except (TideateError, OSError):  # a TimeoutError is one
         log.warning("what differs from the snapshot %s is not known", snapshot, exc_info=True)
-        return
-    known = {*done.left, *done.merged}
-    strays = [file.path for file in found if file.path not in known]
-    if not strays:
-        return
-    more = f" and {len(strays) - MOST_LISTED} more" if len(strays) > MOST_LISTED else ""
-    message = (
-        f"not as before the task, and not written by it, but by you or by one of the checks: "
-        f"{', '.join(strays[:MOST_LISTED])}{more}; `tideate snapshot diff {snapshot}` shows how, "
-        f"`tideate snapshot restore {snapshot}` brings them back"
-    )
-    recorder.event(EventName.NOTICE, {"step": step, "message": message, "level": "warn"})
+        return []
+    known, caches = {*done.left, *done.merged}, CacheDirectories(root)
+    paths = [file.path for file in found if file.path not in known]
+    return await asyncio.to_thread(lambda: [path for path in paths if not caches.contain(path)])
 
 
 def temporary_pin(run: str) -> str:

@@ -211,8 +211,8 @@ async def _roll_back(
     """
     # here, because few runs are
     from tideate_core.engine.automatic_rollback import (
+        foreign_changes,
         release_snapshots,
-        report_foreign_changes,
         roll_back_run,
         rollback_fields,
     )
@@ -221,8 +221,8 @@ async def _roll_back(
         end = {"step": run.current_step, "reason": "cancelled", "message": "", "error": None}
         await log.remember(RUN, PENDING_END, {**end, "error_code": None})
     done = await roll_back_run(workspace, run.id, recorded.files, snapshot)
-    recorder.event(EventName.ROLLED_BACK, rollback_fields(done, snapshot, ""))
-    await report_foreign_changes(recorder, workspace, run.current_step, snapshot, done)
+    foreign = await foreign_changes(workspace, snapshot, done)
+    recorder.event(EventName.ROLLED_BACK, rollback_fields(done, snapshot, "", foreign))
     await release_snapshots(workspace, run.id)
     return done
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tideate_core.util.lazy import exports
 
 if TYPE_CHECKING:
+    from tideate_core.snapshots.caches import CacheDirectories as CacheDirectories
     from tideate_core.snapshots.compare import ChangesSince as ChangesSince, FileDiff as FileDiff
     from tideate_core.snapshots.limits import SnapshotLimits as SnapshotLimits
     from tideate_core.snapshots.manager import SnapshotManager as SnapshotManager
@@ -16,6 +17,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
+            "caches": "CacheDirectories",
             "compare": "ChangesSince FileDiff",
             "limits": "SnapshotLimits",
             "manager": "SnapshotManager",

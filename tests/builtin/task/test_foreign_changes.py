@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
-from tideate_core.builtin.task.foreign_changes import LONGEST_DIFF, SIGNATURE, _details, without_caches
+from tideate_core.builtin.task.foreign_changes import LONGEST_DIFF, _details, without_caches
 from tideate_core.snapshots import ChangesSince
+from tideate_core.snapshots.caches import SIGNATURE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,13 +44,6 @@ def test_what_is_in_a_cache_is_nobodys_change(tmp_path: Path) -> None:
 def test_nothing_is_left_where_only_caches_changed(tmp_path: Path) -> None:
     since = ChangesSince({"__pycache__/a.pyc": IMAGES}, {}, ["__pycache__"], {}, [])
     assert not without_caches(since, tmp_path)
-
-
-def test_a_link_in_the_tags_place_makes_no_cache(tmp_path: Path) -> None:
-    (tmp_path / "tag").write_bytes(SIGNATURE)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "CACHEDIR.TAG").symlink_to(tmp_path / "tag")
-    assert without_caches(ChangesSince({"data/a": IMAGES}), tmp_path).files
 
 
 def test_a_long_difference_is_cut_and_says_so() -> None:

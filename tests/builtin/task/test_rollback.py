@@ -145,10 +145,7 @@ async def test_a_rollback_that_fails_is_said(
         assert words in str(result.error)
     (back,) = desk.front.data(EventName.ROLLED_BACK)
     assert back["error"] == said
-    notices = [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
-    assert not [words for words in notices if "not as before" in words], (
-        "its own files are said to be others'"
-    )
+    assert back["foreign"] == [], "its own files are said to be others'"
     assert desk.front.names()[-1] == "WORKFLOW_FAILED"
     monkeypatch.undo()
     await open_project(str(desk.root)).workspace.rollback(RUN)
@@ -192,15 +189,16 @@ async def test_what_others_changed_meanwhile_is_named_and_stays(desk: Desk) -> N
     desk.when("STEP_STARTED", "verifying", lambda: formatted.write_text("formatted\n"))
     result = await desk.run()
     assert (result.ok, result.rollback_performed, formatted.read_text()) == (False, True, "formatted\n")
-    (said,) = [n["message"] for n in desk.front.data(EventName.NOTICE) if "not as before" in n["message"]]
-    assert "README.md; `tideate snapshot diff " in said
+    (back,) = desk.front.data(EventName.ROLLED_BACK)
+    assert (back["foreign"], back["more_foreign"], back["left"]) == (["README.md"], 0, [])
 
 
 async def test_a_task_that_left_nothing_says_nothing_of_it(desk: Desk) -> None:
     wrong(desk)
     desk.model.says("corrector", "I cannot.")
     await desk.run()
-    assert not [n for n in desk.front.data(EventName.NOTICE) if "not as before" in n["message"]]
+    (back,) = desk.front.data(EventName.ROLLED_BACK)
+    assert (back["foreign"], back["left"]) == ([], [])
 
 
 async def test_an_abandoned_task_that_is_cancelled_is_taken_back(desk: Desk) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from tideate_core.cli.render.live_view import RunningCheck, RunView, StepState
 from tideate_core.cli.render.progress import Progress
-from tideate_core.cli.render.words import CORRECTIONS
+from tideate_core.cli.render.words import CORRECTIONS, check_text
 from tideate_core.engine import Event, EventName
 from tideate_core.gates.correction import MAX_ATTEMPTS
 
@@ -198,13 +198,19 @@ def test_a_check_that_said_nothing_says_why(status: str, reason: str, line: str)
     assert told.lines[-1] == line
 
 
+def test_a_check_that_is_off_is_no_warning() -> None:
+    data = {"check": "lint", "status": "not_configured", "reason": 'verify.lint is "off"', "failures": []}
+    assert check_text({**data, "required": False}).plain == "· lint  off"
+    assert check_text({**data, "required": True}).plain == '! lint  not configured: verify.lint is "off"'
+
+
 def test_corrections_are_counted() -> None:
     told = Told()
     told.step("self_correcting")
     told.step("self_correcting#2")
     assert told.lines == [
-        "self_correcting (attempt 1 of 3) …",
-        "self_correcting#2 (attempt 2 of 3) …",
+        "self_correcting (correction 1 of 3) …",
+        "self_correcting#2 (correction 2 of 3) …",
     ]
 
 
@@ -220,14 +226,34 @@ def test_a_rollback_is_said_plainly() -> None:
         "rolled back what the task wrote",
         "  restored: a.py, b.py",
         "  restored, your own edits kept: c.py",
-        "  left as it is, you changed it where the task wrote: d.py",
+        "  stays, changed after the task wrote it: d.py",
         "  as it was before: snapshot 9bbfc8d1; `tideate snapshot diff 9bbfc8d1 --changes` shows it",
     ]
 
 
 def test_a_rollback_of_nothing_and_one_that_failed_are_told_apart() -> None:
-    assert rolled_back()[0] == "nothing to roll back: no file had been changed"
+    assert rolled_back()[0] == "nothing to roll back: the task had changed no file"
+    assert rolled_back(left=["d.py"])[0] == "nothing was rolled back"
     assert rolled_back(error="disk full")[0] == "not everything was rolled back: disk full"
+
+
+def test_what_others_changed_stands_with_the_rollback() -> None:
+    others = [f"{number}.py" for number in range(9)]
+    assert rolled_back(restored=["a.py"], foreign=others, more_foreign=4) == [
+        "rolled back what the task wrote",
+        "  restored: a.py",
+        f"  stays, changed by you or a check: {', '.join(others[:8])} and 5 more",
+        "  as it was before: snapshot 9bbfc8d1; `tideate snapshot diff 9bbfc8d1 --changes` shows it",
+    ]
+
+
+def test_on_a_terminal_a_rollback_stands_below_the_steps() -> None:
+    told = Told(live=True)
+    told.step("verifying")
+    told.ends("verifying", 1500)
+    told.event("ROLLED_BACK", restored=["a.py"], merged=[], left=[], snapshot=None, error=None)
+    told.event("WORKFLOW_FAILED", error="no")
+    assert told.text.rindex("verifying") < told.text.index("rolled back") < told.text.index("error: ")
 
 
 def test_names_cannot_steer_the_terminal() -> None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from tideate_core.builtin.task.environment import root_of
 from tideate_core.engine import temporary_pin
 from tideate_core.errors import SnapshotNotFound
-from tideate_core.snapshots import ChangesSince, SnapshotLimits, SnapshotManager
-from tideate_core.util.regular_files import read_bounded
+from tideate_core.snapshots import CacheDirectories, ChangesSince, SnapshotLimits, SnapshotManager
 from tideate_core.workflows import MISSING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tideate_core.builtin.task.environment import TaskEnvironment
     from tideate_core.workflows import StepContext
 
@@ -25,9 +25,6 @@ BEFORE: Final = "before_checks"
 MOST_NAMED: Final = 8
 LONGEST_DIFF: Final = 20_000
 """Characters that are shown with the question."""
-SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
-"""The first bytes of a `CACHEDIR.TAG`."""
-LARGEST_TAG: Final = 64 * 1024
 
 
 class ForeignChanges:
@@ -91,8 +88,7 @@ class ForeignChanges:
                 "and is rolled back with it; no: it is yours, and stays.",
                 details=_details(since),
             )
-            if decision.accepted:
-                return True
+            return decision.accepted
         self._step.notice(
             f"changed while the checks ran, and not counted as the task's: {listed}", level="warn"
         )
@@ -100,20 +96,11 @@ class ForeignChanges:
 
 
 def without_caches(since: ChangesSince, root: Path) -> ChangesSince:
-    """Return changes without what is in a directory of a cache: those are nobody's.
-
-    A cache is `__pycache__`, or has a `CACHEDIR.TAG`, as the tools that keep one make it; blocking.
-    """
-    known: dict[str, bool] = {}
-
-    def is_cache(directory: str) -> bool:
-        if directory not in known:
-            known[directory] = PurePosixPath(directory).name == "__pycache__" or _is_tagged(root / directory)
-        return known[directory]
+    """Return changes without those in caches, which are nobody's; blocking."""
+    caches = CacheDirectories(root)
 
     def counts(path: str) -> bool:
-        parts = path.split("/")
-        return not any(is_cache("/".join(parts[:end])) for end in range(1, len(parts) + 1))
+        return not caches.contain(path)
 
     return ChangesSince(
         {path: images for path, images in since.files.items() if counts(path)},
@@ -124,19 +111,21 @@ def without_caches(since: ChangesSince, root: Path) -> ChangesSince:
     )
 
 
-def _is_tagged(directory: Path) -> bool:
-    content = read_bounded(directory / "CACHEDIR.TAG", LARGEST_TAG)
-    return content is not None and content.startswith(SIGNATURE)
-
-
 def _details(since: ChangesSince) -> str:
     parts: list[str] = []
     size = 0
     for diff in since.diffs:
-        text = f"{diff.status} `{diff.path}`\n\n```diff\n{diff.changes.rstrip()}\n```\n"
+        text = f"{diff.status} `{diff.path}`{_shown(diff.changes.rstrip())}\n"
         size += len(text)
         if size > LONGEST_DIFF:
             parts.append("More is not shown.")
             break
         parts.append(text)
     return "\n".join(parts)
+
+
+def _shown(changes: str) -> str:
+    """Return a text's difference as a block; of anything else what differs, on the line of its name."""
+    if "\n" in changes:
+        return f"\n\n```diff\n{changes}\n```"
+    return f": {changes}" if changes else ""

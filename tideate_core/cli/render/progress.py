@@ -249,6 +249,8 @@ class Progress:
         self._note(event, tool_text(event.data))
 
     def _rolled_back(self, event: Event) -> None:
+        if not self._is_within(event):
+            self._finish("stopped")  # what is rolled back stands below the steps that wrote it
         for line in rolled_back_lines(event.data):
             tell(self._console, line)
 

@@ -31,6 +31,8 @@ TASK: Final = "task"
 """The workflow with gates; `builtin.task` holds its name, which a list of words need not load."""
 VERIFICATION: Final = 5
 """The gate whose issues are the failures of its checks, which are shown as those end."""
+MOST_FOREIGN: Final = 8
+"""Paths of others' changes that are named after a rollback."""
 MOST_FAILURES: Final = 5
 """Failures of a check that are shown as it ends; `tideate show` has them all."""
 CORRECTIONS: Final = 3
@@ -68,8 +70,15 @@ def gate_issues(data: Mapping[str, Any]) -> list[str]:
     return [] if data.get("number") == VERIFICATION else list(data["issues"])
 
 
+def is_off(data: Mapping[str, Any]) -> bool:
+    """Return whether the configuration says that there is no such check."""
+    return data["status"] == "not_configured" and not data.get("required", True)
+
+
 def check_text(data: Mapping[str, Any]) -> Text:
     """Return how a check ended as one line."""
+    if is_off(data):
+        return Text.assemble(("· ", "dim"), visible(str(data["check"])), ("  off", "dim"))
     mark, style = _STYLES.get(data["status"], ("?", "yellow"))
     words = [str(data["status"]).replace("_", " ")]
     if data["status"] not in ("not_configured", "not_trusted"):
@@ -88,7 +97,7 @@ def check_text(data: Mapping[str, Any]) -> Text:
 
 def not_run_words(data: Mapping[str, Any]) -> str:
     """Return the check that has no command, and why."""
-    return f"{data['check']} ({'not configured' if data.get('required', True) else 'off'})"
+    return f"{data['check']} ({'off' if is_off(data) else 'not configured'})"
 
 
 def first_failures(failures: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -108,35 +117,45 @@ def failure_words(entry: Mapping[str, Any]) -> str:
 
 
 def correction_words(step: str) -> str:
-    """Return which attempt a step is of how many; empty for a step that corrects nothing."""
+    """Return which correction a step is of how many; empty for a step that corrects nothing."""
     state, _, visit = step.partition("#")
-    return f"attempt {visit or 1} of {CORRECTIONS}" if state == CORRECTING else ""
+    return f"correction {visit or 1} of {CORRECTIONS}" if state == CORRECTING else ""
 
 
 def rolled_back_lines(data: Mapping[str, Any]) -> list[Text]:
-    """Return the result of a task's rollback, line by line."""
-    lines = []
-    if data["error"]:
-        lines.append(Text(f"not everything was rolled back: {visible(data['error'])}", style="bold red"))
-    elif not any((data["restored"], data["merged"], data["left"])):
-        lines.append(Text("nothing to roll back: no file had been changed", style="yellow"))
-    else:
-        lines.append(Text("rolled back what the task wrote", style="yellow"))
-    for words, names in (
-        ("restored", data["restored"]),
-        ("restored, your own edits kept", data["merged"]),
-        ("left as it is, you changed it where the task wrote", data["left"]),
+    """Return the result of a task's rollback, line by line: what was rolled back, what stays and why."""
+    foreign = [*data.get("foreign", ())]  # an earlier version told of it in a notice
+    lines = [_rollback_head(data)]
+    for words, names, more in (
+        ("restored", data["restored"], 0),
+        ("restored, your own edits kept", data["merged"], 0),
+        ("stays, changed after the task wrote it", data["left"], 0),
+        (
+            "stays, changed by you or a check",
+            foreign[:MOST_FOREIGN],
+            len(foreign[MOST_FOREIGN:]) + data.get("more_foreign", 0),
+        ),
     ):
         if names:
-            lines.append(Text(f"  {words}: {', '.join(map(label, sorted(names)))}", style="yellow"))
-    if data["snapshot"] and (data["left"] or data["error"]):
-        shown = f"tideate snapshot diff {data['snapshot']} --changes"
-        lines.append(
-            Text(f"  as it was before: snapshot {data['snapshot']}; `{shown}` shows it", style="dim")
-        )
-    elif data["snapshot"]:
-        lines.append(Text(f"  snapshot from before: {data['snapshot']}", style="dim"))
+            listed = ", ".join(map(label, sorted(names))) + (f" and {more} more" if more else "")
+            lines.append(Text(f"  {words}: {listed}", style="yellow"))
+    snapshot = data["snapshot"]
+    if snapshot and (data["left"] or foreign or data["error"]):
+        shown = f"tideate snapshot diff {snapshot} --changes"
+        lines.append(Text(f"  as it was before: snapshot {snapshot}; `{shown}` shows it", style="dim"))
+    elif snapshot:
+        lines.append(Text(f"  snapshot from before: {snapshot}", style="dim"))
     return lines
+
+
+def _rollback_head(data: Mapping[str, Any]) -> Text:
+    if data["error"]:
+        return Text(f"not everything was rolled back: {visible(data['error'])}", style="bold red")
+    if data["restored"] or data["merged"]:
+        return Text("rolled back what the task wrote", style="yellow")
+    if data["left"]:
+        return Text("nothing was rolled back", style="yellow")
+    return Text("nothing to roll back: the task had changed no file", style="yellow")
 
 
 LONGEST_ERROR = 200

@@ -14,6 +14,7 @@ from tests.support.tally_texts import CHECK
 from tests.support.tasks import CODE, Model, edits
 from tideate_core.app.wiring import open_project
 from tideate_core.engine import EventName
+from tideate_core.snapshots.caches import SIGNATURE
 from tideate_core.workflows import Decision
 from tideate_core.workspace import SnapshotManager
 
@@ -93,6 +94,10 @@ def questions(desk: Desk) -> list[ConfirmationRequest]:
     return [request for request in desk.front.requests if request.step.startswith("verifying")]
 
 
+def notices(desk: Desk) -> list[str]:
+    return [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
+
+
 def failing(desk: Desk) -> None:
     desk.model.says("executor", edits({**CODE, "src/tally/lines.py": BROKEN}))
     desk.model.says("corrector", "I cannot.")
@@ -107,6 +112,8 @@ async def test_what_a_check_did_goes_with_a_task_that_is_rolled_back(formatting:
     (request,) = questions(desk)
     assert request.message.startswith("Changed while the checks ran: data/incoming/, data/sample.bin, ")
     assert "+# formatted" in request.details
+    assert "modified `scripts/check.py`: mode 0755 → 0700\n" in request.details
+    assert "deleted `data/incoming/`\n" in request.details
     assert {"src/tally/words.py", "made/deep/list.txt"} <= set(result.files)
     await open_project(str(desk.root)).workspace.rollback(result.execution_id)
     assert desk.changed() == {}
@@ -143,8 +150,11 @@ async def test_what_the_person_calls_theirs_stays(formatting: Desk) -> None:
     assert (result.ok, result.rollback_performed) == (False, False)
     assert result.files == ["src/tally/lines.py"], "a new file of the task that somebody changed"
     assert set(desk.changed()) == {*TOUCHED, "src/tally/lines.py"}
-    notices = [notice["message"] for notice in desk.front.data(EventName.NOTICE)]
-    assert any("not counted as the task's: " in words for words in notices)
+    (back,) = desk.front.data(EventName.ROLLED_BACK)
+    assert back["left"] == ["src/tally/lines.py"]
+    others = {"data/incoming/" if path == "data/incoming" else path for path in TOUCHED}
+    assert set(back["foreign"]) == others - {"made", "made/deep", "src/tally/lines.py"}
+    assert not [said for said in notices(desk) if "words.py" in said], "the person was asked, and told once"
 
 
 async def test_their_line_stays_where_they_edit_meanwhile(desk: Desk) -> None:
@@ -163,6 +173,25 @@ async def test_nobody_is_asked_where_nobody_is_to_be(formatting: Desk) -> None:
     assert result.ok, result.error
     assert questions(desk) == []
     assert "src/tally/words.py" not in result.files
+    (said,) = [said for said in notices(desk) if "words.py" in said or "and 1 more" in said]
+    assert said.startswith("changed while the checks ran, and not counted as the task's: data/incoming/")
+
+
+async def test_a_cache_that_a_check_left_is_nobodys_after_a_rollback_too(desk: Desk) -> None:
+    failing(desk)
+    cache = desk.root / "kept"
+
+    def fill() -> None:
+        cache.mkdir()
+        (cache / "CACHEDIR.TAG").write_bytes(SIGNATURE)
+        (cache / "list").write_text("of a tool\n")
+
+    desk.when("CHECK_STARTED", "verifying", fill)
+    result = await desk.run()
+    assert (result.ok, result.rollback_performed, questions(desk)) == (False, True, [])
+    assert set(desk.changed()) == {"kept", "kept/CACHEDIR.TAG", "kept/list"}
+    (back,) = desk.front.data(EventName.ROLLED_BACK)
+    assert (back["foreign"], back["more_foreign"]) == ([], 0)
 
 
 async def test_where_checks_only_look_nothing_is_asked(desk: Desk) -> None:

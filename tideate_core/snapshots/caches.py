@@ -1,0 +1,47 @@
+"""Directories that tools keep caches in: `__pycache__`, and those with a `CACHEDIR.TAG`."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Final
+
+from tideate_core.util.regular_files import read_bounded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["SIGNATURE", "CacheDirectories"]
+
+SIGNATURE: Final = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""The first bytes of a `CACHEDIR.TAG`."""
+LARGEST_TAG: Final = 64 * 1024
+
+
+class CacheDirectories:
+    """Caches of one project; what a tool changes in one is nobody's change.
+
+    :param root: of the project.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._known: dict[str, bool] = {}
+
+    def contain(self, path: str) -> bool:
+        """Return whether a path is a cache or in one; blocking.
+
+        :param path: relative to the root; of a directory it may end with `/`.
+        """
+        parts = path.rstrip("/").split("/")
+        return any(self._is_cache("/".join(parts[:end])) for end in range(1, len(parts) + 1))
+
+    def _is_cache(self, directory: str) -> bool:
+        if directory not in self._known:
+            named = PurePosixPath(directory).name == "__pycache__"
+            self._known[directory] = named or _is_tagged(self._root / directory)
+        return self._known[directory]
+
+
+def _is_tagged(directory: Path) -> bool:
+    content = read_bounded(directory / "CACHEDIR.TAG", LARGEST_TAG)
+    return content is not None and content.startswith(SIGNATURE)
