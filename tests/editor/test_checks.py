@@ -242,23 +242,43 @@ def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
     )
     run.event("WORKFLOW_FAILED", error="the tests fail", error_code="GateFailed")
     text = run.text()
-    assert "**Rolled back.**" in text
-    assert "Rolled back: `src/a.py`, `src/b.py`." in text
-    assert "Rolled back in part, your own edits kept: `c.py`." in text
-    assert "Left as it is, you changed what was written: `d.py`." in text
+    assert "**Not everything was rolled back: e.py: no room**" in text
+    assert "Restored: `src/a.py`, `src/b.py`." in text
+    assert "Restored, your own edits kept: `c.py`." in text
+    assert "Stays, changed after the task wrote it: `d.py`." in text
     assert "snapshot `01234567`" in text
-    assert "**Not all of it: e.py: no room**" in text
-    assert (
-        "task failed: the tests fail; 3 files rolled back; left, because you changed it: d.py"
-        in editor.messages()
-    )
+    assert "task failed: the tests fail; 3 files rolled back; left, changed since: d.py" in editor.messages()
+
+
+def test_a_rollback_names_what_others_changed(editor: Editor) -> None:
+    run = verifying(editor)
+    rolled_back = {"restored": ["a.py"], "merged": [], "left": [], "snapshot": None, "error": None}
+    run.event("ROLLED_BACK", **rolled_back, foreign=["b.py", "made/"], more_foreign=3)
+    text = run.text()
+    assert "> **Rolled back** what the task wrote." in text
+    assert "> Stays, changed by you or a check: `b.py`, `made/` and 3 more." in text
+
+
+def test_a_check_that_is_off_has_not_failed(editor: Editor) -> None:
+    run = verifying(editor)
+    off = {"status": "not_configured", "required": False, "reason": 'verify.lint is "off"', "duration_ms": 0}
+    end(run, "lint", **off)
+    end(run, "build", **{**off, "required": True})
+    assert "> · **lint** off\n" in run.text()
+    assert '> ✗ **build** not configured: verify.lint is "off"' in run.text()
+    marks = """return require('tideate.ui.runs.task').facts({ gist = {}, events = {
+      { name = 'SD_EVENT_CHECK_ENDED', data = { check = 'tests', status = 'passed' } },
+      { name = 'SD_EVENT_CHECK_ENDED',
+        data = { check = 'lint', status = 'not_configured', required = ... } } } })[3]"""
+    assert editor.lua(marks, False) == ["checks", ["✓ tests", "· lint"], "TideateDone"]
+    assert editor.lua(marks, True) == ["checks", ["✓ tests", "✗ lint"], "TideateFailed"]
 
 
 def test_a_rollback_of_nothing_says_so(editor: Editor) -> None:
     run = verifying(editor)
     nothing: list[str] = []
     run.event("ROLLED_BACK", restored=nothing, merged=nothing, left=nothing, snapshot=None, error=None)
-    assert "Nothing to roll back." in run.text()
+    assert "**Nothing to roll back**: the task had changed no file." in run.text()
 
 
 def test_the_result_says_that_it_was_rolled_back(faked: Editor, fake_host: FakeHost) -> None:

@@ -54,10 +54,22 @@ local STATUS = {
   cancelled = { '⊘', 'cancelled' },
 }
 
----@param status string of a check
+local OFF = { '·', 'off' }
+
+--- Mark and word of a check that ended. One that the configuration turned off did not fail.
+---@param data {status: string, required?: boolean}
+---@return { [1]: string, [2]: string }
+local function look_of(data)
+  if data.status == 'not_configured' and data.required == false then
+    return OFF
+  end
+  return STATUS[data.status] or { '?', tostring(data.status) }
+end
+
+---@param data {status: string, required?: boolean} of a check that ended
 ---@return string
-function M.mark(status)
-  return (STATUS[status] or { '?' })[1]
+function M.mark(data)
+  return look_of(data)[1]
 end
 
 ---@param count integer
@@ -71,14 +83,14 @@ end
 ---@param data table<string, any>
 ---@return string
 function M.ended_words(data)
-  local look = STATUS[data.status] or { '?', tostring(data.status) }
+  local look = look_of(data)
   local parts = { ('%s **%s** %s'):format(look[1], data.check or '?', look[2]) }
   if (tonumber(data.duration_ms) or 0) > 0 then
     table.insert(parts, 'in ' .. require('tideate.ui.progress').duration(data.duration_ms))
   end
   local words = table.concat(parts, ' ')
   -- of one that passed it only says where its command stands
-  if data.status ~= 'passed' and type(data.reason) == 'string' and data.reason ~= '' then
+  if data.status ~= 'passed' and look ~= OFF and type(data.reason) == 'string' and data.reason ~= '' then
     words = words .. ': ' .. data.reason
   end
   local failures = data.failures or {}
@@ -106,13 +118,14 @@ end
 
 --- Names as people read them: so many, then a count.
 ---@param names string[]
+---@param uncounted integer that there are besides
 ---@return string
-local function listed(names)
+local function listed(names, uncounted)
   local shown = vim.tbl_map(function(name)
     return ('`%s`'):format(name)
   end, vim.list_slice(names, 1, NAMED))
-  local more = #names > NAMED and (' and %d more'):format(#names - NAMED) or ''
-  return table.concat(shown, ', ') .. more
+  local more = #names - #shown + uncounted
+  return table.concat(shown, ', ') .. (more > 0 and (' and %d more'):format(more) or '')
 end
 
 ---@param value any
@@ -121,26 +134,32 @@ local function given(value)
   return value ~= nil and value ~= vim.NIL and value ~= ''
 end
 
---- What a rollback did.
----@param data {restored: string[], merged: string[], left: string[], snapshot?: string, error?: string}
+---@param data {restored: string[], merged: string[], left: string[], error?: string}
+---@return string
+local function rollback_head(data)
+  if given(data.error) then
+    return ('**Not everything was rolled back: %s**'):format(data.error)
+  elseif #data.restored + #data.merged > 0 then
+    return '**Rolled back** what the task wrote.'
+  end
+  return #data.left > 0 and '**Nothing was rolled back.**' or '**Nothing to roll back**: the task had changed no file.'
+end
+
+--- What a rollback did, what stays and why.
+---@param data {restored: string[], merged: string[], left: string[], foreign?: string[], more_foreign?: integer, snapshot?: string, error?: string}
 ---@return string
 function M.rollback_words(data)
-  local restored, merged, left = data.restored or {}, data.merged or {}, data.left or {}
-  local lines = { '**Rolled back.**' }
-  if #restored + #merged + #left == 0 and not given(data.error) then
-    table.insert(lines, 'Nothing to roll back.')
-  end
-  if #restored > 0 then
-    table.insert(lines, ('Rolled back: %s.'):format(listed(restored)))
-  end
-  if #merged > 0 then
-    table.insert(lines, ('Rolled back in part, your own edits kept: %s.'):format(listed(merged)))
-  end
-  if #left > 0 then
-    table.insert(lines, ('Left as it is, you changed what was written: %s.'):format(listed(left)))
-  end
-  if given(data.error) then
-    table.insert(lines, ('**Not all of it: %s**'):format(data.error))
+  local lines = { rollback_head(data) }
+  for _, group in ipairs({
+    { 'Restored', data.restored, 0 },
+    { 'Restored, your own edits kept', data.merged, 0 },
+    { 'Stays, changed after the task wrote it', data.left, 0 },
+    { 'Stays, changed by you or a check', data.foreign or {}, data.more_foreign or 0 },
+  }) do
+    local said, names, more = group[1], group[2], group[3]
+    if #names > 0 then
+      table.insert(lines, ('%s: %s.'):format(said, listed(names, more)))
+    end
   end
   if given(data.snapshot) then
     local words = 'The files as they were before are snapshot `%s`: `:Workflow snapshot`.'

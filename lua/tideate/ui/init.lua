@@ -171,7 +171,7 @@ local function rollback_words(run)
   end
   local back, left = #rollback.restored + #rollback.merged, #rollback.left
   local words = back == 0 and '' or ('; %d %s rolled back'):format(back, back == 1 and 'file' or 'files')
-  return left == 0 and words or ('%s; left, because you changed it: %s'):format(words, table.concat(rollback.left, ', '))
+  return left == 0 and words or ('%s; left, changed since: %s'):format(words, table.concat(rollback.left, ', '))
 end
 
 local MOST_LINES = 3 -- of an error that is announced; the window of the run has all of it

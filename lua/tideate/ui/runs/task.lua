@@ -11,7 +11,7 @@ local function decided(event)
   if DECIDED[event.name] and data.number then
     return 'gates', data.gate, DECIDED[event.name]
   elseif event.name == 'SD_EVENT_CHECK_ENDED' then
-    return 'checks', data.check, require('tideate.ui.checks').mark(data.status)
+    return 'checks', data.check, require('tideate.ui.checks').mark(data)
   end
 end
 
@@ -31,7 +31,7 @@ local function last(events, wanted)
     end
   end
   local words = vim.tbl_map(function(name)
-    failed = failed or marks[name] ~= '✓'
+    failed = failed or (marks[name] ~= '✓' and marks[name] ~= '·')
     return marks[name] .. ' ' .. require('tideate.ui.text').plain(name)
   end, order)
   return words, failed
