@@ -81,7 +81,11 @@ end
 ---@return any value without nulls
 local function present(value)
   if type(value) ~= 'table' then
-    return value ~= vim.NIL and value or nil
+    -- no `and … or`: it would lose false, too
+    if value == vim.NIL then
+      return nil
+    end
+    return value
   end
   for key, item in pairs(value) do
     value[key] = present(item)

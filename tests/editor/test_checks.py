@@ -234,7 +234,7 @@ def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
     run = verifying(editor)
     run.event(
         "ROLLED_BACK",
-        restored=["src/a.py", "src/b.py"],
+        restored=["src/b.py", "src/a.py"],
         merged=["c.py"],
         left=["d.py"],
         snapshot="0123456789abcdef",
@@ -243,11 +243,19 @@ def test_a_rollback_says_what_became_of_every_file(editor: Editor) -> None:
     run.event("WORKFLOW_FAILED", error="the tests fail", error_code="GateFailed")
     text = run.text()
     assert "**Not everything was rolled back: e.py: no room**" in text
-    assert "Restored: `src/a.py`, `src/b.py`." in text
+    assert "Restored: `src/a.py`, `src/b.py`." in text, "in order, and told once"
     assert "Restored, your own edits kept: `c.py`." in text
     assert "Stays, changed after the task wrote it: `d.py`." in text
     assert "snapshot `01234567`" in text
     assert "task failed: the tests fail; 3 files rolled back; left, changed since: d.py" in editor.messages()
+
+
+def test_the_rollback_is_announced_below_an_error_of_several_lines(editor: Editor) -> None:
+    run = verifying(editor)
+    run.event("ROLLED_BACK", restored=["a.py"], merged=[], left=["d.py"], snapshot=None, error=None)
+    run.event("WORKFLOW_FAILED", error="gate 5:\n- tests: failed", error_code="GateFailed")
+    words = "task failed: gate 5:\n- tests: failed\n1 file rolled back; left, changed since: d.py"
+    assert words in editor.messages()
 
 
 def test_a_rollback_names_what_others_changed(editor: Editor) -> None:

@@ -156,6 +156,29 @@ def test_what_verification_finds_is_in_the_quickfix_list_and_all_is_taken_back(
         assert words in seen, seen
 
 
+def test_a_check_that_is_off_is_off_in_what_is_stored_and_a_task_tells_only_its_stages(
+    nvim: Editor, server: ModelServer
+) -> None:
+    config = nvim.cwd / ".tideate" / "config.toml"
+    lines = config.read_text().splitlines()
+    config.write_text("\n".join('lint = "off"' if one.startswith("lint") else one for one in lines) + "\n")
+    trust(nvim)
+    Model(server)
+    nvim.command(f"Workflow task {TASK}")
+    go(nvim)
+    text = output(nvim)
+    headings = [line for line in text.splitlines() if line.startswith(("#", "→"))]
+    stages = ["planning", "auditing", "executing", "documenting", "verifying"]
+    assert headings == ["# task", *(f"## {stage}" for stage in stages)]
+    assert "> · **lint** off" in text
+    nvim.command("Workflow show")
+    nvim.wait("vim.bo.filetype == 'tideate-runs'")
+    page = "\n".join(nvim.lines())
+    assert "checks    ✓ type_check · lint ✓ tests" in page
+    assert "     · lint off\n" in page
+    assert "✗" not in page
+
+
 def test_a_no_to_the_plan_writes_nothing(nvim: Editor, server: ModelServer) -> None:
     Model(server)
     before = as_it_stands(nvim.cwd)

@@ -84,16 +84,16 @@ end
 ---@return string
 function M.ended_words(data)
   local look = look_of(data)
+  local failures = data.failures or {}
   local parts = { ('%s **%s** %s'):format(look[1], data.check or '?', look[2]) }
   if (tonumber(data.duration_ms) or 0) > 0 then
     table.insert(parts, 'in ' .. require('tideate.ui.progress').duration(data.duration_ms))
   end
   local words = table.concat(parts, ' ')
-  -- of one that passed it only says where its command stands
-  if data.status ~= 'passed' and look ~= OFF and type(data.reason) == 'string' and data.reason ~= '' then
+  -- of one that passed it only says where its command stands, and with failures they say it
+  if data.status ~= 'passed' and look ~= OFF and #failures == 0 and type(data.reason) == 'string' and data.reason ~= '' then
     words = words .. ': ' .. data.reason
   end
-  local failures = data.failures or {}
   if #failures > 0 then
     words = ('%s  \n%s in the quickfix list'):format(words, counted(#failures, 'failure'))
   end
@@ -121,9 +121,11 @@ end
 ---@param uncounted integer that there are besides
 ---@return string
 local function listed(names, uncounted)
+  local sorted = vim.list_slice(names)
+  table.sort(sorted)
   local shown = vim.tbl_map(function(name)
     return ('`%s`'):format(name)
-  end, vim.list_slice(names, 1, NAMED))
+  end, vim.list_slice(sorted, 1, NAMED))
   local more = #names - #shown + uncounted
   return table.concat(shown, ', ') .. (more > 0 and (' and %d more'):format(more) or '')
 end
@@ -190,7 +192,8 @@ function M.plain(event)
   if not words then
     return {}
   end
-  return vim.split((words:gsub('%*%*', ''):gsub('  \n', '\n')), '\n', { plain = true })
+  local plain = words:gsub('%*%*', ''):gsub('`([^`\n]+)`', '%1'):gsub('  \n', '\n')
+  return vim.split(plain, '\n', { plain = true })
 end
 
 ---@param name string

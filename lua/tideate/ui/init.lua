@@ -199,7 +199,11 @@ local ENDINGS = {
     return table.concat(vim.list_extend({ done_words(run) }, lines), '\n'), level
   end,
   SD_EVENT_WORKFLOW_FAILED = function(run, data)
-    local words = ('%s failed: %s%s'):format(run.name, short_error(run, data.error), rollback_words(run))
+    local words, rollback = short_error(run, data.error), rollback_words(run)
+    if words:find('\n') then
+      rollback = rollback:gsub('^; ', '\n') -- else it would read as a part of the last line
+    end
+    words = ('%s failed: %s%s'):format(run.name, words, rollback)
     return words, vim.log.levels.ERROR
   end,
   SD_EVENT_WORKFLOW_CANCELLED = function(run, data)

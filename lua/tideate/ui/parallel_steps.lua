@@ -41,10 +41,11 @@ end
 ---@param entry tideate.ui.Run
 ---@param step string
 ---@param run tideate.Run
-local function open(entry, step, run)
+---@param bare? boolean without a heading
+local function open(entry, step, run, bare)
   M.close_fence(entry)
   entry.stream:paragraph()
-  if run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list_of(step) then
+  if not bare and (run.total_steps > 1 or run.kind == 'machine' and step ~= '*' or list_of(step)) then
     entry.stream:write((list_of(step) and '### ' or '## ') .. step)
     entry.stream:paragraph()
   end
@@ -104,11 +105,12 @@ end
 ---@param entry tideate.ui.Run
 ---@param step string
 ---@param run tideate.Run
-function M.start(entry, step, run)
+---@param bare? boolean without a heading
+function M.start(entry, step, run, bare)
   if entry.floor and vim.list_contains(run.running, entry.floor:match('^[^%[]*')) and entry.floor ~= step then
     waiting_section(entry, step)
   else
-    open(entry, step, run)
+    open(entry, step, run, bare)
   end
 end
 

@@ -1,6 +1,8 @@
 --- The transcript of a run as Markdown.
 local M = {}
 
+local TASK = 'task' -- the workflow with gates
+
 ---@alias tideate.ui.Writer fun(entry: tideate.ui.Run, data: table<string, any>, run: tideate.Run)
 
 ---@param entry tideate.ui.Run
@@ -80,7 +82,9 @@ local on = {
     sections().remark(entry, #done == 0 and 'Restarted' or 'Resumed; done before: ' .. table.concat(done, ', '))
   end,
   SD_EVENT_STEP_STARTED = function(entry, data, run)
-    sections().start(entry, data.step, run)
+    -- of a task's steps those without a stage only prepare or decide
+    local bare = run.name == TASK and not data.stage
+    sections().start(entry, data.step, run, bare)
   end,
   SD_EVENT_STEP_RETRYING = function(entry, data)
     local words = '%s is tried again in %.1f s: %s'
@@ -100,7 +104,10 @@ local on = {
       sections().remark(entry, 'Checkpoint ' .. data.checkpoint_id:sub(1, 8))
     end
   end,
-  SD_EVENT_TRANSITION = function(entry, data)
+  SD_EVENT_TRANSITION = function(entry, data, run)
+    if run.name == TASK then
+      return -- its table is known: its stages and gates say where it is
+    end
     sections().close_fence(entry)
     paragraph(entry, move_words(data))
     entry.stream:paragraph()
