@@ -269,7 +269,12 @@ def test_a_rollback_names_what_others_changed(editor: Editor) -> None:
 
 def test_a_check_that_is_off_has_not_failed(editor: Editor) -> None:
     run = verifying(editor)
-    off = {"status": "not_configured", "required": False, "reason": 'verify.lint is "off"', "duration_ms": 0}
+    off: dict[str, Any] = {
+        "status": "not_configured",
+        "required": False,
+        "reason": 'verify.lint is "off"',
+        "duration_ms": 0,
+    }
     end(run, "lint", **off)
     end(run, "build", **{**off, "required": True})
     assert "> · **lint** off\n" in run.text()
