@@ -10,6 +10,7 @@ from tests.support.dialogs import answers, ask, focused, wait_focused
 from tests.support.events import Run
 
 if TYPE_CHECKING:
+    from tests.editor.conftest import EditorFactory
     from tests.support.editor import Editor
 
 LINES = [f"line {number:02}" for number in range(1, 61)]
@@ -325,6 +326,19 @@ def test_the_keys_are_the_same_in_every_buffer(editor: Editor) -> None:
 
 def bar(editor: Editor) -> str:
     return str(editor.lua("return vim.api.nvim_eval_statusline(vim.wo.winbar, {use_winbar = true}).str"))
+
+
+def test_on_a_narrow_screen_the_name_goes_before_the_hunks_number(start_editor: EditorFactory) -> None:
+    editor = start_editor(ui=(80, 24))
+    names = ("src/words.py", "src/tally/__init__.py")
+    hunks = [{"start": 0, "old": ["b"], "new": ["B"]}]
+    base = opened(editor)
+    files = [{**base, "path": name, "buffer": editor.edit(name, "b\n"), "hunks": hunks} for name in names]
+    review(editor, *files)
+    wait_focused(editor)
+    shown = bar(editor)
+    assert "/__init__.py · file 2/2 · 2 open " in shown, shown
+    assert "ga accept  gr reject" in shown
 
 
 def test_the_files_of_a_review_pass_through_one_window(editor: Editor) -> None:

@@ -88,8 +88,9 @@ end
 ---@param index integer
 ---@param win integer
 ---@param wide boolean
+---@param brief boolean without the hunk's number
 ---@return string
-local function numbers(review, index, win, wide)
+local function numbers(review, index, win, wide, brief)
   local entry = review.model.entries[index]
   local parts = {}
   if #review.model.entries > 1 then
@@ -97,7 +98,7 @@ local function numbers(review, index, win, wide)
   end
   if entry.file.action ~= 'modify' then
     table.insert(parts, entry.file.action)
-  elseif win == vim.api.nvim_get_current_win() and index == review.current then
+  elseif not brief and win == vim.api.nvim_get_current_win() and index == review.current then
     local _, number = review:unit_at_cursor()
     table.insert(parts, number and ('hunk %d/%d'):format(number, #entry.units) or nil)
   end
@@ -119,7 +120,7 @@ local function place(review, index, win, width)
   local entry = review.model.entries[index]
   local file = entry.file
   local wide = width >= WIDE
-  local rest = { { numbers(review, index, win, wide), 'TideateHint' } } ---@type tideate.Chunk[]
+  local rest = { { numbers(review, index, win, wide, false), 'TideateHint' } } ---@type tideate.Chunk[]
   if review.question.payload.demonstration == true then
     table.insert(rest, { wide and '· demonstration model ' or '· demo ', 'TideateWarning' })
   end
@@ -128,7 +129,11 @@ local function place(review, index, win, width)
     table.insert(rest, 1, { ' ' .. executed.MARK, executed.GROUP })
   end
   local name = M.name(file)
-  local room = width - require('tideate.ui.text').width(rest) - 2
+  local text, numbered = require('tideate.ui.text'), entry.danger and 2 or 1
+  if text.width(rest) + vim.fn.strdisplaywidth(name) + 2 > width then
+    rest[numbered][1] = numbers(review, index, win, wide, true) -- the name and what is open say more
+  end
+  local room = width - text.width(rest) - 2
   local chunks = { { entry.sign[1] .. ' ', entry.sign[2] }, { short(name, room), 'TideatePath' } }
   return vim.list_extend(chunks, rest)
 end
