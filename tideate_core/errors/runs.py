@@ -79,6 +79,8 @@ class InvalidDefinitionFile(InvalidDefinition):
         """The file, where the text is one's."""
         self.source = "file"
         """Who has that file, as `workflows.Source`."""
+        self.execution_id: str | None = None
+        """The run that was refused for it."""
 
 
 class UnknownAgent(InvalidDefinition):
@@ -186,6 +188,8 @@ class InvalidWorkflowFile(MachineError):
         """The file, where the text is one's."""
         self.source = "file"
         """Who has that file, as `workflows.Source`."""
+        self.execution_id: str | None = None
+        """The run that was refused for it."""
 
 
 class UnknownToken(MachineError):

@@ -340,6 +340,10 @@ def test_a_run_of_a_broken_file_is_in_the_history(shell: Shell, name: str, text:
     assert (done.returncode, done.stdout) == (2, "")
     assert f"{name}:" in done.stderr
     [run] = json.loads(shell.run("history", "--json").stdout)["runs"]
+    told = json.loads(shell.run("run", f"./{name}", "--json").stdout)
+    assert (
+        told["execution_id"] == json.loads(shell.run("history", "--json").stdout)["runs"][0]["execution_id"]
+    )
     assert (run["workflow"], run["state"], run["total_steps"]) == (name.partition(".")[0], "failed", 0)
     shown = json.loads(shell.run("show", run["execution_id"], "--json").stdout)
     assert (shown["failed_in"], shown["steps"], shown["metrics"]["total_steps"]) == (failed_in, [], 0)

@@ -125,6 +125,7 @@ def run(
         catalog.get(name, obfuscate=obfuscate)
     except (InvalidDefinitionFile, InvalidWorkflowFile) as error:
         asyncio.run(_record_refused(request, error, project, catalog))
+        error.execution_id = request.execution_id
         raise
     start = _run_named if step is None else partial(_run_step, step)
     return asyncio.run(_run(request, file, project, catalog, Interaction(yes, json), start))

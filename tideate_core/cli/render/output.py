@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tideate_core.cli.process import USAGE, status_of
-from tideate_core.errors import InvalidWorkflowFile, TideateError
+from tideate_core.errors import InvalidDefinitionFile, InvalidWorkflowFile, TideateError
 from tideate_core.util.escaping import visible
 
 if TYPE_CHECKING:
@@ -173,6 +173,8 @@ def fail(error: TideateError, *, as_json: bool = False) -> None:
     """Print an error, for a person or as JSON."""
     if as_json:
         shape: dict[str, Any] = {"ok": False, "error": str(error), "error_code": error.code}
+        if isinstance(error, InvalidDefinitionFile | InvalidWorkflowFile) and error.execution_id:
+            shape["execution_id"] = error.execution_id
         if isinstance(error, InvalidWorkflowFile):
             from tideate_core.app import diagnostic_json
 

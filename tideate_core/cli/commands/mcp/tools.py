@@ -13,7 +13,7 @@ from tideate_core.app import Project, open_project
 from tideate_core.cli.arguments import Json, Root
 from tideate_core.cli.location import log_to_file
 from tideate_core.cli.process import DONE, FAILED, USAGE
-from tideate_core.cli.render.output import fail, print_json, results, tell
+from tideate_core.cli.render.output import fail, note, print_json, results, tell
 from tideate_core.errors import ConfigError, TideateError, UnknownServer
 from tideate_core.util.escaping import visible
 
@@ -107,6 +107,8 @@ async def _print_tools(client: MCPClient, name: str, *, as_json: bool) -> int:
         print_json({"ok": True, "server": name, "tools": shapes})
     else:
         _print_list(found, allowed)
+        if not found:
+            note(f"{name} has no tool that may be used; see `permissions` in [mcp.servers.{name}]")
     return DONE
 
 
