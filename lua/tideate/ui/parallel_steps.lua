@@ -4,6 +4,7 @@ local M = {}
 ---@class tideate.ui.Section
 ---@field step string of an item of a list with `[0]`
 ---@field pieces string[] of a step that waits: what it said so far
+---@field bare? boolean without a heading
 ---@field done? boolean
 ---@field result? string what it ended with, for one that said nothing
 
@@ -77,7 +78,7 @@ end
 local function release(entry, run)
   while not entry.floor and entry.held[1] do
     local section = table.remove(entry.held, 1)
-    open(entry, section.step, run)
+    open(entry, section.step, run, section.bare)
     if #section.pieces > 0 then
       write(entry, table.concat(section.pieces))
     end
@@ -108,7 +109,7 @@ end
 ---@param bare? boolean without a heading
 function M.start(entry, step, run, bare)
   if entry.floor and vim.list_contains(run.running, entry.floor:match('^[^%[]*')) and entry.floor ~= step then
-    waiting_section(entry, step)
+    waiting_section(entry, step).bare = bare
   else
     open(entry, step, run, bare)
   end
