@@ -1,4 +1,4 @@
-"""Edits by the code of other programs: aider's search/replace blocks and codex's `apply_patch`.
+"""Edits by the code of other programs: aider's blocks, codex's `apply_patch`, opencode's `edit`.
 
 They are kept in ``.cache/edit-peers`` (`scripts/edit_peers.sh`); one that is not there is not measured.
 """
@@ -13,11 +13,14 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
+
+from benchmarks import edits_opencode
 
 if TYPE_CHECKING:
     from benchmarks.edits_corpus import Case
 
-__all__ = ["PEERS", "PeerRefused", "aider", "codex"]
+__all__ = ["PEERS", "PeerRefused", "aider", "codex", "opencode"]
 
 PLACE: Final = Path(__file__).parent.parent / ".cache" / "edit-peers"
 AIDER: Final = PLACE / "aider" / "aider" / "coders" / "editblock_coder.py"
@@ -108,11 +111,22 @@ def _codex() -> Path:
     return found[0] if found else PLACE / "codex"
 
 
+def opencode(case: Case) -> dict[str, bytes] | None:
+    """Have its `edit` tool called for each block."""
+    if case.form != "search/replace" or crc32(case.name.encode()) % 3 or not edits_opencode.blocks_of(case):
+        return None
+    result, error = edits_opencode.run_calls(case)
+    if error:
+        raise PeerRefused(error)
+    return result
+
+
 PEERS: Final = {
     name: method
     for name, method, there in (
         ("aider", aider, AIDER.exists()),
         ("codex apply_patch", codex, _codex().exists()),
+        ("opencode edit, one of three", opencode, edits_opencode.is_there()),
     )
     if there
 }
