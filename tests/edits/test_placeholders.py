@@ -248,3 +248,10 @@ def test_a_function_under_another_name_has_no_ellipsis_for_its_body() -> None:
 def test_only_replaced_and_quoted_lines_may_be_repeated() -> None:
     assert find_placeholder(["x = 1", "# ..."], ["x = 2"], "python") == 1
     assert find_placeholder(["x = 1", "# ..."], ["x = 2"], "python", quoted=["# ..."]) is None
+
+
+def test_an_ellipsis_between_arguments_stands_for_those_that_were_left_out() -> None:
+    code = ["return Response(", "    ...", "    status=1,", ")"]
+    assert find_placeholder(code, ["return Response(", "    headers=2,", "    status=0,", ")"], "python") == 1
+    variadic = ["int log(const char *format,", "        ...", ");"]
+    assert find_placeholder(variadic, [], "c") is None

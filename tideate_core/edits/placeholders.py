@@ -201,7 +201,9 @@ def _is_of_the_language(code: Sequence[str], number: int, language: str) -> bool
     """Tell whether an ellipsis is the language's: variadic arguments, YAML's end."""
     text = code[number].strip()
     before = next((line.strip() for line in reversed(code[:number]) if line.strip()), "")
-    if text == "..." and (before.endswith((",", "(", "[")) or before.startswith(_DOCTEST)):
+    after = next((line.strip() for line in code[number + 1 :] if line.strip()), "")
+    is_last = not after or after.startswith((")", "]", ">", ","))
+    if text == "..." and (before.startswith(_DOCTEST) or (before.endswith((",", "(", "[")) and is_last)):
         return True
     if language == "yaml":
         rest = [line for line in code[number + 1 :] if line.strip()]
