@@ -116,7 +116,7 @@ def test_a_step_asks_before_it_calls_a_tool_and_always_is_for_good(nvim: Editor)
     assert (nvim.cwd / "added").read_text() == "first\nsecond\n"
     nvim.command("Workflow show")
     nvim.wait("vim.bo.filetype == 'tideate-runs'")
-    nvim.wait_for(lambda: any("✓ `bare/add`" in line for line in nvim.lines()), "the call in the run's page")
+    nvim.wait_for(lambda: any("✓ bare/add" in line for line in nvim.lines()), "the call in the run's page")
 
 
 @pytest.mark.parametrize(
