@@ -124,7 +124,12 @@ def _with_tabs(line: str, unit: int) -> str:
 
 
 def _indents(lines: Iterable[str]) -> list[str]:
-    return [indent for line in lines if line.strip() and (indent := indent_of(line))]
+    # of every line of a file: most begin with their text, or end after their blanks
+    return [
+        line[: len(line) - len(text)]
+        for line in lines
+        if line[:1] in " \t" and (text := line.lstrip(" \t")) and not text.isspace()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,8 @@ def plain_line(line: str) -> str:
 
 def plain_lines(lines: Sequence[str]) -> list[str]:
     """Return `plain_line` of all lines."""
+    if "".join(lines).isascii():
+        return [*map(str.strip, lines)]
     return [line.strip() if line.isascii() else plain_line(line) for line in lines]
 
 
