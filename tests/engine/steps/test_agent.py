@@ -248,6 +248,10 @@ async def test_an_agent_gives_a_task_to_another_one(bench: Bench, write: Write) 
     assert "goulash" in json.dumps(last["messages"][-1])
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert "chef asks cook: Name a soup" in notices
+    place = {"step": "menu", "server": "agents", "tool": "cook"}
+    assert bench.front.data(EventName.TOOL_CALLED) == [{**place, "arguments": {"task": "Name a soup"}}]
+    (ended,) = bench.front.data(EventName.TOOL_COMPLETED)
+    assert {key: ended[key] for key in (*place, "ok")} == {**place, "ok": True}
     assert result.usage.input_tokens > 0
 
 
@@ -324,6 +328,8 @@ async def test_an_agent_that_is_asked_answers_by_its_own_schema(bench: Bench, wr
     assert result.results == {"menu": "bread it is"}, result.error
     notices = [one["message"] for one in bench.front.data(EventName.NOTICE)]
     assert any("cook failed" in words and "'dish' is a required property" in words for words in notices)
+    (ended,) = bench.front.data(EventName.TOOL_COMPLETED)
+    assert (ended["ok"], ended["error_code"]) == (False, "OutputMismatch")
 
 
 async def test_a_mistake_in_the_list_of_one_that_is_asked_is_told_to_the_one_who_asked(

@@ -46,7 +46,7 @@ def _of_kind(step: WorkflowStep, registered: StepHandler | None, services: Servi
     if step.agent is not None:
         from tideate_core.engine.steps.agent import do_task
 
-        return do_task(step, step.agent)
+        return do_task(step, step.agent, services)
     return registered or _missing(step, services)
 
 

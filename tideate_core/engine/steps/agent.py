@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from functools import cached_property, partial
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.agents import Delegation, Roles, TaskBrief, open_stage, render_task_prompt
 from tideate_core.edits import fence_for, fenced_blocks
+from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.mentions import with_material
 from tideate_core.engine.selected_text import brief
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
 
     from tideate_core.adapters import OfferedTool, Prompt, Reply
     from tideate_core.agents import Role, Stage
+    from tideate_core.engine.events import Emit
+    from tideate_core.engine.step_services import Services
     from tideate_core.workflows import StepContext, StepHandler, WorkflowStep
 
 __all__ = ["WantedOutput", "do_task"]
@@ -30,10 +35,14 @@ __all__ = ["WantedOutput", "do_task"]
 
 WRAPPED: Final = "result"
 """The key of a value that is no object: providers only take objects."""
+AGENTS: Final = "agents"
+"""Stands in the place of a server in the events of an agent that was asked."""
+LONGEST_TASK: Final = 2_000
+"""Characters of its task that these have."""
 REFERENCES: Final = frozenset({"$ref", "$dynamicRef", "$recursiveRef"})
 
 
-def do_task(definition: WorkflowStep, agent: str) -> StepHandler:
+def do_task(definition: WorkflowStep, agent: str, services: Services) -> StepHandler:
     """Return what gives a step's task to an agent, and returns the answer.
 
     The model sees of the steps before what the task's template says. With an `output_schema`, the step's or
@@ -45,7 +54,7 @@ def do_task(definition: WorkflowStep, agent: str) -> StepHandler:
         role = await asyncio.to_thread(roles.get, agent)
         task = render_task(definition.task or "", step.values())
         async with open_stage(step, role, TaskBrief(task)) as stage:
-            asked = partial(_answer_of_asked, definition)
+            asked = partial(_answer_of_asked, definition, services.emit)
             agents = await Delegation(step, roles, asked).offer(stage, role)
             prompt = partial(_prompt, step, role, task)
             return await _answer(stage, _with_schema(definition, role), prompt, agents)
@@ -54,9 +63,35 @@ def do_task(definition: WorkflowStep, agent: str) -> StepHandler:
 
 
 async def _answer_of_asked(
+    definition: WorkflowStep,
+    emit: Emit,
+    stage: Stage,
+    role: Role,
+    task: str,
+    agents: Sequence[OfferedTool],
+) -> str:
+    """Return what an agent answers that another one gave a task to; it fits the agent's own schema.
+
+    It is told like the call of a tool.
+    """
+    place = {"step": stage.step.step, "server": AGENTS, "tool": role.name}
+    emit(EventName.TOOL_CALLED, {**place, "arguments": {"task": shorten(task, LONGEST_TASK)}})
+    begun, ending = time.monotonic(), dict[str, Any](ok=False)
+    try:
+        answer = await _typed_answer(definition, stage, role, task, agents)
+        ending = {"ok": True}
+    except Exception as error:
+        ending |= error_fields(error)
+        raise
+    finally:
+        duration = round((time.monotonic() - begun) * 1000)
+        emit(EventName.TOOL_COMPLETED, {**place, "duration_ms": duration, **ending})
+    return answer
+
+
+async def _typed_answer(
     definition: WorkflowStep, stage: Stage, role: Role, task: str, agents: Sequence[OfferedTool]
 ) -> str:
-    """Return what an agent answers that another one gave a task to; it fits the agent's own schema."""
     own = definition.model_copy(
         update={"output_schema": dict(role.output_schema) if role.output_schema is not None else None}
     )
