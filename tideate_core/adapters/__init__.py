@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         ToolAdapter as ToolAdapter,
         Turn as Turn,
         Usage as Usage,
+        tool_name as tool_name,
     )
     from tideate_core.adapters.libraries import INSTALL_MODEL as INSTALL_MODEL, MODULES as MODULES
     from tideate_core.adapters.pool import AdapterPool as AdapterPool
@@ -25,7 +26,7 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": "Adapter OfferedTool Prompt Reply ToolAdapter Turn Usage",
+            "base": "Adapter OfferedTool Prompt Reply ToolAdapter Turn Usage tool_name",
             "libraries": "INSTALL_MODEL MODULES",
             "pool": "AdapterPool",
         },

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from pydantic import BaseModel
 
-__all__ = ["Adapter", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage"]
+__all__ = ["Adapter", "OfferedTool", "Prompt", "Reply", "ToolAdapter", "Turn", "Usage", "tool_name"]
+
+LONGEST_TOOL_NAME: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,17 @@ class OfferedTool:
     """JSON Schema of the arguments."""
     call: Callable[[dict[str, Any]], Awaitable[str]]
     """Returns its result for the model; an exception ends the answer."""
+
+
+def tool_name(wanted: str, taken: Collection[str]) -> str:
+    """Return a name that models take for a tool, and that no other one has."""
+    name = first = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)[:LONGEST_TOOL_NAME]
+    number = 1
+    while name in taken:
+        number += 1
+        end = f"_{number}"
+        name = f"{first[: LONGEST_TOOL_NAME - len(end)]}{end}"
+    return name
 
 
 class Adapter(Protocol):

@@ -170,10 +170,12 @@ async def _correct(
 
     def look_at(answer: str) -> None:
         needed = needed_file(answer)
-        if needed is not None and staged.knows(needed.path):
+        if needed is None:
+            return
+        # `./a.py` is `a.py`
+        if any(staged.knows(name) for name in real_names(step.workspace, [needed.path])):
             raise UnusableAnswer(f"you may change {needed.path}: it is shown, or is asked about by itself")
-        if needed is not None:
-            raise _FileNeededError(needed)
+        raise _FileNeededError(needed)
 
     return await edit_files(stage, prompt, staged, Edit(files, look_at=look_at))
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import Counter
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tideate_core.adapters import OfferedTool
+from tideate_core.adapters import OfferedTool, tool_name
 from tideate_core.agents.stage import TaskBrief, open_stage
 from tideate_core.errors import AdapterError, ConfigError, InvalidDefinition, StepFailed, ToolError
 from tideate_core.workflows import Declined
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from tideate_core.adapters import Prompt
     from tideate_core.agents.roles import Role, Roles
     from tideate_core.agents.stage import Stage
     from tideate_core.workflows import StepContext
 
-__all__ = ["PROMPT", "Delegation", "render_task_prompt", "tool_name"]
+__all__ = ["PROMPT", "Delegation", "render_task_prompt"]
 
 PROMPT: Final = "assistant"
 """The prompt file of an agent's task; a project or a person may have their own."""
@@ -31,8 +30,6 @@ MOST_CALLS: Final = 10
 """Tasks that one agent may give to others in one stage."""
 LONGEST_SHOWN: Final = 120
 """Characters of a task in the line that tells of it."""
-LONGEST_NAME: Final = 64
-"""Characters of a tool's name."""
 SCHEMA: Final = {
     "type": "object",
     "properties": {
@@ -41,8 +38,6 @@ SCHEMA: Final = {
     "required": ["task"],
     "additionalProperties": False,
 }
-
-
 FAILURES: Final = (AdapterError, ConfigError, Declined, InvalidDefinition, StepFailed, ToolError)
 """Errors of an agent that was asked, which the one who asked can go on without."""
 AgentAnswer: TypeAlias = "Callable[[Stage, Role, str, Sequence[OfferedTool]], Awaitable[str]]"
@@ -115,14 +110,3 @@ class Delegation:
             stage.check_budget()
             self._step.notice(f"{role.name} failed: {error}", level="warn")
             return f"error: {role.name} failed: {error}"
-
-
-def tool_name(wanted: str, taken: Collection[str]) -> str:
-    """Return a name that a model takes and that no other tool has."""
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted)[:LONGEST_NAME]
-    number = 1
-    while name in taken:
-        number += 1
-        end = f"_{number}"
-        name = f"{name.removesuffix(f'_{number - 1}')[: LONGEST_NAME - len(end)]}{end}"
-    return name

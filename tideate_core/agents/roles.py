@@ -2,9 +2,9 @@
 
 A built-in file or that of a package comes first, the person's (`agents/NAME.md` in the configuration) is put
 over it, then the project's (`.tideate/agents/NAME.md`), key by key: a key that a file does not have stays as
-it was. A project's file may come from anybody. Unless the person trusts its content it changes words, and may
-make a budget smaller, but it cannot say where code is sent, which tools and agents are used, or that more may
-be spent.
+it was. A project's file may come from anybody. Unless the person trusts its content it adds an agent, changes
+the words of a task's role that has no tools, or makes a budget smaller; it cannot say where code is sent,
+which tools and agents are used, or that more may be spent.
 """
 
 from __future__ import annotations

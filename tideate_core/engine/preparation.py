@@ -57,7 +57,7 @@ class Preparation:
 
         :raises TideateError: as `read`.
         """
-        with self._state(ExecutionEvent.WORKFLOW_PARSED, ExecutionEvent.PARSE_FAILED):
+        with self._state(ExecutionEvent.WORKFLOW_PARSED, None):
             self._registration = read()
         return self._registration
 
@@ -79,12 +79,13 @@ class Preparation:
             driver.prepare()
 
     @contextmanager
-    def _state(self, done: ExecutionEvent, failed: ExecutionEvent) -> Iterator[None]:
+    def _state(self, done: ExecutionEvent, failed: ExecutionEvent | None) -> Iterator[None]:
+        """Follow `done`, or `failed` at an error; None: the events that the error of a text stands for."""
         try:
             yield
         except TideateError as error:
             if not self._resumed:
-                for event in _failures(error) or (failed,):
+                for event in (failed,) if failed else _failures(error):
                     self.machine.require(event)
             raise
         if not self._resumed:
@@ -171,7 +172,7 @@ async def record_refused_run(
 def _failures(error: TideateError) -> tuple[ExecutionEvent, ...]:
     if isinstance(error, InvalidDefinitionFile | InvalidWorkflowFile):
         return _FAILURES[error.failed_in]
-    return ()
+    return (ExecutionEvent.PARSE_FAILED,)
 
 
 def _broken_definition(error: InvalidDefinitionFile | InvalidWorkflowFile, name: str) -> Definition:

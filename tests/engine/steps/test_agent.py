@@ -7,7 +7,8 @@ import pytest
 
 from tests.support.model_rules import text_of
 from tests.support.state import trust_file
-from tideate_core.agents.delegation import MOST_CALLS, tool_name
+from tideate_core.adapters import tool_name
+from tideate_core.agents.delegation import MOST_CALLS
 from tideate_core.engine import EventName
 from tideate_core.workflows import WorkflowDefinition
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from tideate_core.adapters import OfferedTool, ToolAdapter
+from tideate_core.adapters import OfferedTool, ToolAdapter, tool_name
 from tideate_core.engine.events import EventName, error_fields
 from tideate_core.engine.memory import digest_of
 from tideate_core.engine.state import render_value
@@ -36,7 +35,6 @@ ENDED: Final = None
 """The memory of a call whose outcome is known."""
 MOST_CALLS: Final = 30
 """Of one answer."""
-LONGEST_NAME: Final = 64
 LONGEST: Final = 60_000
 """Characters of a result that a model is told."""
 
@@ -243,12 +241,7 @@ class _Calls:
         """Return tools under names that a model takes; no two have the same, whatever servers call them."""
         named: dict[str, OfferedTool] = {}
         for tool in tools:
-            name = re.sub(r"[^A-Za-z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]
-            number = 1
-            while name in named:
-                number += 1
-                end = f"_{number}"
-                name = f"{name[: LONGEST_NAME - len(end)]}{end}"
+            name = tool_name(f"{tool.server}__{tool.name}", named)
             named[name] = self._offered(tool, name)
         return list(named.values())
 

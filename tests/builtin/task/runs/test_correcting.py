@@ -163,3 +163,13 @@ async def test_only_so_many_files_are_added(desk: Desk) -> None:
     desk.model.says("corrector", *wants)
     error = await taken_back(desk)
     assert f"wanted more than {MOST_EXTENSIONS} files beside the plan" in error
+
+
+async def test_a_file_that_is_shown_already_is_not_added_however_it_is_written(desk: Desk) -> None:
+    wrong(desk)
+    shown = "NEEDS FILE: ./src/tally/lines.py, because it is wrong"
+    desk.model.says("corrector", shown, edits({"src/tally/lines.py": LINES}))
+    result = await desk.run()
+    assert (result.ok, result.attempts) == (True, 1), result.error
+    assert "it is shown, or is asked about by itself" in desk.model.prompts("corrector")[1]
+    assert [gate for gate, _ in desk.gates()].count("plan") == 1
