@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _collector() -> Iterator[None]:
-    before = gc.get_threshold()
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
     yield
     gc.set_threshold(*before)
-    gc.unfreeze()
+    if not frozen:  # else other tests count on it
+        gc.unfreeze()
     gc.enable()
 
 
