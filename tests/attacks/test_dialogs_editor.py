@@ -367,7 +367,8 @@ def test_what_lies_below_the_edge_is_counted(editor: Editor) -> None:
     left = int(footer.split("▼ ")[1].split(" ")[0])
     assert left == len(editor.lines()) - editor.lua("return vim.fn.line('w$')")
     editor.feed("G")
-    assert not any("▼" in row for row in editor.wait_screen('"99": 99'))
+    editor.wait_screen('"99": 99')
+    editor.wait_screen_without("▼")
 
 
 def test_how_much_of_ten_megabytes_is_left_out_is_said_and_all_of_it_can_be_read(editor: Editor) -> None:

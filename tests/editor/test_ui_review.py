@@ -130,9 +130,11 @@ def test_it_shows_both_sides_and_the_keys(screen_editor: Editor) -> None:
     at = text.index("- line 11")
     assert text[at - 1 : at + 5] == ["- line 10", "- line 11", "+ ten", "+ eleven", "+ more", "line 12"]
     editor.feed("gh")
-    assert "eleven" not in "\n".join(editor.wait_screen("· hidden"))
+    editor.wait_screen("· hidden")
+    editor.wait_screen_without("eleven")
     editor.feed("gh")
-    assert "hidden" not in "\n".join(editor.wait_screen("eleven"))
+    editor.wait_screen("eleven")
+    editor.wait_screen_without("hidden")
     editor.feed("]cgp")
     editor.wait_screen("+eleven")
 

@@ -189,6 +189,19 @@ class Editor:
             self.ui.wait_flush(min(left, 0.2))
         return self.screen()
 
+    def wait_screen_without(self, text: str, timeout: float = 10) -> list[str]:
+        """Wait until no line of the screen contains `text`."""
+        assert self.ui, "start the Editor with ui=(columns, rows)"
+        end = time.monotonic() + timeout
+        while any(text in line for line in self.screen()):
+            left = end - time.monotonic()
+            if left <= 0:
+                raise AssertionError(
+                    f"still on the screen after {timeout} s: {text}\n" + "\n".join(self.screen())
+                )
+            self.ui.wait_flush(min(left, 0.2))
+        return self.screen()
+
     def wait_for(self, look: Callable[[], Any], what: str, timeout: float = 10) -> Any:
         """Wait until `look` returns something true; it is not called while Neovim waits for a key."""
         end = time.monotonic() + timeout
