@@ -66,6 +66,8 @@ class Front:
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
     waiters: list[tuple[Callable[[], bool], asyncio.Event]] = field(default_factory=list)
 
+    editor = None
+
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         self.requests.append(request)
         self._wake()

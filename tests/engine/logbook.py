@@ -75,6 +75,8 @@ class Watcher:
     events: list[Event] = field(default_factory=list)
     requests: list[ConfirmationRequest] = field(default_factory=list)
 
+    editor = None
+
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         self.requests.append(request)
         return self.answers.pop(0)

@@ -98,6 +98,8 @@ class TerminalFrontEnd:
     :param policy: what answers instead of a person; None asks at the terminal.
     """
 
+    editor = None
+
     def __init__(self, console: Console, policy: PolicyFrontEnd | None) -> None:
         self._console = console
         self._policy = policy

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from tideate_core.engine import declined_unasked
-from tideate_core.errors import EditConflict, StepFailed, WorkspaceError
+from tideate_core.errors import EditConflict, StepFailed, ToolError, WorkspaceError
 from tideate_core.workflows import Confirm, Decision
 from tideate_core.workspace import BufferText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tideate_core.engine import ConfirmationRequest, Event
     from tideate_core.workflows import StepContext, StepHandler
     from tideate_core.workspace import BufferEdit
 
-__all__ = ["EditorBuffers", "EditorFrontEnd", "EditorQuestions", "lua_handler"]
+__all__ = ["EditorBuffers", "EditorFrontEnd", "EditorQueries", "EditorQuestions", "lua_handler"]
 
 
 PLACES: Final = ("failures", "entries")
@@ -66,6 +66,27 @@ class EditorQuestions:
             waiting.set_exception(StepFailed(str(params.get("error") or "the editor refused")))
 
 
+class EditorQueries:
+    """Asks Lua what only the editor knows, within a time limit: `tideate_core.workflows.EditorAccess`."""
+
+    def __init__(self, asker: EditorQuestions) -> None:
+        self._asker = asker
+
+    async def query(self, name: str, arguments: Mapping[str, Any], *, within: float) -> Any:
+        """Return Lua's answer.
+
+        :param within: seconds.
+        :raises ToolError: the editor refused, or did not answer in time.
+        """
+        try:
+            async with asyncio.timeout(within):
+                return await self._asker.ask("query", {"name": name, "arguments": dict(arguments)})
+        except StepFailed as error:
+            raise ToolError(str(error)) from error
+        except TimeoutError as error:
+            raise ToolError(f"{name}: the editor did not answer within {within:g} s") from error
+
+
 class EditorFrontEnd:
     """Sends every event, and asks with the editor's dialogs.
 
@@ -78,6 +99,7 @@ class EditorFrontEnd:
         post: Callable[[dict[str, Any]], None],
         root_of: Callable[[str], Path | None] = lambda _: None,
     ) -> None:
+        self.editor = EditorQueries(asker)
         self._asker = asker
         self._post = post
         self._root_of = root_of

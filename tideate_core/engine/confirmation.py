@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tideate_core.engine.events import Event
-    from tideate_core.workflows import DecisionKind
+    from tideate_core.workflows import DecisionKind, EditorAccess
     from tideate_core.workspace import ExecutableFile
 
 __all__ = ["ConfirmationRequest", "FrontEnd", "PolicyFrontEnd", "declined_unasked"]
@@ -57,6 +57,11 @@ def declined_unasked(request: ConfirmationRequest) -> Decision | None:
 class FrontEnd(Protocol):
     """The editor, the shell, or a policy. It shows and answers, and decides nothing else."""
 
+    @property
+    def editor(self) -> EditorAccess | None:
+        """Answers what only a running editor knows; None outside of one."""
+        ...
+
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         """Return the answer; cancelling withdraws the question."""
         ...
@@ -77,6 +82,8 @@ class PolicyFrontEnd:
         is only a demonstration, are never accepted by rule.
     :param sink: takes the events.
     """
+
+    editor: EditorAccess | None = None
 
     def __init__(self, accept: bool, sink: Callable[[Event], None] | None = None) -> None:
         self._accept = accept

@@ -100,6 +100,8 @@ def leftover_notice(name: str, step: str = "") -> dict[str, Any]:
 class _Nobody:
     """Watches a run that is only written to its end; implements the engine's `FrontEnd`."""
 
+    editor = None
+
     async def confirm(self, request: ConfirmationRequest) -> Decision:
         raise AssertionError(f"a run that is only ended asks nothing: {request.message}")
 

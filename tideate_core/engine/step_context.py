@@ -137,6 +137,7 @@ class StepRun:
         self.attempt = attempt
         self.feedback = run.memory.feedback(step) if attempt > 1 else ""
         self.definition = definition
+        self.editor = run.front.editor
         self.files: list[str] = []
         """Files and buffers that this attempt changed."""
         self.attempts = limits.attempts

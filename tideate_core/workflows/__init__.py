@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Decision as Decision,
         DecisionKind as DecisionKind,
         Declined as Declined,
+        EditorAccess as EditorAccess,
         MemoryAccess as MemoryAccess,
         ModelAccess as ModelAccess,
         PersonAccess as PersonAccess,
@@ -96,8 +97,8 @@ else:
             "expressions": "evaluate render_task",
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
-                "BufferContext Confirm Cursor Decision DecisionKind Declined MISSING MemoryAccess "
-                "ModelAccess PersonAccess RunContext Selection StepContext StepHandler WorkspaceAccess"
+                "BufferContext Confirm Cursor Decision DecisionKind Declined EditorAccess MISSING "
+                "MemoryAccess ModelAccess PersonAccess RunContext Selection StepContext StepHandler WorkspaceAccess"
             ),
             "json_reader": "read_json",
             "obfuscation_key": "key_file workflow_key",

@@ -245,6 +245,19 @@ class MemoryAccess(Protocol):
         ...
 
 
+class EditorAccess(Protocol):
+    """Access to a running Neovim, which knows more than the files: language servers, diagnostics, lists."""
+
+    async def query(self, name: str, arguments: Mapping[str, Any], *, within: float) -> Any:
+        """Return what the editor answers, as JSON.
+
+        :param name: of the editor's table of queries.
+        :param within: seconds.
+        :raises ToolError: it did not answer in time, or cannot; says why.
+        """
+        ...
+
+
 class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Protocol):
     """The context of a handler: facts of its step, and access to model, person, workspace and memory.
 
@@ -264,6 +277,8 @@ class StepContext(ModelAccess, PersonAccess, WorkspaceAccess, MemoryAccess, Prot
     """The reason that the attempt before was refused, for the model; empty at the first."""
     inputs: Mapping[str, Any]
     """The run's, of the types that the workflow declares."""
+    editor: EditorAccess | None
+    """None outside of an editor."""
     definition: WorkflowStep | None
     """The workflow's definition of the step, None of a machine's state."""
 

@@ -114,6 +114,8 @@ def test_a_state_to_confirm_has_to_be_one() -> None:
 class Answering:
     """A front end that agrees or not."""
 
+    editor = None
+
     def __init__(self, agreed: bool) -> None:
         self.agreed = agreed
         self.asked: list[str] = []

@@ -73,6 +73,8 @@ class Fuse(Killer):
 class World:
     """The person, and whoever pulls the plug."""
 
+    editor = None
+
     def __init__(self, order: Order, fuse: Fuse) -> None:
         self.calls: dict[str, int] = {}
         """How many calls of the system had been made when an event was told last, by its name and place."""

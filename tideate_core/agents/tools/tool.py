@@ -1,0 +1,74 @@
+"""A tool of the work loop: name, description for a model, arguments, effect, function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tideate_core.errors import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tideate_core.agents.staged_files import StagedFiles
+    from tideate_core.workflows import StepContext
+
+__all__ = ["Arguments", "Effect", "ToolContext", "WorkTool"]
+
+Effect: TypeAlias = Literal["reads", "stages", "runs"]
+"""It only reads; it changes staged files in memory; it runs a program of the project."""
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool; the fields' descriptions are written for a model."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+A = TypeVar("A", bound=Arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool works on: the step that it is called in, and the files with the run's staged edits."""
+
+    step: StepContext
+    staged: StagedFiles
+
+
+@dataclass(frozen=True)
+class WorkTool(Generic[A]):
+    """One line of the table of tools."""
+
+    name: str
+    """Letters, digits and `_`."""
+    description: str
+    """For a model: what it is for, what it returns, when another tool is better."""
+    arguments: type[A]
+    effect: Effect
+    work: Callable[[ToolContext, A], Awaitable[str]]
+    """Returns the result for the model; raises `ToolError` with what to do otherwise."""
+    needs_editor: bool = False
+    """It is offered only in a running Neovim."""
+
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """JSON Schema of its arguments."""
+        return self.arguments.model_json_schema()
+
+    def parse(self, given: Any) -> A:
+        """Return a model's arguments, checked.
+
+        :raises ToolError: they do not fit; says which.
+        """
+        try:
+            return self.arguments.model_validate(given)
+        except ValidationError as error:
+            wrong = "; ".join(
+                f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg'].lower()}"
+                for one in error.errors(include_url=False)
+            )
+            raise ToolError(f"{self.name}: {wrong}") from error
