@@ -98,7 +98,8 @@ else:
             "graph": "DependencyGraph dependency_graph draw_steps step_summary",
             "handler": (
                 "BufferContext Confirm Cursor Decision DecisionKind Declined EditorAccess MISSING "
-                "MemoryAccess ModelAccess PersonAccess RunContext Selection StepContext StepHandler WorkspaceAccess"
+                "MemoryAccess ModelAccess PersonAccess RunContext Selection StepContext StepHandler "
+                "WorkspaceAccess"
             ),
             "json_reader": "read_json",
             "obfuscation_key": "key_file workflow_key",
